@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 Shape = tuple[int | None, ...]
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
-    "i": ("whole numbers (int8 to int64)", (np.int8, np.int16, np.int32, np.int64)),
+    "i": ("integers (int8 to int64)", (np.int8, np.int16, np.int32, np.int64)),
     "f": ("real numbers (float32 or float64)", (np.float32, np.float64)),
     "v": ("real numbers (float16 to float64)", (np.float16, np.float32, np.float64)),
 }
@@ -81,7 +81,7 @@ def check_stored_array(
 ) -> NDArray[Any]:
     """Return an array if it has the kind, shape and range that are expected, and all entries are finite.
 
-    `kind` is "i" for whole numbers, "f" for real numbers that are computed with, or "v" for vectors, which
+    `kind` is "i" for integers, "f" for real numbers that are computed with, or "v" for vectors, which
     may have any precision. None in `shape` is any length but 0. Errors begin with `name`.
     """
     what, types = _TYPES[kind]
@@ -116,7 +116,7 @@ def check_stored_integer(
 ) -> int:
     """Return a stored integer if it is in the range, as :func:`check_stored_array` does."""
     if check_stored_number(value, minimum, maximum, name=name) != int(value):
-        raise DataError(f"expected a whole number, found {value!r}").at(name)
+        raise DataError(f"expected an integer, found {value!r}").at(name)
     return int(value)
 
 

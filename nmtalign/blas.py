@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
-    """Return what gets and what sets the number of threads, for each OpenBLAS of NumPy and SciPy."""
+    """Return the functions that get and set the number of threads, for each OpenBLAS of NumPy and SciPy."""
     found = []
     for package in ("numpy", "scipy"):
         for path in _paths_of_openblas(package):

@@ -25,7 +25,7 @@ ExtractionName = Literal[
     "transport",
 ]
 Symmetrization = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
-CellValues = Literal["scores", "forward", "reverse", "combined"]  # what the cells of a matrix hold
+CellValues = Literal["scores", "forward", "reverse", "combined"]  # the values in the cells of a matrix
 MethodName = Literal[
     "simalign-argmax",
     "simalign-itermax",
@@ -34,7 +34,7 @@ MethodName = Literal[
     "awesome-align-entmax",
     "transport",
 ]
-UnitName = Literal["subwords", "words"]  # what a published method links
+UnitName = Literal["subwords", "words"]  # the units that a published method links
 PresetName = Literal["fast", "default"]
 DeviceName = Literal["cpu", "cuda", "mps"]
 
@@ -52,7 +52,7 @@ DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 PairFormat = Literal["fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet"]
 UnicodeForm = Literal["nfc", "nfkc", "strip-accents", "none"]
 SubwordMarks = Literal["bpe", "sentencepiece"]
-CountName = Literal["words", "tokens", "pieces"]  # what the positions of links count
+CountName = Literal["words", "tokens", "pieces"]  # the unit of the positions in links
 PAIR_FORMATS: tuple[PairFormat, ...] = get_args(PairFormat)
 UNICODE_FORMS: tuple[UnicodeForm, ...] = get_args(UnicodeForm)
 MARKS: tuple[SubwordMarks, ...] = get_args(SubwordMarks)
@@ -76,7 +76,7 @@ ReadVectorsFormat = Literal[
 ]
 WrittenVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary"]
 UnknownPolicy = Literal["zero", "subword", "backoff"]
-DecodingErrors = Literal["strict", "ignore", "replace", "backslashreplace"]  # of Python's decoders
+DecodingErrors = Literal["strict", "ignore", "replace", "backslashreplace"]  # names of Python's decoders
 RetrievalScore = Literal["csls", "cosine"]
 READ_VECTORS: tuple[ReadVectorsFormat, ...] = get_args(ReadVectorsFormat)
 WRITTEN_VECTORS: tuple[WrittenVectorsFormat, ...] = get_args(WrittenVectorsFormat)

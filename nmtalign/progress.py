@@ -19,7 +19,7 @@ from nmtalign.errors import UsageError
 from nmtalign.files.compressed import fraction_read
 
 UPDATE_SECONDS = 0.2  # time between two updates of a display that a person watches
-RECORDS_PER_ESTIMATE = 1_000  # after so many records, the number of all records is estimated again
+RECORDS_PER_ESTIMATE = 1_000  # the records between two estimates of the number of all records
 MAX_STEP_SHARE = 0.95  # a step that takes longer than expected seems nearly done until it ends
 
 Counted = TypeVar("Counted")
@@ -182,14 +182,14 @@ class ProgressReporter:
         return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
     def state(self, message: str) -> Progress:
-        """Return what a callback receives."""
+        """Return the state that a callback receives."""
         if self.steps_done:
             return Progress("learning", self.steps_done, self._total_steps, message)
         total = None if self._total is None else round(self._total)
         return Progress(self._stage, self.done, total, message)
 
     def final_state(self, message: str) -> Progress:
-        """Return what a callback receives in the last call: all is done."""
+        """Return the state that a callback receives in the last call: all is done."""
         state = self.state(message)
         if self.steps_done:
             return replace(state, total=state.done)

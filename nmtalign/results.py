@@ -205,7 +205,7 @@ class Viewable(Result):
         ax : matplotlib.axes.Axes, optional
             Axes of your own figure, into which one matrix is drawn, without color bar, legend and notes.
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
-            Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
+            Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Default:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
         curves : bool
             Draw curves between the words instead of a matrix.

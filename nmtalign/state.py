@@ -139,13 +139,13 @@ class Stored:
         return check_stored_number(self.meta.get(name), minimum, maximum, name=self._meta)
 
     def integer(self, name: str, *, minimum: float | None = None, maximum: float | None = None) -> int:
-        """Return a whole number in [minimum, maximum]."""
+        """Return an integer in [minimum, maximum]."""
         return check_stored_integer(self.meta.get(name), minimum, maximum, name=self._meta)
 
     def integers(
         self, name: str, count: int, *, minimum: float | None = None, maximum: float | None = None
     ) -> list[int]:
-        """Return a list of `count` whole numbers in [minimum, maximum]."""
+        """Return a list of `count` integers in [minimum, maximum]."""
         values = self.value(name, list)
         if len(values) != count:
             raise DataError(f"expected {count} numbers as {name!r}, found {len(values)}").at(self._meta)
@@ -221,8 +221,8 @@ def open_state(
 ) -> Any:
     """Return the object that `from_state` makes of the state in a folder; `kinds` are those of the aligner.
 
-    A DataError if the folder is not a model of this format, if a file is missing or has changed, or if an
-    array has another type, shape or range than expected.
+    Raises DataError if the folder is not a model of this format, if a file is missing or has changed, or if
+    an array has another type, shape or range than expected.
     """
     meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"

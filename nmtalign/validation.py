@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from nmtalign.calls import closest_name
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import UsageError
 
 
@@ -86,7 +86,7 @@ def reject_exhausted(rows: Iterator[Any], what: str) -> Iterator[Any]:
     first = list(islice(rows, 1))
     if not first:
         found = "an iterator with nothing left, such as a generator that was read before"
-        raise UsageError(f"expected {what}, found {found}; give a list, which can be read again")
+        raise UsageError(f"expected {what}, found {found}; pass a list, which can be read again")
     yield from chain(first, rows)
 
 
@@ -94,7 +94,7 @@ def normalize_index(n: Any, count: int) -> int:
     """Return the index of one of `count` pairs as a number from 0; negative indices count from the end."""
     check_type(n, Integral, "the number of a pair, a slice, or several numbers")
     if not -count <= n < count:
-        raise IndexError(f"pair index {n} is out of range for {count:,} pairs")
+        raise IndexError(f"pair index {n} is out of range for {with_plural(count, 'pair')}")
     return int(n) % count
 
 

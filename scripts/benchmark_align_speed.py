@@ -152,7 +152,7 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
     same = sum(a == b for a, b in itertools.compress(zip(*lines, strict=True), plain))
     count = len(lines[0])
     print(f"{count:,} pairs, {arguments.dimensions} dimensions, 1 process, 1 BLAS thread\n")
-    print("| program | seconds | pairs a second |\n|---|---|---|")
+    print("| program | seconds | pairs per second |\n|---|---|---|")
     for name, seconds in best.items():
         print(f"| {name} | {seconds:.1f} | {count / seconds:,.0f} |")
     ratio = best["simalign"] / best["nmtalign"]

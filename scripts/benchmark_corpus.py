@@ -8,7 +8,7 @@ lines on one side or both, a line of 3,000 words in 50,000 (or --long), line end
 carriage returns, U+2028 and others that only look like line ends; with --invalid also bytes that are not
 UTF-8. A model is learned from the first pairs, and then all are aligned: by one process, by two, in shards by
 a run that is killed three times and resumed, on a cluster of this machine if ``distributed`` is there, and
-from a translation memory (TMX). Prints pairs a second, CPU seconds, the peak memory of all processes
+from a translation memory (TMX). Prints pairs per second, CPU seconds, the peak memory of all processes
 together, and whether links and pair scores are the same bytes. Ends with 1 if they are not, or if ``align``
 with one process took more than 600 MB. WORK can be removed afterwards.
 """
@@ -125,7 +125,7 @@ class Bench:
 
     def __init__(self, work: Path, more: list[str]) -> None:
         self.work, self.more = work, more
-        self.rows = [["run", "pairs a second", "seconds", "CPU seconds", "peak MB", "bytes"]]
+        self.rows = [["run", "pairs per second", "seconds", "CPU seconds", "peak MB", "bytes"]]
         self.digests: dict[str, tuple[str, str]] = {}
 
     def outputs(self, name: str) -> tuple[Path, Path]:

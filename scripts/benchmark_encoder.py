@@ -87,7 +87,7 @@ def peer_command(python: str, folder: Path, method: str, units: str) -> list[str
 
 def compare(folder: Path, peer: str, repeats: int, units: str) -> None:
     """Print a table of both programs for each method."""
-    print("| method | program | seconds | CPU seconds | pairs a second | peak memory in MB | equal lines |")
+    print("| method | program | seconds | CPU seconds | pairs per second | peak memory in MB | equal lines |")
     print("|---|---|---|---|---|---|---|")
     text = [str(folder / side) for side in ("source", "target")]
     ours = [sys.executable, "-m", "nmtalign", "links-from", *text, "--units", units]

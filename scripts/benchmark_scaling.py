@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--prune", action="store_true", help="Drop word pairs as above 67 million cells.")
     options = parser.parse_args()
     rows, work, giving = align_rows(options)
-    head = ["align", "start-up, s", "pairs a second", "CPU here, us a pair", "CPU of others, us a pair"]
+    head = ["align", "start-up, s", "pairs per second", "CPU here, us a pair", "CPU of others, us a pair"]
     head.append("peak of a worker")
     print(markdown([head, *rows]), "\n", flush=True)
     if options.prune:

@@ -90,7 +90,7 @@ def errors(vectors: Path, corpus: Path) -> Iterator[tuple[str, str, float]]:
 
 
 def speeds(vectors: Path, corpus: Path) -> Iterator[tuple[str, float]]:
-    """Yield row and pairs a second, without a position model."""
+    """Yield row and pairs per second, without a position model."""
     sides = load_pair(vectors)
     pairs, _ = gold_lines(corpus)
     pairs = (pairs * (1 + REPEATED // len(pairs)))[:REPEATED]
@@ -121,7 +121,7 @@ def main() -> None:
                 found.setdefault(score, {}).setdefault(positions, []).append(error)
                 print(corpus.name, score, positions, f"{error:.2f}", flush=True)
             rates = rates or dict(speeds(vectors, corpus))
-    print(f"| score | {' | '.join(POSITIONS)} | pairs a second |\n{'|---' * (len(POSITIONS) + 2)}|")
+    print(f"| score | {' | '.join(POSITIONS)} | pairs per second |\n{'|---' * (len(POSITIONS) + 2)}|")
     for score, by_positions in found.items():
         means = [f"{np.mean(by_positions[positions]):.1f}" for positions in POSITIONS]
         print(f"| {score} | {' | '.join(means)} | {rates[score]:,.0f} |")

@@ -258,7 +258,7 @@ TRAINED = {  # bitexts, also of align_batch
     "a number": (5, USAGE, "expected sentence pairs .*found 5"),
     "a dictionary": ({"en": "a", "fr": "b"}, USAGE, "dictionary of columns.*found 'a' as 'en'"),
     "a set": ({("a", "b")}, USAGE, "in an order.*found a set"),
-    "an iterator used twice": (used_up, USAGE, "nothing left.*give a list"),
+    "an iterator used twice": (used_up, USAGE, "nothing left.*pass a list"),
     "three columns": (lambda: table("a", "b", "c"), USAGE, "two columns, found 3: a, b, c; name both"),
     "one column": (lambda: table("en"), USAGE, "two columns, found 1: en"),
     "letters": (["ab", "cd"], DATA, r"pair 1: expected a pair \(source, target\), found 'ab'"),
@@ -328,7 +328,7 @@ LOADED = {  # what is opened, and the settings
     "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
     "a setting": (None, {"beam": 3}, USAGE, "load has no option `beam`; it takes path, extract, "),
-    "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score`: only for word vectors"),
+    "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score` applies to word vectors only"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
     "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "threshold from 0 to 1, found nan"),
     "a truth value as threshold": (None, {"threshold": True}, USAGE, "threshold from 0 to 1, found True"),
@@ -354,7 +354,7 @@ LOADED = {  # what is opened, and the settings
         (words("a"), words("b")),
         {"limit": 3},
         USAGE,
-        "`limit`: only for a folder or files",
+        "`limit` applies to a folder or files",
     ),
 }
 CALLS = {
@@ -398,15 +398,15 @@ CALLS = {
     ),
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
     "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
-    "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of whole numbers"),
-    "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of whole numbers"),
+    "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of integers"),
+    "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of integers"),
     "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),
     "a pair of words to cut": (
         lambda: list(na.iter_chunks([("a", "b"), (["a"], ["b"])])),
         DATA,
         "pair 2: expected lines of text for all pairs, found lists of words",
     ),
-    "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of whole numbers, found '0-0'"),
+    "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of integers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
     "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "contain NaN"),
@@ -702,7 +702,7 @@ CALLS = {
     "gold as links": (
         lambda: na.write_links("a.txt", [na.GoldAlignment({(0, 0)}, {(0, 0)})]),
         DATA,
-        "pair 1: expected links, found gold links; give their `sure`",
+        "pair 1: expected links, found gold links; pass their `sure`",
     ),
     "one language to learn attention": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", languages=("en",)),
@@ -804,7 +804,7 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "rows that differ": (lambda x: na.Embeddings.of(["a", "b"], x), ([[1, 2], [3]],)),
     "a limit": (lambda x: na.load_embeddings("a.vec", limit=x), (0, True, "5", 1.5)),
     "an encoding": (lambda x: na.load_embeddings("a.vec", encoding=x), (5, None, "klingon")),
-    "shipped vectors": (na.load_embeddings, ("en_fr_vectors",)),
+    "bundled vectors": (na.load_embeddings, ("en_fr_vectors",)),
     "dimension": (lambda x: na.count_embeddings(na.load().lexicon, dimension=x), ("a", True, 0, None)),
     "seed": (lambda x: na.count_embeddings(na.load().lexicon, seed=x), ("a", True, -1, None)),
     "counted words": (lambda x: na.lexicon([(x, ["b"], [])]), (None, 5, [1], {"a"})),
@@ -846,7 +846,7 @@ def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
     Path("a.vec").write_text("1 2\na 1 2\n")
     call, values = VALUES_REFUSED[case]
     for value in values:
-        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|shipped|No such|no option"):
+        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|bundled|No such|no option"):
             call(value)
     assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
 
@@ -926,7 +926,7 @@ def test_gold_of_other_words_is_refused(shipped):
 
 
 def test_a_report_is_a_page(shipped, tmp_path):
-    with pytest.raises(na.UsageError, match=r"a report is an HTML page; give a name like pairs.html"):
+    with pytest.raises(na.UsageError, match=r"a report is an HTML page; pass a name like pairs.html"):
         na.write_report(tmp_path / "pairs.pdf", shipped.align_batch([("a", "b")]))
 
 

@@ -19,8 +19,11 @@ import pytest
 from scipy.special import expit, logit
 
 import nmtalign
+from nmtalign.aligner.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.cli import COMMANDS, main
 from nmtalign.files.paths import bundled_path
+from nmtalign.links.selection import transport
+from nmtalign.names import EXTRACTIONS, SYMMETRIZATIONS
 from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
@@ -114,6 +117,22 @@ def test_every_page_is_in_the_index():
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = set(index.splitlines())
     assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES} - {"index"} <= listed
+
+
+def test_every_way_to_choose_links_is_defined_with_its_threshold():
+    page = (DOCS / "reference" / "extraction.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([\d.]+|none) \|", page, re.MULTILINE)
+    thresholds = {name: None if text == "none" else float(text) for name, text in rows}
+    expected = {name: EXTRACTION_CLASSES[name].default_threshold for name in EXTRACTIONS}
+    expected["transport"] = inspect.signature(transport).parameters["threshold"].default  # of the plan
+    assert thresholds == expected
+    symmetrizations = re.findall(r"^\| `([\w-]+)` \| [^|]* \|$", page, re.MULTILINE)
+    assert tuple(symmetrizations) == SYMMETRIZATIONS
+
+
+def test_the_glossary_is_sorted():
+    terms = re.findall(r"^\*\*([^*]+?)[.:]\*\*", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    assert terms == sorted(terms, key=str.lower)
 
 
 def test_every_public_name_has_an_entry():

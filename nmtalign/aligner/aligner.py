@@ -32,7 +32,7 @@ from nmtalign.corpus.units import (
     expand_values,
     link_unit,
 )
-from nmtalign.display import short_repr, single_line
+from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
@@ -76,8 +76,8 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "extraction": ("nmtalign.aligner.extraction_methods", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
-MAX_PAIRS_CHECKED = 1_000  # so many pairs are searched for sentences in the place of words
-CELLS_PER_PART = 1 << 23  # about so many cells of a text are scored at a time
+MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
+CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 # the members that the reference documents
 _DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
@@ -133,7 +133,7 @@ class Aligner(TableResult):
         if self.expert is not None:
             parts.append(str(self.expert))
         if "corpus" in self.training:
-            parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
+            parts.append(f"learned from {with_plural(self.training['corpus'].get('pairs', 0), 'pair')}")
         # a scorer that knows all words has no size; the padding "" is not a word
         sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
@@ -192,7 +192,7 @@ class Aligner(TableResult):
         targets : sequence, optional
             The target sentences, if `pairs` are the source sentences: ``align_batch(sources, targets)``.
         source, target : str or int, optional
-            The columns of a table, or the keys of records. Left out: they are found by their names.
+            The columns of a table, or the keys of records. Default: they are found by their names.
         expert : path or iterable, optional
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
@@ -242,7 +242,7 @@ class Aligner(TableResult):
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
-        reporter.finish(f"{len(batch):,} pairs aligned")
+        reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         if unit.linked == "words":
             batch = links_of_words(batch, text.line_words)
         if unit.expands:
@@ -435,7 +435,7 @@ class Aligner(TableResult):
         workers, parts = default_workers(self.workers), list(text.parts(CELLS_PER_PART))
 
         def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
-            return self.decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
+            return self.decoder_of(replace(part)).links_of_buckets(workers)  # a copy frees its index
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker

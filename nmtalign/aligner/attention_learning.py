@@ -55,7 +55,7 @@ class LearnedAttention:
 
     name: str  # "bahdanau" or "scaled-dot"
     arrays: Mapping[str, Reals]
-    about: Mapping[str, Any]  # what they were learned from, and their held-out loss per word
+    about: Mapping[str, Any]  # the source of the parameters, and their held-out loss per word
 
     def __repr__(self) -> str:
         return f"LearnedAttention: {self}"
@@ -122,7 +122,7 @@ def learn_attention(
     vectors : path, (path, path) or (Embeddings, Embeddings)
         Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
     source, target : str or int, optional
-        The columns of a table, or the keys of records. Left out: they are found by their names.
+        The columns of a table, or the keys of records. Default: they are found by their names.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
         The aligner whose posteriors are learned; left out, one is learned from the bitext.
@@ -134,9 +134,9 @@ def learn_attention(
         Show progress after each pass: in a notebook as a bar, elsewhere as a line on stderr. A function is
         called with a :class:`Progress` instead.
     languages : (str, str), optional
-        Source and target language. Left out: as the folder of the vectors says.
+        Source and target language. Default: the languages that the folder of the vectors names.
     tokenizer, lowercase, unicode : optional
-        How lines become words, as in :func:`load`. Left out: as the vectors were learned, else
+        How lines become words, as in :func:`load`. Default: the setting of the vectors, else
         space-separated words in lower case.
     limit : int, optional
         Read only the first `limit` vectors of each file.
@@ -148,7 +148,7 @@ def learn_attention(
     Raises
     ------
     UsageError
-        If there is no such score, or the number of units is none.
+        If the score does not exist, or the number of units is not an integer from 1.
     DataError
         If no pair has words on both sides, or no word of a side has a vector.
 
@@ -203,7 +203,7 @@ def learn_attention(
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
     learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
-    reporter.finish(f"attention learned from {len(chosen):,} pairs")
+    reporter.finish(f"attention learned from {with_plural(len(chosen), 'pair')}")
     about = {
         "score": score,
         "units": units,
@@ -245,7 +245,7 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
     if why := aligner.scorer.coverage_of(text.source, text.target, text.sections).warning:
-        warnings.warn(f"of the {what}: {why}", NmtalignWarning, stacklevel=5)
+        warnings.warn(f"{what}: {why}", NmtalignWarning, stacklevel=5)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

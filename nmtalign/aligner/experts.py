@@ -24,6 +24,7 @@ from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
@@ -82,7 +83,7 @@ def with_links(
     for number, pair in enumerate(pairs, 1):
         links_of_pair = next(remaining_links, None)
         if links_of_pair is None:
-            found = f"found links for only {number - 1:,} pairs, but the bitext has more"
+            found = f"found links for only {with_plural(number - 1, 'pair')}, but the bitext has more"
             raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
         source, target = cast(tuple[str, str], pair)  # or two lists of words
         expert_pair = ExpertPair(source, target)
@@ -261,7 +262,7 @@ def choose_expert(
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if encoder is not None:
         if has_links:
-            raise UsageError("`expert` and `encoder` contradict each other; pass only one of them")
+            raise UsageError("`expert` and `encoder` cannot be combined; remove one")
         return _encoder_expert(older, encoder, layer=layer, device=device, cache=cache)
     if not given:
         return Expert() if has_links else older

@@ -287,7 +287,7 @@ def make_extraction(
     """
     if symmetrize is not None:
         if method is not None:
-            raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
+            raise UsageError("`symmetrize` and `extract` cannot be combined; remove one")
         return Symmetrized(threshold, symmetrize)
     if method is None:
         method = "posterior" if null else "mutual"

@@ -62,7 +62,7 @@ def fit_to(
     targets : sequence, optional
         The target sentences, if `bitext` has the source sentences.
     source, target : str or int, optional
-        The columns of a table, or the keys of records. Left out: they are found by their names.
+        The columns of a table, or the keys of records. Default: they are found by their names.
 
     References
     ----------

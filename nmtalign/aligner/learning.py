@@ -37,6 +37,7 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
 from nmtalign.dictionaries.entries import JumpCount
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning, UsageError, advise
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
@@ -73,8 +74,8 @@ from nmtalign.vectors.embeddings import Embeddings
 # knows at least MIN_KNOWN_SHARE of the words of both sides
 MAX_SMALL_PAIRS = 2_000
 MIN_KNOWN_SHARE = 0.8
-MAX_CHECKED_CELLS = 1 << 16  # a text with at most so many cells is aligned to check that it gets any links
-MAX_TRUST_CELLS = 1 << 22  # the trust in an expert is estimated from about so many cells
+MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
+MAX_TRUST_CELLS = 1 << 22  # about the number of cells from which the trust in an expert is estimated
 
 BothVectors = tuple[Embeddings, Embeddings]
 
@@ -118,17 +119,17 @@ def train(
     targets : sequence, optional
         The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
     source, target : str or int, optional
-        The columns of a table, or the keys of records. Left out: they are found by their names, which are
+        The columns of a table, or the keys of records. Default: they are found by their names, which are
         languages, or words such as ``src`` and ``target``. Two columns of other names are source and target,
         in this order.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
-        How lines are cut. Left out: as for the model `init`, else at spaces.
+        How lines are split. Default: the setting of the model `init`, else spaces.
     lowercase : bool, optional
-        Look words up in lower case. Left out: as for the model `init`, else True.
+        Look words up in lower case. Default: the setting of the model `init`, else True.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
-        Form in which words are looked up. Left out: as for the model `init`, else ``nfc``.
+        Form in which words are looked up. Default: the setting of the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
         Codes such as ``("en", "fr")``, for tokenizers.
     prior : path, DataFrame, pairs, or a list of these, optional
@@ -136,7 +137,7 @@ def train(
         ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
         a number of links, 1 if left out. Only words that can occur in the text count.
     headwords : {"source", "target"}, optional
-        The side of the text whose language the headwords of the dictionaries are in. Left out: found for each
+        The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
     lemmas : bool
         Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
@@ -148,7 +149,7 @@ def train(
         scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-        Left out: fitted to the text, by how well vectors and lexicon predict its links.
+        Default: fitted to the text, by how well vectors and lexicon predict its links.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -177,7 +178,7 @@ def train(
     DataError
         If an item is not a sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
-        If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
+        If the bitext is not a collection of pairs, a value is not allowed, or two options cannot be combined.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def train(
             warnings.warn(note, NmtalignWarning, stacklevel=3)
         for text in advice:
             advise(text, topic="bundled model", stacklevel=3)
-    reporter.finish(f"learned from {aligner.training['corpus']['pairs']:,} pairs")
+    reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner
 
 
@@ -293,11 +294,11 @@ def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) ->
         no_model = prior is None or prior.lexicon is None
         return (None, None) if no_model else cast(Prior, prior).lexicon.lemma_languages  # type: ignore[union-attr]
     if languages == (None, None):
-        raise UsageError("`lemmas` requires the languages of both sides: give `languages=en,hu`, for example")
+        raise UsageError("`lemmas` requires the languages of both sides: pass `languages=en,hu`, for example")
     found = lemma_language(languages[0]), lemma_language(languages[1])
     if found == (None, None):
         named = " nor ".join(map(repr, filter(None, languages)))
-        raise UsageError(f"there are no lemmas for {named}; leave `lemmas` out")
+        raise UsageError(f"there are no lemmas for {named}; remove `lemmas`")
     return found
 
 
@@ -310,7 +311,9 @@ def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
         if not golds:
             raise UsageError("expected gold links, found none; omit `gold`")
     elif not (golds := read_gold(gold, encoding=encoding)):
-        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(gold)
+        raise DataError("expected gold links, found an empty file; remove `gold`, or pass another file").at(
+            gold
+        )
     return golds
 
 
@@ -329,8 +332,8 @@ def checked_against_corrections(
         correction = corrections.get(number)
         words = map(SPACE_SETTINGS.words, pair) if is_line_pair(pair) else pair
         if correction is not None and correction.text != pair_fingerprint(*words):
-            expected = f"pair {number:,}: expected a correction of its words"
-            raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
+            problem = f"pair {number:,}: the correction was made for other words"
+            raise DataError(f"{problem}; pass the text of the report that saved it").at(gold)
         yield pair
     lines = next((correction.pairs for correction in corrections.values()), number)
     if lines != number:
@@ -361,7 +364,9 @@ def warm_start(
         return (Prior(word_pairs) if word_pairs else None), chosen
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
-        raise UsageError(f"{found}; leave these options out, and they are the model's")
+        raise UsageError(
+            f"{found}; remove `tokenizer`, `lowercase` and `unicode`; a continued model keeps its own"
+        )
     return _prior_of_model(older), chosen
 
 
@@ -453,8 +458,8 @@ class TrainingResult(NamedTuple):
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
-    A DataError if no pair has words on both sides, the vectors do not go together or know no word of a side,
-    or the gold links do not belong to the pairs or are too few.
+    Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
+    side, or the gold links do not belong to the pairs or are too few.
     """
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
@@ -475,7 +480,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         aligner = replace(mix_scorers(estimated, bitext, options), expert=expert)
     aligner = train_rescorer(aligner, bitext, options)
     if too_small := _why_too_small(aligner, bitext, options):
-        options.warn(f"{too_small}; give more text, or continue a model (`init=DIR`)")
+        options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
     return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
 
 
@@ -485,11 +490,11 @@ class PreparedBitext(NamedTuple):
     source: EncodedSide  # with the words of the prior
     target: EncodedSide
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
-    corpus: Mapping[str, object]  # what the model folder records about the bitext
+    corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
-    prior: Prior | None  # that of the options, with the word pairs of dictionaries
+    prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
@@ -571,7 +576,7 @@ def _warn_about_bitext(
     if advice:
         options.advise(advice)
     if prior is not None and prior.swapped(source, target):
-        options.warn("the sides look like those of the older model the other way round; are they swapped?")
+        options.warn("source and target seem swapped compared with `init`; exchange them")
 
 
 def _numbered_gold(
@@ -688,9 +693,8 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     pairs, text = len(bitext.source.lengths), bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
-        copies = f" ({pairs:,} times)" if pairs > 1 else ""
-        found = f"it has only 1 pair{copies}, so links follow positions, or there are none"
-        return f"the text is too small to learn from: {found}"
+        copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
+        return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
     if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_text(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""

@@ -27,7 +27,7 @@ from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_wor
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.corpus.units import BothPieceLines, LinkUnit, expand_to_segments, link_unit
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
     Translator,
@@ -149,7 +149,7 @@ class LinkSource:
 class Linker:
     """Reads one matrix per sentence pair and extracts links from it."""
 
-    name: str  # of the source, with its settings
+    name: str  # the name of the source, with its settings
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
@@ -282,7 +282,7 @@ def links_from(
     targets : sequence, optional
         The target sentences, if `pairs` are the source sentences.
     source, target : str or int, optional
-        The columns of a table, or the keys of records. Left out: they are found by their names.
+        The columns of a table, or the keys of records. Default: they are found by their names.
     encoder, translator : str or path, optional
         Name or folder of an encoder, or of a translation model, of the package transformers.
     matrices : path, or iterable of arrays of shape (T, S) or (layers, heads, T, S), optional
@@ -293,11 +293,11 @@ def links_from(
         One matrix for each pair, of shape (target words, source words).
     method : {"simalign-itermax", "simalign-argmax", "simalign-match", "awesome-align", \
             "awesome-align-entmax", "transport"}, optional
-        The published method that chooses links from similarities. Left out: ``simalign-itermax``.
+        The published method that chooses links from similarities. Default: ``simalign-itermax``.
     units : {"subwords", "words"}, optional
         What the method links, for `encoder` and `token_vectors`. Links of sub-words become links of words.
     layer : int, optional
-        The layer of the encoder whose vectors are compared. Left out: 8.
+        The layer of the encoder whose vectors are compared. Default: 8.
     languages : (str, str), optional
         Source and target language as a multilingual model calls them.
     device : {"cpu", "cuda", "mps"}, optional
@@ -305,9 +305,9 @@ def links_from(
     cache : path, optional
         A file that keeps the similarities of the encoder for the next call.
     download : bool, optional
-        Whether the encoder may be downloaded. Left out: True.
+        Whether the encoder may be downloaded. Default: True.
     layers, attention_heads : sequence of int, optional
-        Layers and heads of attention to average, from 0. Left out: all of `matrices`, and for a translation
+        Layers and heads of attention to average, from 0. Default: all of `matrices`, and for a translation
         model the head that suits the text.
     shift : {-1, 0, 1}, optional
         The weights of target piece t are in row t + shift.
@@ -337,7 +337,7 @@ def links_from(
     UsageError
         If there are several sources or none, or a setting does not apply to the source.
     DataError
-        If a file is no such, or does not fit the pairs.
+        If a file does not have the expected format, or does not fit the pairs.
 
     References
     ----------
@@ -389,10 +389,10 @@ def links_from(
         reporter.advance(len(linked_pairs))
     batch = concatenate_batches(batches or [linker.align([])])
     batch = replace(batch, frame_index=checked.frame_index)
-    reporter.finish(f"{len(batch):,} pairs linked")
+    reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
     lines = [pair for pair in listed if is_line_pair(pair)]
     if unit.expands and pieces is None and len(lines) < len(listed):
-        raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; give lines")
+        raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
     if pieces is None and unit.linked == "words":
         batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     if unit.expands:
@@ -522,7 +522,7 @@ def _layer_numbers(value: Any, name: str) -> tuple[int, ...] | None:
     listed = list(value) if is_listed else [value]
     expected = f"`{name}` as numbers from 0, such as [0, 1]"
     if not listed:
-        raise UsageError(f"expected {expected}, found none; omit it to use all")
+        raise UsageError(f"expected {expected}, found none; remove it to use all")
     for number in listed:
         check_number(number, expected, minimum=0, integer=True)
     return tuple(map(int, listed))

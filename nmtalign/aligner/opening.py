@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-SAMPLE_WORDS = 20_000  # statistics of vectors are computed from so many words
+SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
 # dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater
 MAX_LENGTH_VARIATION = 0.2
 
@@ -84,24 +84,24 @@ def load(
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
         source and target vectors, as for :func:`vector_aligner`; or the folder of a static model, which has
-        the vectors of both sides. Left out: the bundled English-French model.
+        the vectors of both sides. Default: the bundled English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
-        How links are chosen. Left out: ``posterior``, and ``mutual`` where there is no null word.
+        How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
     threshold : float, optional
         Links with a lower posterior are dropped; turns second words off.
     symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
         Join the best choices of both directions instead.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
-        How lines become words. Left out: as the model was learned.
+        How lines become words. Default: the setting of the model.
     lowercase : bool, optional
-        Look words up in lower case. Left out: as the model was learned.
+        Look words up in lower case. Default: the setting of the model.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
-        Form in which words are looked up. Left out: as the model was learned.
+        Form in which words are looked up. Default: the setting of the model.
     languages : (str, str), optional
-        Source and target language. Left out: as the folder says.
+        Source and target language. Default: the languages that the folder names.
     scorers : iterable of str, optional
-        Names of the scorers of a learned model to use. Left out: all.
+        Names of the scorers of a learned model to use. Default: all.
     encoder : str or path, optional
         Name or folder of an encoder of the package transformers: an expert whose links vote. A model that
         was learned with an encoder needs none; any other is then fitted by :func:`fit_to`.
@@ -123,9 +123,9 @@ def load(
     Raises
     ------
     DataError
-        If the folder is not there or holds nothing of the kind.
+        If the folder does not exist, or contains neither a model nor word vectors.
     UsageError
-        If a setting makes no sense for what is in the folder.
+        If a setting does not apply to the content of the folder.
 
     Examples
     --------
@@ -215,8 +215,11 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
     """Raise UsageError if a setting of word vectors is given for a learned model."""
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if given:
-        problem = f"{', '.join(given)}: only for word vectors, and {folder} is a learned model"
-        raise UsageError(f"{problem}; name vectors, like the bundled {VECTORS}, or leave it out")
+        names = ", ".join(given)
+        applies = "applies" if len(given) == 1 else "apply"
+        removed = "it" if len(given) == 1 else "them"
+        problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
+        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
 
 
 def _check_two_sides(
@@ -236,7 +239,7 @@ def _check_two_sides(
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
     if not are_files and (limit is not None or unsafe_pickle):
         name = "limit" if limit is not None else "unsafe_pickle"
-        raise UsageError(f"`{name}`: only for a folder or files of vectors; leave it out")
+        raise UsageError(f"`{name}` applies to a folder or files of vectors only; remove it")
 
 
 def open_vectors(
@@ -326,26 +329,26 @@ def vector_aligner(
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
-        Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
+        Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
     parameters : path, or dict of str to array, optional
         npz file, or arrays by their names, of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if
-        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the
+        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Default: those in the folder of the
         vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
-        learned). Left out: ``diagonal`` for ``cosine``, else ``none``. The links of a pair then depend on no
+        learned). Default: ``diagonal`` for ``cosine``, else ``none``. The links of a pair then depend on no
         other pair, in a batch, too; ``nmtalign align`` uses ``hmm``, because it has a whole text.
     diagonal : float, optional
-        Strength of ``diagonal``. Left out, it grows with the vectors for dot products.
+        Strength of ``diagonal``. By default, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional
-        What stands for a word without a vector. Left out: what the embeddings say.
+        Vector of a word that has none. Default: the setting of the embeddings.
     languages : (str, str), optional
         Source and target language, for tokenizers.
     extract, threshold, symmetrize : optional
         How links are chosen, as in :func:`load`.
     tokenizer, lowercase, unicode : optional
-        How lines become words, as in :func:`load`. Left out: as the vectors were learned, if they say so,
+        How lines become words, as in :func:`load`. Default: the setting of the vectors, if they have one,
         else space-separated words in lower case.
     """
     from nmtalign.scorers.given_vectors import VectorScorer

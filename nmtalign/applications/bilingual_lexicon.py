@@ -26,7 +26,7 @@ from nmtalign.validation import check_number, check_type
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_TRANSLATIONS = 100  # of a word in a shortlist, unless told otherwise
+MAX_TRANSLATIONS = 100  # the default number of translations per word in a shortlist
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 LEXICON_COLUMNS = (

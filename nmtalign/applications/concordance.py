@@ -32,8 +32,8 @@ from nmtalign.validation import check_choice, check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-SAMPLE_SEED = 1  # of the places that are drawn
-MAX_EXAMPLES = 10  # that are drawn, unless told otherwise
+SAMPLE_SEED = 1  # the seed that draws places
+MAX_EXAMPLES = 10  # the default number of places that are drawn
 GAP_SIGN = "…"  # between words of a translation that are not adjacent
 GAP_FORM = -1  # in place of the number of a form
 
@@ -45,7 +45,7 @@ class Occurrence(NamedTuple):
 
     pair: int  # number of the sentence pair, from 0
     words: tuple[list[str], list[str]]  # source and target sentence
-    positions: tuple[list[int], list[int]]  # of the searched words and of their translation, by side
+    positions: tuple[list[int], list[int]]  # those of the searched words and of their translation
 
 
 class SearchResult(NamedTuple):

@@ -204,7 +204,7 @@ def convert(
     check_choice(format, READ_LINKS, "formats of links")
     check_choice(to, WRITTEN_LINKS, "formats of links")
     if (source is None) != (target is None):
-        raise UsageError("`source` and `target` are the texts of both sides; give both")
+        raise UsageError("`source` and `target` are the texts of both sides; pass both")
     texts = None
     if source is not None and target is not None:
         texts = TextsOfLinks(str(as_path(source)), str(as_path(target)), _split_at_spaces)

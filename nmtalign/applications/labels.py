@@ -114,7 +114,7 @@ def check_number_of_spans(spans: Iterable[LabeledSpan], length: int, unit: str) 
 
 
 def split_spaces(line: str) -> list[str]:
-    """Return what is separated by spaces in a line."""
+    """Return the parts of a line between spaces."""
     return [part for part in line.split(" ") if part]
 
 
@@ -134,7 +134,7 @@ def spans_of_labels(labels: Sequence[str], format: LabelFormat = "bio") -> list[
     [LabeledSpan(start=0, end=2, label='PER'), LabeledSpan(start=2, end=3, label='PER')]
     """
     spans: list[LabeledSpan] = []
-    open_name = ""  # of the span that the next word may continue
+    open_name = ""  # the name of the span that the next word may continue
     for position, label in enumerate(labels):
         tag, _, name = label.partition("-")
         continues = name == open_name != "" and tag in ("I", "E")

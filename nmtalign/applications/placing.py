@@ -40,7 +40,7 @@ class Piece:
     """A part of an element in the target: around the atoms from `first` up to `last`, or a point."""
 
     node: Node
-    number: int  # of the element among its siblings
+    number: int  # the number of the element among its siblings
     start: int  # characters of the target line
     end: int
     first: int = 0
@@ -101,7 +101,7 @@ class _Positions:
     def __init__(self, text: str, source: LineAtoms, offset: Callable[[int], int]) -> None:
         self._text = text
         self._offset = offset
-        self._starts: list[int] = []  # of the atoms, spaces not counted
+        self._starts: list[int] = []  # where the atoms start, spaces not counted
         self._ends: list[int] = []
         length = 0
         for atom in source.atoms:

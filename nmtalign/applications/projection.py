@@ -168,7 +168,7 @@ def _atoms_inside(spans: Iterable[LabeledSpan], line: LineAtoms) -> list[Labeled
 
 # --- the public function ---------------------------------------------------------------------------
 
-Labels = str | Sequence[str]  # of one sentence: a line such as "O B-X I-X", or a list of labels
+Labels = str | Sequence[str]  # the labels of one sentence: a line such as "O B-X I-X", or a list of labels
 Spans = str | Sequence[tuple[int, int, str]]  # a line such as "1-3:X", or (start, end, label)
 
 
@@ -327,8 +327,12 @@ def _as_spans(annotation: Any, length: int, unit: str) -> list[LabeledSpan]:
 
 
 def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> str:
-    """Return what became of annotations without a link; `numbers` are those of their pairs or lines."""
+    """Return a message on annotations without a link; `numbers` are those of their pairs or lines."""
     listed = [str(number) for number in dict.fromkeys(numbers[:MAX_LISTED_PAIRS])]
     where = ", ".join(listed) + (", ..." if len(numbers) > MAX_LISTED_PAIRS else "")
-    done = "put between the words beside them" if _is_markup(format) else "left out"
-    return f"annotations of words without a link: {len(numbers):,}, {done} ({unit} {where})"
+    inserted = "inserted between the neighboring words"
+    if len(numbers) == 1:
+        done = f"it was {inserted}" if _is_markup(format) else "it was omitted"
+        return f"1 annotation has no linked word; {done} ({unit} {where})"
+    done = f"they were {inserted}" if _is_markup(format) else "they were omitted"
+    return f"{len(numbers):,} annotations have no linked word; {done} ({unit}s {where})"

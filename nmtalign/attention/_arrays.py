@@ -59,7 +59,7 @@ def without_table(value: Any) -> Any:
 def as_floats(*arrays: Array) -> tuple[Any, ...]:
     """Return the namespace, then `arrays` as arrays of floats.
 
-    Lists and whole numbers become float64, and tables NumPy arrays.
+    Lists and integers become float64, and tables NumPy arrays.
     """
     arrays = tuple(map(without_table, arrays))
     xp = namespace(*arrays)
@@ -147,10 +147,10 @@ def finite(array: Array) -> Array:
 
 
 def expect_sizes(**sizes: Any) -> None:
-    """Raise a :class:`UsageError` unless sizes are whole numbers from 0."""
+    """Raise a :class:`UsageError` unless sizes are integers from 0."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
-            raise UsageError(f"expected {name} as a whole number from 0, found {short_repr(size)}")
+            raise UsageError(f"expected {name} as an integer from 0, found {short_repr(size)}")
 
 
 def expect_parameters(kind: type, parameters: Any) -> None:
@@ -180,7 +180,7 @@ def generator(seed: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise UsageError(f"expected a seed, a whole number from 0, found {short_repr(seed)}") from None
+        raise UsageError(f"expected a seed, an integer from 0, found {short_repr(seed)}") from None
 
 
 def expect_one_axis(name: str, array: Array) -> None:

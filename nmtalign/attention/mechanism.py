@@ -36,7 +36,7 @@ from nmtalign.validation import check_number
 
 Score = Callable[[Array, Array], Array]
 Seed: TypeAlias = int | np.random.Generator
-StateDict: TypeAlias = Mapping[str, Any]  # of PyTorch: names to tensors
+StateDict: TypeAlias = Mapping[str, Any]  # a state of PyTorch: names to tensors
 
 
 class AttentionOutput(NamedTuple):

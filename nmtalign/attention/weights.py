@@ -186,9 +186,7 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
     expect_sizes(S=S)
     counts = np.zeros(0, int) if isinstance(lengths, list) and not lengths else as_numpy(lengths)
     if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 0).any():
-        raise UsageError(
-            f"expected the lengths of sentences, whole numbers from 0, found {short_repr(lengths)}"
-        )
+        raise UsageError(f"expected the lengths of sentences, integers from 0, found {short_repr(lengths)}")
     if counts.size and counts.max() > S:
         raise UsageError(f"a sentence of {counts.max()} words does not fit into {S} places")
     return as_like(np.arange(S) < counts[:, None, None], like)

@@ -43,7 +43,7 @@ RETRY_SECONDS = 3  # a refused connection is tried again for this time
 RETRY_PAUSE_SECONDS = 0.2
 START_SECONDS = 60  # a cluster has to have a worker within this time
 CHECK_SECONDS = 20  # after this time without a result, the workers are counted
-MAX_CHECKS_WITHOUT_WORKERS = 3  # if so many checks in a row find no worker, the cluster is lost
+MAX_CHECKS_WITHOUT_WORKERS = 3  # after this number in a row, the cluster is lost
 MAX_ATTEMPTS = 3  # a call to all workers, or the transfer of a result, fails if a worker dies
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 _OTHER_PROGRAM = "another program answers"
@@ -249,7 +249,7 @@ class ClusterProcesses:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._threads = 0  # of all workers, when they were counted last
+        self._threads = 0  # the threads of all workers at the last count
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         """Call a function on a worker and keep its result there."""

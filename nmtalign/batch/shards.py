@@ -228,7 +228,7 @@ class _Shard:
     def discard(self) -> None:
         """Remove the files of an unfinished shard."""
         for kind, file in self._files.items():
-            with suppress(OSError):  # of a full disk, or a folder that is gone
+            with suppress(OSError):  # the disk is full, or the folder is gone
                 file.close()
             with suppress(OSError):
                 self._paths[kind].unlink(missing_ok=True)

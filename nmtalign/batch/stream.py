@@ -46,12 +46,12 @@ class AlignedChunk(NamedTuple):
     lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined to words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
-    text: TextSettings  # what cuts the lines into the words or tokens that are linked
+    text: TextSettings  # settings that split the lines into the words or tokens that are linked
     languages: tuple[str | None, str | None]
-    unit: LinkUnit = WORDS  # what the links count
-    warning: str | None = None  # of the first chunk: a side is written without spaces
+    unit: LinkUnit = WORDS  # the unit of the positions in links
+    warning: str | None = None  # a warning of the first chunk: a side is written without spaces
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
-    # of links from another program: the marks of the sub-words that it has joined to words
+    # for links from another program: the marks of the sub-words that it has joined to words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
@@ -67,7 +67,7 @@ class AlignedChunk(NamedTuple):
         return sides
 
     def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return what the links count as a translation program reads it.
+        """Return the units that the links count, as a translation program reads them.
 
         Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
         """
@@ -129,7 +129,7 @@ def align_chunk(
 
 
 def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
-    """Return what the links of a chunk count, for each word or token that is linked; errors name the pair."""
+    """Return the units that the links of a chunk count, per word or token; errors name the pair."""
     segments = []
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:
@@ -159,7 +159,7 @@ def _check_cells(text: EncodedText, first: int) -> None:
         expected = (
             f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"
         )
-        raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
+        raise DataError(f"pair {first + n:,}: {expected}; `max_length=4000` leaves such pairs out")
 
 
 def _attention_of_words(
@@ -185,7 +185,7 @@ def links_of_source(
     """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
     The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
-    them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
+    them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.
     """
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
 

@@ -21,7 +21,12 @@ COLOR_OF_LEVEL = {"error": "red", "warning": "yellow"}
 # A parameter as messages of the library name it, such as `encoder=NAME`.
 _PARAMETER_IN_MESSAGE = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")
 # Options whose names differ from those of the parameters.
-_OPTION_OF_PARAMETER = {"languages": "langs", "overwrite": "force", "select": "sides"}
+_OPTION_OF_PARAMETER = {
+    "languages": "langs",
+    "minimum": "min_count",
+    "overwrite": "force",
+    "select": "sides",
+}
 # Switches of the command that runs: log_json, verbose, quiet, debug.
 enabled_switches: set[str] = set()
 
@@ -111,7 +116,7 @@ def warn(text: str) -> None:
 
 
 def line_start() -> str:
-    """Return what clears the progress line of a terminal; nothing elsewhere."""
+    """Return the characters that clear the progress line of a terminal; nothing elsewhere."""
     return "\r\x1b[K" if shows_progress() else ""
 
 

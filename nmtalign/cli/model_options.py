@@ -110,7 +110,7 @@ class VectorFileOptions(Options):
         if self.source_vectors is None or self.target_vectors is None:
             return self.vectors
         if self.vectors is not None:
-            raise UsageError("--vectors and --source-vectors cannot be combined; use one of them")
+            raise UsageError("--vectors and --source-vectors cannot be combined; remove one")
         return self.source_vectors, self.target_vectors
 
 
@@ -225,7 +225,9 @@ class ExtractionOptions(Options):
     section = "Links"
 
     extract: ExtractionName | None = option(
-        "--extract", "Method that chooses the links.  [posterior; with --positions none or diagonal: mutual]"
+        "--extract",
+        "Method that chooses the links; the page reference/extraction defines each."
+        "  [posterior; with --positions none or diagonal: mutual]",
     )
     threshold: float | None = option(
         "--threshold P",
@@ -262,7 +264,7 @@ class ModelOptions(Options):
             return path
         if path is not None:
             given = "--vectors" if isinstance(path, str) else "--source-vectors"
-            raise UsageError(f"--model and {given} cannot be combined; use one of them")
+            raise UsageError(f"--model and {given} cannot be combined; remove one")
         return self.model
 
     @property

@@ -66,7 +66,7 @@ class HuggingFaceModel(FileType):
     def paths(self, value: str) -> list[str]:
         if value.startswith((".", "/")) and not os.path.isdir(value):
             raise DataError(
-                "there is no such folder; give an existing one, or the name of a Hugging Face model"
+                "there is no such folder; pass an existing one, or the name of a Hugging Face model"
             ).at(value)
         return [value]
 

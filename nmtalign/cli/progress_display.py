@@ -78,7 +78,7 @@ class _TerminalBar(_TerminalLine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._previous_handler: Any = None  # what the timer called before the bar was opened
+        self._previous_handler: Any = None  # the function that the timer called before the bar was opened
 
     def open(self, reporter: ProgressReporter) -> None:
         def redraw(number: int, frame: FrameType | None) -> None:

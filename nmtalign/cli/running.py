@@ -70,11 +70,11 @@ class ShardOptions(Options):
             return None
         if "-" in files:
             raise UsageError(
-                "--out-shards cannot be combined with standard input, which cannot be read twice; give files"
+                "--out-shards cannot be combined with standard input, which cannot be read twice; pass files"
             )
         if "attention" in outputs:
             raise UsageError(
-                "--out-shards cannot be combined with --attention, which writes one file; remove one of them"
+                "--out-shards cannot be combined with --attention, which writes one file; remove one"
             )
         for path in files:
             _check_plain(Path(path))

@@ -80,9 +80,9 @@ def formula_option() -> Any:
     return option("--escape-formulas", help, default=False)
 
 
-def length_option() -> Any:
-    """Declare ``--max-length``."""
-    help = "Leave out pairs with more than N words on either side."
+def length_option(effect: str) -> Any:
+    """Declare ``--max-length``; `effect` is what the command does with long pairs."""
+    help = f"{effect} pairs with more than N words on a side."
     return option("--max-length N", help, type=Integer(min=1), section="Input")
 
 
@@ -220,8 +220,8 @@ def _tokenizer_option(default: str) -> Any:
     return option("--tokenizer", help, type=TokenizerType(), section="Input")
 
 
-def _lowercase_option(default: str) -> Any:
-    help = f"Look up words in lower case.  {default}"
+def _lowercase_option(default: str, *, effect: str = "Look up words") -> Any:
+    help = f"{effect} in lower case.  {default}"
     return option("--lowercase/--no-lowercase", help, section="Input")
 
 
@@ -236,7 +236,7 @@ class WordFormOptions(Options):
 
     section = "Input"
 
-    lowercase: bool | None = _lowercase_option("[no]")
+    lowercase: bool | None = _lowercase_option("[no]", effect="Write words")
     unicode: UnicodeForm | None = _unicode_option("[none]")
 
     @property

@@ -28,14 +28,15 @@ class SubwordModels(FileType):
 
 def count_option(default: str) -> Any:
     """Declare ``--count``."""
-    return option("--count", f"What links count.  {default}", section="Output")
+    return option("--count", f"Unit of the positions in links.  {default}", section="Output")
 
 
 def spm_option() -> Any:
     """Declare ``--spm``."""
     return option(
         "--spm SRC[,TGT]",
-        "Sub-word models that cut raw lines into the pieces that links count: sentencepiece, tokenizer.json.",
+        "Sub-word models that split raw lines into the pieces that links count: sentencepiece,"
+        " tokenizer.json.",
         type=SubwordModels(writes=False),
         section="Output",
     )
@@ -48,7 +49,7 @@ def pieces_option() -> Any:
 
 
 def describe_unit(unit: LinkUnit) -> dict[str, object]:
-    """Return what the links of a run in shards depend on, beside the aligner."""
+    """Return the settings, besides the aligner, on which the links of a run in shards depend."""
     from pathlib import Path
 
     from nmtalign.files.checksums import fingerprint

@@ -49,7 +49,9 @@ def default_workers(workers: int | None = None) -> int:
     """Return `workers`, or the number of cores this process may use; raise UsageError if it is below 1."""
     if workers is not None:
         if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
-            raise UsageError(f"expected a whole number of workers, 1 or more, found {short_repr(workers)}")
+            raise UsageError(
+                f"expected an integer as the number of workers, 1 or more, found {short_repr(workers)}"
+            )
         return int(workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -190,7 +190,7 @@ def link_unit(
     spaces: str | None = None,
     writes_tokens: bool = False,
 ) -> LinkUnit:
-    """Return the unit that settings name; UsageError if they contradict each other.
+    """Return the unit that settings name; UsageError if they cannot be combined.
 
     `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
     are written beside the links, which then count tokens by default.
@@ -205,10 +205,10 @@ def link_unit(
         return LinkUnit("tokens", spaces=spaces)
     if spm is not None:
         if pieces is not None:
-            advice = "`spm` cuts raw lines, `pieces` says that lines are cut already; give one of them"
-            raise UsageError(f"`spm` and `pieces` contradict each other: {advice}")
+            advice = "`spm` splits raw lines, `pieces` says that lines are split already"
+            raise UsageError(f"`spm` and `pieces` cannot be combined; remove one: {advice}")
         if count not in (None, "pieces"):
-            raise UsageError(f"`spm` cuts lines into pieces, which links count; found `count={count}`")
+            raise UsageError(f"`spm` splits lines into pieces, which links count; found `count={count}`")
         models = _both_models(spm)
         for file in models:
             try:
@@ -218,7 +218,7 @@ def link_unit(
         return LinkUnit("pieces", models=models)
     if count == "pieces" and pieces is None:
         advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"
-        raise UsageError(f"`count=pieces` needs to know the pieces; give {advice}")
+        raise UsageError(f"`count=pieces` needs to know the pieces; pass {advice}")
     default: CountName = "tokens" if writes_tokens and pieces is None else "words"
     return LinkUnit(count or default, pieces)
 

@@ -23,9 +23,9 @@ from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.limits import FREE_DECOMPRESSED_BYTES, MAX_COMPRESSION_RATIO
 from nmtalign.files.paths import file_inside
 
-MAX_TEXT_BYTES = 1 << 16  # of a headword; longer ones are about the dictionary as a whole
-PLACES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
-MAX_INFO_BYTES = 1 << 16  # of the file .ifo
+MAX_TEXT_BYTES = 1 << 16  # longer texts of a headword are about the dictionary as a whole
+PLACES_PER_BLOCK = 1_000  # headwords that are looked at together, which is quicker
+MAX_INFO_BYTES = 1 << 16  # the size of the file .ifo
 _ENDINGS = re.compile(r"(\.dict(\.dz|\.gz)?|\.index|\.ifo|\.idx(\.gz|\.dz)?)$")
 _DICTD_LINE = re.compile(rb"[^\t\n]*\t[A-Za-z0-9+/]{1,11}\t[A-Za-z0-9+/]{1,11}(\t[^\n]*)?\r?").fullmatch
 _DIGITS = {
@@ -220,7 +220,7 @@ _TEXT_KINDS = set("mlghxtywk")  # kinds whose content ends at a zero byte
 _SHOWN_KINDS = set("mlghx")  # plain text, Pango markup, HTML, XDXF
 _BREAKS = re.compile(r"<(?:br|p|div|li|dtrn|tr|blockquote)\b[^<>]*>|\n", re.I)
 _TAGS = re.compile(r"<[^<>]*>")
-_PRONUNCIATION = re.compile(r"<(k|tr|abr|co|ex)>.*?</\1>", re.I | re.S)  # of XDXF, with headword and examples
+_PRONUNCIATION = re.compile(r"<(k|tr|abr|co|ex)>.*?</\1>", re.I | re.S)  # tags of XDXF
 
 
 def _stardict_glosses(data: bytes, kinds: str) -> list[str]:

@@ -19,9 +19,9 @@ from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
 from nmtalign.names import Side
 
-MAX_WEIGHT = 1e9  # of an entry
+MAX_WEIGHT = 1e9  # the weight of an entry
 _INTEGER = re.compile(r"-?\d{1,6}", re.ASCII).fullmatch
-_FIRST_LINES = 200  # that decide on the format
+_FIRST_LINES = 200  # the lines that decide on the format
 
 LINES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
 

@@ -32,7 +32,7 @@ class DictionaryFile:
     """A dictionary in a file, or in the files of an index and its texts."""
 
     path: str | Path
-    encoding: str = "utf-8"  # of word lists; other formats have their own
+    encoding: str = "utf-8"  # the encoding of word lists; other formats have their own
 
     def check(self) -> None:
         """Raise an error now if there is no such file, before a long text is read."""
@@ -48,8 +48,8 @@ class DictionaryFile:
 
         The jumps of eflomal's priors are added to `jumps`; a warning counts them if that is None.
 
-        A DataError if there are no entries, or half of them or more are malformed: then the file is not a
-        dictionary.
+        Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
+        a dictionary.
         """
         total = malformed = jumps_left_out = 0
         first: DataError | None = None

@@ -18,7 +18,7 @@ from nmtalign.files.xml_files import SAFE_ENCODINGS, XmlLimits, iter_elements
 
 MAX_ENTRY_CHARS = 1 << 20  # characters of an entry; an element counts as 100
 MAX_DEPTH = 100  # elements nested in an entry
-MAX_ENTITY_CHARS = 200  # of the text that JMdict declares for a remark
+MAX_ENTITY_CHARS = 200  # characters of the text that JMdict declares for a remark
 _LIMITS = XmlLimits(
     "an entry",
     max_chars=MAX_ENTRY_CHARS,

@@ -33,7 +33,7 @@ from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64
-MAX_SOURCE_SUBWORDS = 1024  # of a batch; its weights are L H R times as many numbers
+MAX_SOURCE_SUBWORDS = 1024  # a batch has L H R weights per source sub-word
 MIN_HEAD_PAIRS, MAX_HEAD_PAIRS = 20, 300  # pairs by which a head is chosen
 ROW_SUM_TOLERANCE = 1e-3  # programs write few decimals
 

@@ -73,7 +73,7 @@ def match_pairs(
 ) -> Iterator[PairMatrix]:
     """Yield what `make` makes of each pair and its array; with `marks` also the cells that may have links.
 
-    A DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
+    Raises DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
     `make` raises it.
     """
     number, linkable = 0, _read_linkable(path) if marks else repeat(None)
@@ -128,7 +128,7 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Real
     * what OpenNMT-py prints with ``-attn_debug``: tables whose rows are a target word and its weights with 7
       decimals, a ``*`` at the largest, among other lines.
 
-    A DataError if a file is of no such kind, a name has no number, or a line holds something else.
+    Raises DataError if a file does not have the expected format, or a name has no number.
     """
     return name_file_in_errors(path, _read_any_form(path, encoding))
 
@@ -272,8 +272,9 @@ def read_vectors(
     and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
     ``source.npy`` and the words of each pair in ``source_lengths.npy``, which is read pair by pair. Vectors
     are of sub-words if there is also the number of the word, from 0 in each sentence, that each belongs to:
-    arrays ``words-source-0``, ..., or a file ``source_words.npy``. A DataError if a file is not there or no
-    such, the sides differ in their number of pairs or in D, or a pair has not a vector for each word.
+    arrays ``words-source-0``, ..., or a file ``source_words.npy``. Raises DataError if a file does not exist
+    or has another format, the sides differ in their number of pairs or in D, or a pair has not a vector for
+    each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
     counts, sides = zip(*(opened(Path(path), side) for side in SIDES), strict=True)

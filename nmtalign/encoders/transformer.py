@@ -34,7 +34,7 @@ MIN_WINDOW_SUBWORDS = 4  # includes the special ones at both ends
 DEFAULT_WINDOW_SUBWORDS = 512  # for a model that states no limit
 MAX_REMEMBERED_WORDS = 100_000
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
-ENCODED_PAIRS_IN_MEMORY = 256  # so many pairs are also written to the cache at a time
+ENCODED_PAIRS_IN_MEMORY = 256  # this is also the number of pairs written to the cache at a time
 MAX_PAIR_CELLS = 1 << 26
 _STACKS = ("layer", "layers", "block")  # attributes in which encoders keep their layers
 
@@ -63,7 +63,9 @@ def check_device(device: str) -> None:
     torch, _ = import_packages()
     is_available = torch.cuda.is_available if device == "cuda" else torch.backends.mps.is_available
     if not is_available():
-        raise UsageError(f"there is no device {device} here; omit it, or install a torch that supports it")
+        raise UsageError(
+            f"there is no device {device} here; remove `device`, or install a torch that supports it"
+        )
 
 
 @contextmanager
@@ -134,8 +136,8 @@ def both_sides(
     if hasattr(tokenizer, "src_lang") != (languages is not None):
         needs = "takes no languages" if languages else "needs source and target language"
         command = f"nmtalign links-from SOURCE TARGET --encoder {name} --langs XX,YY -o LINKS"
-        own_codes = f"give `languages` in its own codes; for an aligner {command}, then `expert=LINKS`"
-        advice = "leave `languages` out" if languages else own_codes
+        own_codes = f"pass `languages` in its own codes; for an aligner {command}, then `expert=LINKS`"
+        advice = "remove `languages`" if languages else own_codes
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
         for language in languages:  # M2M writes __en__ for en, which is in no vocabulary
@@ -476,7 +478,7 @@ class EncoderSimilarities:
                 similarities[number] = pair_similarities(pair, sides, self.product, self.units)
             except DataError as error:
                 place = f"layer {self.encoder.layer} in {PRECISION[self.encoder.device]}"
-                raise DataError(f"pair {number}: {error}, by {place}; --device cpu is more precise") from None
+                raise DataError(f"pair {number}: {error}, by {place}; `device=cpu` is more precise") from None
         return similarities
 
     @cached_property

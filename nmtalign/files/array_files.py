@@ -28,7 +28,7 @@ _TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 class NpzReader(ExitStack):
     """Reads arrays of an .npz file by name.
 
-    A DataError if the file is not an archive of numeric arrays, has two arrays of one name, or claims to
+    Raises DataError if the file is not an archive of numeric arrays, has two arrays of one name, or claims to
     decompress to more than `limits.FREE_ARRAY_BYTES` bytes and `limits.MAX_COMPRESSION_RATIO` times its size.
     A single array counts as if it had double precision, because many are converted to it.
     """
@@ -111,7 +111,7 @@ class NpyRowReader:
     """Reads rows of a large .npy file when they are needed.
 
     The file is not mapped into memory: if a mapped file becomes shorter, the system ends the process that
-    accesses it. A DataError if the file is not an array of numbers in row-major order.
+    accesses it. Raises DataError if the file is not an array of numbers in row-major order.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -170,7 +170,7 @@ def is_npy_file(path: str | Path) -> bool:
 def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, order and type of an array.
 
-    A DataError if the entries are not numbers, or the shape needs more bytes than the file has.
+    Raises DataError if the entries are not numbers, or the shape needs more bytes than the file has.
     """
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

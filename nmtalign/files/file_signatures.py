@@ -114,7 +114,7 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
 def detect_encoding(head: bytes, encoding: str) -> str:
     """Return the encoding of a text file: that of its byte order mark, or `encoding`.
 
-    ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. A DataError if the first
+    ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. Raises DataError if the first
     bytes, `HEAD_BYTES` or more, contradict `encoding`.
     """
     for mark, name in _BYTE_ORDER_MARKS.items():
@@ -127,7 +127,7 @@ def detect_encoding(head: bytes, encoding: str) -> str:
         raise DataError(f"{reason}; name its encoding (`encoding={found}`)")
     if wanted in WIDE_ENCODINGS and head and b"\0" not in head:  # a space, in any script, has a zero byte
         reason = f"expected {encoding} text, found neither a byte order mark nor a zero byte"
-        advice = "leave `encoding` out: files with a byte order mark are recognized"
+        advice = "remove `encoding`: files with a byte order mark are recognized"
         raise DataError(f"{reason}; {advice}")
     if wanted in ("utf-16", "utf-32"):
         return found or f"{wanted}-le"

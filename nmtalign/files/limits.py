@@ -7,7 +7,7 @@ from __future__ import annotations
 
 MAX_LINE_BYTES = 1 << 26
 MAX_JSON_DEPTH = 100  # lists and objects inside each other
-MAX_COMPRESSION_RATIO = 100  # of decompressed to compressed bytes, above the free sizes below
+MAX_COMPRESSION_RATIO = 100  # decompressed bytes per compressed byte, above the free sizes below
 
 # Any compressed file may decompress to this size. The bound is small because one byte of text may become a
 # Python object of 100 bytes.

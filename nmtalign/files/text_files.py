@@ -128,8 +128,8 @@ def _detect_text_encoding(
 ) -> tuple[Iterator[bytes], str]:
     """Return the blocks of a text file, and the encoding that its first bytes show.
 
-    UTF-16 and UTF-32 are converted to UTF-8, in which a line end is one byte. A DataError if the file is not
-    text.
+    UTF-16 and UTF-32 are converted to UTF-8, in which a line end is one byte. Raises DataError if the file
+    is not text.
     """
     head = b""
     for block in blocks:

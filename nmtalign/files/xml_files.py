@@ -18,7 +18,7 @@ from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import check_readable
 
 _XML_BLOCK_BYTES = 1 << 16
-CHARS_PER_ELEMENT = 100  # an element counts as so many characters
+CHARS_PER_ELEMENT = 100  # the characters that an element counts as
 # Encodings that write markup as plain bytes; not utf-7, unicode_escape and the like
 SAFE_ENCODINGS = r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]"
 
@@ -27,7 +27,7 @@ SAFE_ENCODINGS = r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)
 class XmlLimits:
     """Limits of the elements that are read from an XML file."""
 
-    what: str  # what an element is, with its article, such as "a unit"
+    what: str  # the noun for an element, with its article, such as "a unit"
     max_chars: int
     max_depth: int
     # a file may declare entities of so many characters, which are left out of the text; 0 refuses entities
@@ -123,7 +123,7 @@ def iter_elements(
 ) -> Iterator[tuple[int, Element]]:
     """Yield the elements with these names, and their lines; only one block of the file is in memory.
 
-    A DataError if the file is damaged or breaks a limit, or if there is no such element and the file has
+    Raises DataError if the file is damaged or breaks a limit, or if there is no such element and the file has
     another root element than `root`.
     """
     elements = _ElementBuilder(names, limits)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.display import short_repr, single_line
+from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import COUNTS, VALUES, CellValues, CountName
 from nmtalign.results import Viewable, ViewableBatch
@@ -57,7 +57,7 @@ def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
         return [(_as_position(s), _as_position(t)) for s, t in links]
     except (TypeError, ValueError):
-        expected = "expected links as pairs (source, target) of whole numbers"
+        expected = "expected links as pairs (source, target) of integers"
         is_pair = isinstance(links, tuple) and len(links) == 2
         is_single_link = is_pair and all(isinstance(n, Integral) for n in links)
         advice = "; links go in a list: [(source, target)]" if is_single_link else ""
@@ -77,7 +77,7 @@ def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: 
     """
     array = as_real_array(values, name)
     if array.size and array.dtype.kind not in kinds:
-        raise DataError(f"expected {name} as whole numbers, found {array.dtype}")
+        raise DataError(f"expected {name} as integers, found {array.dtype}")
     fits = array.ndim == len(shape)
     for length, expected_length in zip(array.shape, shape, strict=False):
         fits = fits and expected_length in (None, length)
@@ -550,7 +550,8 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
 
     def __repr__(self) -> str:
         of_unit = "" if self.unit in (None, "words") else f" of {self.unit}"
-        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links{of_unit}"
+        counts = f"{with_plural(len(self), 'pair')}, {with_plural(len(self.source), 'link')}"
+        return f"AlignedBatch of {counts}{of_unit}"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another batch has the same links, probabilities, pair scores and words."""
@@ -611,7 +612,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         ----------
         values : {"forward", "reverse", "combined", "scores"}, optional
             Which values of :class:`AlignedPair` are yielded; ``combined`` are the weights that links are
-            chosen from. Left out: ``forward`` where the weights are a softmax over vectors, else
+            chosen from. Default: ``forward`` where the weights are a softmax over vectors, else
             ``combined``.
 
         Returns

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, check_constructor
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.inputs import (
@@ -138,7 +139,7 @@ class Bootstrap:
     def __post_init__(self) -> None:
         wanted = f"a number of bootstrap samples from 1 to {MAX_SAMPLES:,}"
         check_number(self.samples, wanted, minimum=1, maximum=MAX_SAMPLES, integer=True)
-        check_number(self.seed, "a seed, a whole number from 0", minimum=0, integer=True)
+        check_number(self.seed, "a seed, an integer from 0", minimum=0, integer=True)
         check_number(self.confidence, "a confidence above 0 and below 1")
         if not 0 < self.confidence < 1:
             found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
@@ -194,7 +195,7 @@ class Evaluation(HasScores, TableResult):
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
         scores = [f"{name} {self.score(metric):.4f}" for name, metric in names.items()]
         shown = ", ".join(scores).replace("nan", "undefined")
-        return f"Evaluation of {len(self.sentences):,} pairs: {shown}"
+        return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return scores, intervals, counts and settings as plain values, for JSON; unknown scores are None.
@@ -253,7 +254,7 @@ def count_matches(
 
 
 def _as_bootstrap(given: Any) -> Bootstrap:
-    """Return how intervals are found; a whole number is that of the samples."""
+    """Return how intervals are found; an integer is that of the samples."""
     if given is None:
         return Bootstrap()
     if isinstance(given, Integral) and not isinstance(given, bool):
@@ -299,7 +300,7 @@ def evaluate(
     >>> round(result.precision, 3), result.recall, result.aer
     (0.667, 1.0, 0.25)
     >>> result
-    Evaluation of 1 pairs: AER 0.2500, precision 0.6667, recall 1.0000
+    Evaluation of 1 pair: AER 0.2500, precision 0.6667, recall 1.0000
     >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
     0.0
     """

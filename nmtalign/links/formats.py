@@ -79,7 +79,7 @@ _PROBABILITY_STEPS = 10_000  # probabilities are written with four decimal place
 class LinkRecord:
     """The links of one sentence pair in a file, with its words if the file has them.
 
-    A DataError if a link is outside of the words.
+    Raises DataError if a link is outside of the words.
     """
 
     gold: GoldAlignment  # all links are sure in formats without possible links
@@ -536,7 +536,7 @@ def _format_naacl(record: LinkRecord, number: int) -> str:
 
 def _words_of_record(record: LinkRecord) -> BothWords:
     if record.source is None or record.target is None:
-        raise UsageError("this format contains words, and the link file has none; give the two texts as well")
+        raise UsageError("this format contains words, and the link file has none; pass the two texts as well")
     return record.source, record.target
 
 

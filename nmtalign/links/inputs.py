@@ -153,7 +153,7 @@ def _parse_links(links_of_pair: Any) -> frozenset[Link]:
     if isinstance(links_of_pair, str):
         return parse_pharaoh(links_of_pair)
     if isinstance(links_of_pair, GoldAlignment):
-        raise DataError("expected links, found gold links; give their `sure` or their `possible` ones")
+        raise DataError("expected links, found gold links; pass their `sure` or their `possible` ones")
     if isinstance(links_of_pair, AlignedPair):
         links_of_pair = links_of_pair.links
     links = as_links(links_of_pair)
@@ -186,7 +186,7 @@ def _iter_parsed(rows: Any, parse: Callable[[Any], ParsedRow], what: str) -> Ite
     if hasattr(rows, "itertuples") or hasattr(rows, "iter_rows"):  # a table of pandas or polars
         reason = "a table of links does not count the pairs without links"
         advice = (
-            f"{reason}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
+            f"{reason}: pass the batch that it was made of, or a column with a Pharaoh line for each pair"
         )
         raise UsageError(f"expected {what} of each pair, found a table, {short_repr(rows)}; {advice}")
     if not is_iterable(rows) or isinstance(rows, Mapping | Set):  # these have no order

@@ -200,7 +200,7 @@ def _log_sum(scores: Reals, axis: int) -> Reals:
 class SoftmaxPositions(PositionModel):
     """Softmax over scores, optionally with a prior on the diagonal of the matrix (as Dyer et al. 2013).
 
-    A UsageError if the name is unknown, or the strength is negative or given to ``none``.
+    Raises UsageError if the name is unknown, or the strength is negative or given to ``none``.
     """
 
     # "diagonal" adds :func:`nmtalign.attention.position_encodings.diagonal_prior`

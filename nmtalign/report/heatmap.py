@@ -275,7 +275,7 @@ def _check_colors(colors: Any) -> None:
     if isinstance(colors, Colormap) or (isinstance(colors, str) and colors in colormaps):
         return
     closest = closest_name(colors, colormaps)
-    advice = f"did you mean {closest!r}?" if closest else "give the name of another, or a Colormap"
+    advice = f"did you mean {closest!r}?" if closest else "pass the name of another, or a Colormap"
     raise UsageError(f"matplotlib has no color map {short_repr(colors)}; {advice}")
 
 
@@ -325,10 +325,10 @@ def _kinds_of_links(
 
 
 def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
-    """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
+    """Return the matrices of a pair that :func:`draw_heatmap` draws, by the titles of the panels.
 
-    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
-    they are what is usual for the pair. Scores are not known of a pair that was aligned in pieces.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three; by
+    default those that are usual for the pair. Scores are not known of a pair that was aligned in pieces.
     """
     values = pair.default_values if values is None else values
     arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
@@ -589,8 +589,8 @@ def _fonts_for(texts: list[str]) -> Iterator[None]:
         lacking[f"the signs {abbreviate(' '.join(signs), MAX_TITLE_CHARS)}"] = FONTS_OF_SIGNS
     for letters, example in lacking.items():
         warnings.warn(
-            f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
-            f" install one{example and f', for example {example}'}",
+            f"no installed font has {letters}, so they are drawn as boxes;"
+            f" install {example or 'one that has them'}",
             NmtalignWarning,
             stacklevel=5,
         )

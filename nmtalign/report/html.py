@@ -116,7 +116,8 @@ def _correction_data(
     for pair in pairs:
         correction = corrections.get(pair.number)
         if correction is not None and correction.text != pair_fingerprint(*pair.aligned.tokens):
-            raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
+            problem = f"pair {pair.number}: the correction was made for other words"
+            raise DataError(f"{problem}; pass the text of the report that saved it")
     data: list[dict[str, Any]] = []
     for correction in corrections.values():
         if correction.pairs != lines:
@@ -221,7 +222,7 @@ def write_report(
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
     systems : dict of str to Evaluation, optional
-        Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
+        Of the links and of other systems on the whole corpus, which are compared. Default: of the pairs
         shown.
     text : str, optional
         Any name or number that tells the text from others, if only some of its pairs are shown. By it a
@@ -230,7 +231,7 @@ def write_report(
     Raises
     ------
     UsageError
-        If something is no aligned pair, or all together are too large for a page.
+        If an item is not an aligned pair, or all together are too large for a page.
     DataError
         If there is not gold for each pair, or a link lies outside of its pair.
 
@@ -245,7 +246,7 @@ def write_report(
     if golds is not None and not isinstance(golds, Sequence):
         golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
-        raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
+        raise UsageError(f"{path}: a report is an HTML page; pass a name like {path.stem}.html")
     check_type(title, str, "a title")
     check_type(text, (str, type(None)), "a name of the text")
     check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")
@@ -317,7 +318,7 @@ def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> 
 
 
 def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+    """Return the data that the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     numbers = {pair.number for pair in pairs}
     if len(numbers) < len(pairs):
         raise UsageError("expected every pair of a report to have a number of its own, found one twice")
@@ -342,7 +343,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
-        "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
+        "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],

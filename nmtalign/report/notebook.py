@@ -494,7 +494,7 @@ def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 15
         return
     if settings.curves:
         endings = ", ".join(PICTURE_FORMATS)
-        raise UsageError(f"{path}: curves are a picture; give a name ending in {endings}")
+        raise UsageError(f"{path}: curves are a picture; pass a name ending in {endings}")
     changed = [name for name in settings.changed if name != "curves"]
     check_choices(changed, ("values",), "options of numbers")
     save_matrices([(1, _matrices_to_draw(result, settings.values))], path)

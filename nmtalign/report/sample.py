@@ -32,7 +32,7 @@ MAX_READABLE_WORDS = 20  # words of a sentence that shows an error at a glance
 MAX_LEXICON_ROWS = 1000  # most of them in a report
 OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
-SIGNIFICANCE_LEVEL = 0.05  # of significance, shared among all pairs of systems
+SIGNIFICANCE_LEVEL = 0.05  # shared among all pairs of systems
 _METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
 
@@ -200,7 +200,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
                 rank = 2 if lacks_another else 1
                 certainty = pair.aligned.probability(link)
             key = rank, round(certainty, 3), -S - T
-            if key > best_key:  # of equals, the first one stays
+            if key > best_key:  # the first of equals stays
                 best_key = key
                 best = pair.number, link
     return best
@@ -219,7 +219,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     """Return distributions of pair scores, probabilities, jump widths, fertility and unknown words."""
     scores: list[float] = []
     probabilities: list[float] = []
-    unknown: list[float] = []  # of each pair, the share of its words without a vector
+    unknown: list[float] = []  # the share of words without a vector, per pair
     for pair in pairs:
         if pair.aligned.score is not None:
             scores.append(pair.aligned.score)
@@ -276,7 +276,7 @@ def _score_histogram(title: str, values: NDArray[np.floating]) -> Distribution:
 
 
 def _integer_histogram(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:
-    """Return one bin for each whole number; those beyond `low` and `high` go to the ends."""
+    """Return one bin for each integer; those beyond `low` and `high` go to the ends."""
     counts = np.bincount(np.clip(values, low, high) - low, minlength=high - low + 1)
     labels = [str(n) for n in range(low, high + 1)]
     labels[0], labels[-1] = f"≤{low}" if low else "0", f"≥{high}"

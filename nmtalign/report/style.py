@@ -85,7 +85,7 @@ _NOTO_SCRIPTS = {
 }
 
 
-_NO_SCRIPT = ("Common", "Inherited", "Unknown")  # of signs that are used with any script
+_NO_SCRIPT = ("Common", "Inherited", "Unknown")  # the scripts of signs that are used with any script
 
 
 def script_of(character: str) -> str:

@@ -19,13 +19,13 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.positions.position_model import TextScores
 
-Ranks = tuple[Integers, Integers]  # of source and target words
-WordValues = tuple[Floats, Floats]  # of source and target words
+Ranks = tuple[Integers, Integers]  # the ranks of source and target words
+WordValues = tuple[Floats, Floats]  # one value per source and target word
 
 LEXICAL_FEATURES = 14  # computed from the emissions
 POSTERIOR_FEATURES = 13  # computed from posteriors, in addition
 LOGIT_FEATURE = LEXICAL_FEATURES + POSTERIOR_FEATURES - 1  # log odds of the joint probability
-MAX_WEIGHTED_WORDS = 60  # so many frequent words of a side have weights of their own
+MAX_WEIGHTED_WORDS = 60  # the frequent words of a side that have weights of their own
 GRID_STEPS_PER_UNIT = np.float32(65536)
 MAX_FEATURE = np.float32(32)
 LOG_RATIO_SCALE = np.float32(0.4)  # brings log ratios to the size of the other features

@@ -25,12 +25,12 @@ from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_in
 from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
 
-HALF_WEIGHT_PAIRS = 10  # with so many gold pairs, a rescorer gets the weight 1/2
+HALF_WEIGHT_PAIRS = 10  # the gold pairs with which a rescorer gets the weight 1/2
 MIN_GOLD_PAIRS = 50  # fewer cannot train a rescorer
 MAX_GOLD_WORDS = 128  # gold pairs with more words on a side are ignored
 SURE_IMPORTANCE = np.float32(2)  # sure links count more than absent ones because error rates favor recall
 WEIGHT_DECAY = np.float32(1e-4)
-NETWORKS_PER_RESCORER = 3  # the rescorer is the mean of so many networks
+NETWORKS_PER_RESCORER = 3  # the networks whose mean is the rescorer
 GOLD_SCHEDULE = Schedule(held_out_period=6, examples_per_step=16, max_epochs=60, last_rate_share=0.05)
 
 
@@ -172,7 +172,7 @@ def gold_of_pairs(
     if len(usable) < MIN_GOLD_PAIRS:
         raise DataError(
             f"expected gold links of at least {MIN_GOLD_PAIRS} pairs of at most {MAX_GOLD_WORDS} words, found"
-            f" {len(usable)}; leave them out, or add hand-aligned pairs"
+            f" {len(usable)}; remove `gold`, or add hand-aligned pairs"
         )
     return usable
 

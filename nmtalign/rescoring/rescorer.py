@@ -41,7 +41,7 @@ from nmtalign.rescoring.network import FEATURE_COUNT, Network, sigmoid
 from nmtalign.state import State, Stored
 
 SCORED_COLUMN_MULTIPLE = 16
-SCORED_CELLS = 1 << 15  # about so many cells are scored at a time
+SCORED_CELLS = 1 << 15  # about the number of cells that are scored at a time
 MIN_RESCORED_POSTERIOR = np.float32(0.003)  # a link is rescored if one direction gives it more than this
 # bounds that keep logarithms finite
 MIN_WORD_PROBABILITY = np.float32(1e-30)

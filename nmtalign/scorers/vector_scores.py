@@ -351,7 +351,7 @@ def load_parameters(name: str | VectorScore, parameters: ParametersInput, dimens
 def how_to_learn(vectors: str) -> str:
     """Return how to learn the parameters of Bahdanau's score; `vectors` are the options that name vectors."""
     command = f"nmtalign vectors attention SOURCE TARGET {vectors} --score bahdanau"
-    return f"learn them from a bitext (`{command}`; in Python learn_attention), or give `parameters=FILE`"
+    return f"learn them from a bitext (`{command}`; in Python learn_attention), or pass `parameters=FILE`"
 
 
 def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | ScoreName:

@@ -422,7 +422,7 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
     elif has_text and patterns:
         reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
-        advice = "if the file contains both sides, give it alone (`pairs=FILE`)"
+        advice = "if the file contains both sides, pass it alone (`pairs=FILE`)"
         warnings.warn(f"{path}: {reason}; {advice}", NmtalignWarning, stacklevel=2)
     yield from lines
 
@@ -522,7 +522,7 @@ def _check_rows(
 
 
 def _check_row(row: Any, lines: bool | None) -> Pair:
-    """Return what should be a pair; for `lines` see :func:`read_pairs`."""
+    """Return the item that should be a pair; for `lines` see :func:`read_pairs`."""
     row = row.tolist() if hasattr(row, "tolist") else row  # a row of an array (N, 2)
     if not isinstance(row, tuple | list) or len(row) != 2:
         advice = ""
@@ -675,9 +675,9 @@ def _check_sentences(side: Any, name: str) -> Iterable[Any]:
         advice = "align takes two lines of text, read_bitext reads two files, and options have names"
         raise UsageError(f"{expected}, found {short_repr(side)}; {advice}")
     if hasattr(side, "itertuples"):  # a table of pandas
-        raise UsageError(f"{expected}, found {short_repr(side)}; give its column: table['en']")
+        raise UsageError(f"{expected}, found {short_repr(side)}; pass its column: table['en']")
     if isinstance(side, Bitext):
-        raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; give it alone")
+        raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; pass it alone")
     if isinstance(side, Mapping | Set) or not is_iterable(side):
         raise UsageError(f"{expected}, found {short_repr(side)}; options have names")
     return reject_exhausted(side, f"{name} sentences") if isinstance(side, Iterator) else side
@@ -707,7 +707,7 @@ def _check_no_pair(sentence: Any, number: int) -> None:
         return
     if any(isinstance(line, str) and " " in line for line in sentence):
         found = f"expected a sentence of one side, found the pair {short_repr(sentence)}"
-        raise DataError(f"pair {number:,}: {found}; give pairs as one list")
+        raise DataError(f"pair {number:,}: {found}; pass pairs as one list")
 
 
 # --- chunks --------------------------------------------------------------------------------------

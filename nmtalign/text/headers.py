@@ -51,7 +51,7 @@ class _ColumnRole(NamedTuple):
 def find_side_columns(names: Sequence[str]) -> SideColumns | None:
     """Return the columns of the two sides; None if the names are not those of sides.
 
-    A DataError if more than one column could be a side.
+    Raises DataError if more than one column could be a side.
 
     >>> find_side_columns(["id", "Target text", "Source text"])
     SideColumns(source=2, target=1, is_certain=True)

@@ -9,7 +9,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, require_extra
 
 MAX_WORD_CHARS = 50  # longer words are their own lemmas
-MAX_REMEMBERED_LEMMAS = 1 << 16  # of a language, so that memory stays bounded in a long text
+MAX_REMEMBERED_LEMMAS = 1 << 16  # per language, so that memory stays bounded in a long text
 _OTHER_CODES = {"no": "nb", "hr": "hbs", "sr": "hbs", "bs": "hbs", "sh": "hbs", "me": "hbs"}
 _NEED = "lemmas need the package simplemma"
 

@@ -67,7 +67,7 @@ def _detect_format(path: str | Path, lines: Iterator[LineOrError]) -> tuple[str,
         raise first
     if first and "|||" not in first and "\t" not in first:
         found = "expected 'source ||| target' or 'source<tab>target', found neither"
-        raise DataError(f"{found}; name the format, or give two files").at(path, line=1)
+        raise DataError(f"{found}; name the format, or pass two files").at(path, line=1)
     format = "tsv" if first and "|||" not in first else "fast-align"
     return format, lines if first is None else chain([first], lines)
 
@@ -155,7 +155,7 @@ def _value_at_key(record: Any, key: str) -> str:
 
 
 def _find_value(record: Any, key: str) -> Any:
-    """Return what is under a key, which may have a dot for a key inside a key; None if there is nothing."""
+    """Return the value of a key, which may have a dot for a key inside a key; None without a value."""
     value = record
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -453,7 +453,7 @@ def _read_po(
     message = _PoMessage()
     counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
     is_next_fuzzy = False  # whether a comment has marked the next message as fuzzy
-    keyword = ""  # of the string that the current line begins or continues
+    keyword = ""  # the keyword of the string that the current line begins or continues
     for number, line in enumerate(lines, 1):
         if isinstance(line, DataError):
             raise line  # the line may be the beginning of a message
@@ -534,8 +534,8 @@ class _PoMessage:
 # --- XML: translation memories and localisation files --------------------------------------------
 
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
-_ANNOTATIONS = {"note", "prop"}  # of a text that is not in a seg
-_MAX_XML_DEPTH = 100  # of the elements in a unit
+_ANNOTATIONS = {"note", "prop"}  # elements of a text that is not in a seg
+_MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # in all languages; an element counts as 100 characters
 
 
@@ -572,12 +572,12 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
     `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
     first two languages of the first unit that has two, the header's source language first. Units that lack
-    one of the languages are omitted, and a warning counts them. A DataError if no unit has both.
+    one of the languages are omitted, and a warning counts them. Raises DataError if no unit has both.
     """
     languages: tuple[str, str] | None = None
     if select is not None:
         languages = language_tag(select[0]), language_tag(select[1])
-    source_language = ""  # of the header
+    source_language = ""  # the one that the header names
     languages_of_units: dict[str, None] = {}  # in the order of their occurrence
     units = pairs = with_alternatives = 0
     first_omitted_line = 0

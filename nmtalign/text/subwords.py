@@ -18,8 +18,8 @@ from nmtalign.files.paths import FileVersion, expand_home, file_version
 from nmtalign.names import SubwordMarks
 from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
 
-SPACE_MARK = "▁"  # what sentencepiece writes in the place of a space
-MAX_CHARACTER_BYTES = 4  # of a character in UTF-8
+SPACE_MARK = "▁"  # the character that sentencepiece writes for a space
+MAX_CHARACTER_BYTES = 4  # the longest character in UTF-8
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
 
@@ -80,12 +80,12 @@ def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
 
 
 def _bpe_texts(pieces: Sequence[str]) -> list[str]:
-    """Return what each piece stands for in the line, with the space after a word."""
+    """Return the text that each piece covers in the line, with the space after a word."""
     return [piece[:-2] if piece.endswith("@@") else f"{piece} " for piece in pieces]
 
 
 def _sentencepiece_texts(pieces: Sequence[str]) -> list[str]:
-    """Return what each piece stands for in the line; the last byte of a character stands for all of it."""
+    """Return the text that each piece covers in the line; the last byte of a character covers all of it."""
     texts = [piece.replace(SPACE_MARK, " ") for piece in pieces]
     matches = [_BYTE_PIECE.fullmatch(piece) for piece in pieces]
     n = 0
@@ -220,7 +220,7 @@ def lossless_tokens(line: str, spans: Sequence[Span], mark: str = SPACE_MARK) ->
 
     `spans` are those of the tokens that are aligned; the words of the result are these. Other white space and
     invisible characters, at which a tokenizer cuts, go to the end of the token before: a program that splits
-    at all white space then counts the same tokens. A DataError if the line has the mark itself.
+    at all white space then counts the same tokens. Raises DataError if the line has the mark itself.
 
     >>> lossless_tokens("a  b.", [(0, 1), (3, 4), (4, 5)])
     PieceLine(pieces=['a', '▁', '▁', 'b', '.'], first=[0, 3, 4], stop=[1, 4, 5])

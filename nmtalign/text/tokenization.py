@@ -327,7 +327,7 @@ TOKENIZER_FACTORIES: dict[str, Callable[[str | None], Tokenizer]] = {
     "moses": _MosesTokenizer,
     "icu": _IcuTokenizer,
 }
-MAX_TEXT_CHARS = 2_000_000  # of a line that is tokenized
+MAX_TEXT_CHARS = 2_000_000  # the length of a line that is tokenized
 
 
 def _check_tokenizer(name: str) -> None:

@@ -67,7 +67,7 @@ def _check_vocabulary_row(word: object, row: object) -> int:
     if not isinstance(word, str):
         raise DataError(f"expected words as text, found {type(word).__name__} {short_repr(word)}")
     if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-        raise DataError(f"expected a whole number as the row of {word!r}, found {short_repr(row)}")
+        raise DataError(f"expected an integer as the row of {word!r}, found {short_repr(row)}")
     if not 0 <= row < 2**31:
         raise DataError(f"the row of {word!r} is {row}; rows count from 0 to 2^31 - 1")
     return int(row)

@@ -71,12 +71,15 @@ def count_embeddings(
     """
     check_type(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
     for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
-        check_number(number, f"a whole number as {what}, 0 or more", minimum=0, integer=True)
+        check_number(number, f"an integer as {what}, 0 or more", minimum=0, integer=True)
     whole = [] if lexicon.whole is None else [lexicon.whole]
     forms = lexicon.forms if subwords else whole
-    if not whole or dimension < len(forms) or minimum < 1:
-        found = f"{len(whole)} of them, {dimension} dimensions for {len(forms)} forms, minimum {minimum}"
-        raise UsageError(f"expected counts of whole words, a dimension a form, minimum 1; found {found}")
+    if not whole:
+        raise UsageError("the lexicon has no counts of whole words; pass the one of a learned aligner")
+    if dimension < len(forms):
+        raise UsageError(f"`dimension` must be at least {len(forms)}, one per form, found {dimension}")
+    if minimum < 1:
+        raise UsageError(f"`minimum` must be at least 1, found {minimum}")
     sizes = [len(part) for part in np.array_split(np.arange(dimension), len(forms))]
     words = lexicon.source_words, lexicon.target_words
     parts = [_form_vectors(stored, words, n, seed) for stored, n in zip(forms, sizes, strict=True)]

@@ -341,7 +341,7 @@ class Embeddings:
 
     @classmethod
     def from_state(cls, stored: Stored) -> Embeddings:
-        """Return what :meth:`state` was made of."""
+        """Return the embeddings that have a state of :meth:`state`."""
         words = Vocabulary.from_words(stored.words("vocab"))
         matrix = stored.large("vectors", "v", (len(words), None))
         pieces: SubwordVectors | None = None

@@ -12,7 +12,7 @@ import struct
 from nmtalign.errors import DataError
 
 FASTTEXT_MAGIC = struct.pack("<i", 793712314)
-MAX_NUMBERS = 1 << 16  # of a vector
+MAX_NUMBERS = 1 << 16  # the numbers of a vector
 MAX_WORDS = 1 << 31
 _MAX_COUNTS_BYTES = 100
 _MAX_SAFETENSORS_HEADER = 100_000_000  # bytes, as in the reader of that format
@@ -142,7 +142,7 @@ def is_zip(start: bytes) -> bool:
 
 
 def other_zip_file(start: bytes) -> str | None:
-    """Return what a zip archive is, by the names of its first members; None if it may be any files."""
+    """Return the kind of a zip archive, by the names of its first members; None if it may be any files."""
     if b"data.pkl" in start or b"/version" in start:
         return f"a PyTorch file (a zip archive); {_IN_PYTHON}"
     if b"[Content_Types].xml" in start:

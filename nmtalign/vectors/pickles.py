@@ -45,7 +45,7 @@ _REFUSED = (
 
 
 _FREE_MEMORY = 1 << 20  # bytes that the objects of any pickle may take
-_MEMORY_RATIO = 32  # a larger pickle may take so many times its size; normal ones with short words reach 25
+_MEMORY_RATIO = 32  # memory per byte of a larger pickle; normal ones with short words reach 25
 # bytes of the objects that short instructions make, and of a place in the memo
 _SIZES = {
     **dict.fromkeys(map(ord, (pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.TUPLE1, pickle.TUPLE2)), 64),
@@ -196,7 +196,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1", file_size: int | None
     except DataError:
         raise
     except _BROKEN as error:
-        raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
+        raise DataError(f"not a pickle, or damaged; it begins with {data[:8]!r}") from error
 
 
 def _with_line_feeds(data: bytes) -> bytes:
@@ -234,15 +234,18 @@ class _Unpickler(pickle._Unpickler):
         super().__init__(self.file, encoding=encoding)
         self.size = len(data)
         of_pickle = _FREE_MEMORY + _MEMORY_RATIO * self.size
-        of_file = max_decompressed_size(file_size) - self.size  # what unpacking has left
+        of_file = max_decompressed_size(file_size) - self.size  # the memory that unpacking has left
         self.budget = min(of_pickle, of_file)
 
     def take(self, size: int) -> None:
         """Count the bytes that objects take: a short pickle must not grow without end, nor by copies."""
         self.budget -= size
         if self.budget < 0:
-            much = f"{_MEMORY_RATIO} times its size, or {MAX_COMPRESSION_RATIO} times that of a packed file"
-            raise DataError(f"the pickle grows to over {much}; refused")
+            much = f"{_MEMORY_RATIO} times its size in memory"
+            packed = f"or {MAX_COMPRESSION_RATIO} times that of a packed file"
+            advice = "convert it with the program that wrote it"
+            trust = "or pass `unsafe_pickle=True` if you trust it"
+            raise DataError(f"the pickle would need more than {much}, {packed}; {advice}, {trust}")
 
     def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
@@ -351,7 +354,7 @@ def read_pickled_vectors(path: Path, unsafe_pickle: bool) -> Embeddings:
 
 
 def _not_vectors(value: Any) -> str:
-    """Return what is wrong with a pickle that holds neither gensim's object nor a dictionary of vectors."""
+    """Return why a pickle has neither gensim's object nor a dictionary of vectors."""
     expected = "expected a gensim object, or a dictionary from words to vectors"
     if isinstance(value, dict):
         named = "call it word2int_XX.pkl, and put embeddings_XX.npz beside it"
@@ -414,7 +417,7 @@ def _array(vectors: PickledObject, start: Path, *names: str) -> AnyArray:
             compressed = ".gz" in start.suffixes or ".bz2" in start.suffixes
             side = start.with_name(f"{start.name}.{name}.{'npz' if compressed else 'npy'}")
             if not side.exists():
-                raise DataError(f"the file {side.name} should lie beside it, and does not")
+                raise DataError(f"{side.name} is missing; put it in the same folder")
             return read_array(file_inside(side.parent, side.name))
     raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
 

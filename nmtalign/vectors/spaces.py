@@ -90,7 +90,7 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
         highest[block] = score.max(axis=1)
         np.maximum(best, score.max(axis=0), out=best)
     mutual = np.flatnonzero(highest == best[forward])
-    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # of equals the first
+    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # the first of equals
     mutual.sort()
     return np.stack([mutual, forward[mutual]], axis=1), float(highest.mean()) if len(highest) else 0.0
 
@@ -177,8 +177,8 @@ class MappedSpaces(NamedTuple):
     source: Embeddings
     target: Embeddings
     seeds: int  # seed pairs that had vectors
-    pairs: int  # of the last dictionary
-    rounds: int  # of refinement
+    pairs: int  # the pairs of the last dictionary
+    rounds: int  # the rounds of refinement
     cosine: float  # mean over the pairs of the last dictionary
 
     def __str__(self) -> str:
@@ -262,7 +262,7 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
     known: Longs = np.unique(rows[(rows >= 0).all(axis=1)], axis=0)
     if not len(known):
         raise DataError(
-            f"none of the {len(pairs)} seed pairs has both vectors; give a dictionary of these words"
+            f"none of the {len(pairs)} seed pairs has both vectors; pass a dictionary of these words"
         )
     return known
 
@@ -308,8 +308,8 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
     deviations = relatedness(source, target)
     if deviations is not None and deviations < _MIN_RELATEDNESS:
         warnings.warn(
-            "the two spaces look unrelated: words that both languages write alike are hardly closer than any"
-            " others; their alignments would be noise (map them into one space: nmtalign vectors map)",
+            "the two vector spaces look unrelated: identically spelled words are hardly closer than random"
+            " ones. Map them into one space first: nmtalign vectors map",
             NmtalignWarning,
             stacklevel=2,
         )

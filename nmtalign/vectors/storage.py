@@ -168,7 +168,7 @@ def load_embeddings(
         raise UsageError(f"words cannot be decoded with `encoding` and `errors` ({error})") from None
     format = detect_format(path, encoding=encoding) if format == "auto" else format
     if format == "static" and limit is not None:
-        raise UsageError("`limit` does not apply to a static model, which composes all words; leave it out")
+        raise UsageError("`limit` does not apply to a static model, which composes all words; remove it")
     if strip_prefix is not None:
         check_type(strip_prefix, str, "the prefix of words")
     if format == "static" and strip_prefix:
@@ -190,7 +190,7 @@ def load_embeddings(
     with (
         reraise_as_data_error(path),
         np.errstate(over="ignore", invalid="ignore"),
-    ):  # what is not finite is refused
+    ):  # entries that are not finite are refused
         embeddings = readers[format]()
         if strip_prefix and format != "word2vec":
             embeddings = embeddings.without_prefix(strip_prefix)

@@ -89,7 +89,7 @@ class TextForm(NamedTuple):
     """How a file writes its vectors."""
 
     dimension: int
-    words: int | None = None  # of the header, if there is one
+    words: int | None = None  # the number in the header, if there is one
     decimal: bytes = rb"\."  # the mark, as a pattern
 
     def split(self, line: bytes) -> tuple[bytes, list[bytes]]:
@@ -114,7 +114,7 @@ class TextForm(NamedTuple):
         return re.fullmatch(b"%b(?: %b)*" % (number, number), b" ".join(fields)) is not None
 
     def _found(self, text: bytes) -> str:
-        """Return what a line has instead of a word and its numbers."""
+        """Return the content of a line that is not a word and its numbers."""
         fields = text.split()
         if hint := _other_separator(text):
             return hint
@@ -148,7 +148,7 @@ def _ends_in_number(word: bytes) -> bool:
 
 
 def _other_separator(text: bytes) -> str | None:
-    """Return what to do where the fields of a line are separated by commas or semicolons."""
+    """Return advice on a line whose fields are separated by commas or semicolons."""
     for separator in (b";", b","):
         fields = text.split(separator)
         if len(fields) > 2 and _numbers_at_end(fields[1:], _decimal_of(fields[1:])) == len(fields) - 1:
@@ -164,7 +164,7 @@ def _quoted_start(line: bytes) -> str:
 def text_form(lines: list[bytes]) -> TextForm:
     """Return the form of a file from its first lines.
 
-    A DataError if the first line is neither a header nor a word and its numbers.
+    Raises DataError if the first line is neither a header nor a word and its numbers.
     """
     first, *others = lines or [b""]
     if b"\r" in first.rstrip(b"\r\n"):
@@ -292,7 +292,7 @@ def _without_last_blanks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> ParsedVectors | None:
-    """Return what pandas' C reader finds, or None where a line is not a plain word and D numbers."""
+    """Return the vectors that pandas' C reader finds, or None if a line is not a word and D numbers."""
     import pandas
 
     separator = b"\t" if b"\t" in block else b" "

@@ -335,7 +335,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
 @pytest.mark.parametrize(
     ("expert", "kind", "found"),
     [
-        (["0-0"], DataError, "found links for only 1 pairs, but the bitext has more"),
+        (["0-0"], DataError, "found links for only 1 pair, but the bitext has more"),
         (["0-0"] * 3, DataError, "expected the links of the expert for 2 pairs, found more lines"),
         (["0-0", "0-0 4-1"], DataError, "pair 2: the expert's link 4-1 lies outside of 2 and 2 tokens"),
         (["0-0", "0p0"], DataError, "found '0p0'; only gold links may be possible ones"),
@@ -352,7 +352,7 @@ def test_links_that_do_not_fit(advised, expert, kind, found):
 
 
 def test_settings_that_contradict_each_other():
-    with pytest.raises(UsageError, match="`expert` and `encoder` contradict each other"):
+    with pytest.raises(UsageError, match="`expert` and `encoder` cannot be combined"):
         nmtalign.train(TOY.pairs, expert=TOY.links, encoder="e")
     with pytest.raises(UsageError, match="`layer` requires an encoder"):
         nmtalign.train(TOY.pairs, layer=3)

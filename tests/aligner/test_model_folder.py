@@ -256,7 +256,7 @@ def test_vectors_of_any_precision_are_saved_and_opened(tmp_path: Path, dtype: st
         ),
         ([-1, 0], r"expected counts of .* letters \(-1, 0\)"),
         ([1001, 3], "expected numbers from -1000 to 1000, found 1001"),
-        ([0.5, 3], "expected a whole number, found 0.5"),
+        ([0.5, 3], "expected an integer, found 0.5"),
         ([3], "expected 2 numbers as 'letters', found 1"),
     ],
 )

@@ -317,7 +317,7 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
         ("en_fr_model", {"foo": 1}, "load has no option `foo`; it takes path, extract, "),
         ("en_fr_vectors", {"scorers": 5}, "expected names of scorers, found 5"),
         ("en_fr_vectors", {"scorers": "lexicon"}, "this aligner has the scorers embeddings, not lexicon"),
-        ("en_fr_model", {"score": "dot"}, "`score`: only for word vectors"),
+        ("en_fr_model", {"score": "dot"}, "`score` applies to word vectors only"),
         ("en_fr_model", {"scorers": [5]}, "this aligner has the scorers lexicon,spectral, not 5"),
     ],
 )

@@ -81,7 +81,7 @@ def test_other_sentences_are_refused(sentence, target, message):
 
 
 def test_words_without_a_link_are_counted():
-    with pytest.warns(UserWarning, match="annotations of words without a link: 1, left out"):
+    with pytest.warns(UserWarning, match="1 annotation has no linked word; it was omitted"):
         assert na.project([("a", "x", "")], [row("1", "a", "_", "X")], format="conllu")
 
 

@@ -91,11 +91,11 @@ def test_each_format_of_annotations_is_projected():
 def test_annotations_without_a_link_are_named():
     pairs = [("a b", "x", "0-0"), ("a b", "x", "1-0"), ("a b", "x", "0-0")]
     with pytest.warns(
-        UserWarning, match=r"annotations of words without a link: 2, left out \(pair 0, 2\)"
+        UserWarning, match=r"2 annotations have no linked word; they were omitted \(pairs 0, 2\)"
     ) as told:
         assert na.project(pairs, ["O B-A"] * 3, format="bio") == [["O"], ["B-A"], ["O"]]
     assert told[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"1, put between the words beside them \(pair 0\)"):
+    with pytest.warns(UserWarning, match=r"it was inserted between the neighboring words \(pair 0\)"):
         assert na.project(pairs[:1], ["a <i>b</i>"]) == ["x<i></i>"]
 
 

@@ -129,7 +129,7 @@ def test_two_files_of_vectors_without_parameters_name_the_command(bitext, vector
     two = "--source-vectors", vectors / "word2int_en.pkl", "--target-vectors", vectors / "word2int_fr.pkl"
     assert run("align", *bitext, *two, "--score", "bahdanau") == 2
     command = "`nmtalign vectors attention SOURCE TARGET {} {} {} {} -o FILE --score bahdanau`".format(*two)
-    assert f"{command}; in Python learn_attention), or give --parameters FILE" in capsys.readouterr().err
+    assert f"{command}; in Python learn_attention), or pass --parameters FILE" in capsys.readouterr().err
     for given, told in (
         (two, "--source-vectors and --target-vectors have no common folder for the parameters; add -o NPZ"),
         (two[:2], "must be used together; add the missing one"),

@@ -240,8 +240,8 @@ def test_lossless_tokens_give_back_the_lines(tmp_path, capsys):
     ("options", "message"),
     [
         (["--count", "pieces"], "--pieces bpe"),
-        (["--spm", "x.model", "--pieces", "bpe"], "contradict each other"),
-        (["--spm", "x.model", "--count", "words"], "--spm cuts lines into pieces"),
+        (["--spm", "x.model", "--pieces", "bpe"], "cannot be combined"),
+        (["--spm", "x.model", "--count", "words"], "--spm splits lines into pieces"),
         (["--spaces", "▁"], "--tokens PREFIX"),
         (["--spaces", "ab", "--tokens", "cut"], "one visible character"),
         (["--spaces", "_", "--tokens", "cut", "--count", "words"], "--spaces"),

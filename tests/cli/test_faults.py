@@ -167,7 +167,7 @@ def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
     for name, lines in (("source", words), ("target", words), ("links", ["0-0"] * len(words))):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     files = tmp_path / "source", tmp_path / "target", tmp_path / "links"
-    with started("lexicon", *files, "--limit", 20_000, stdout=subprocess.PIPE) as process:
+    with started("lexicon", *files, "--max-rows", 20_000, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().startswith("source\ttarget")
         process.stdout.close()
         assert process.stderr.read() == ""

@@ -138,7 +138,10 @@ def test_nothing_found_is_an_error(capsys, files):
         (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "--index", "corpus.db"], "--index DB contains texts and links"),
         (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB contains texts and links"),
-        (["index", "source", "target", "links", "-o", "-"], "an index is a file of its own"),
+        (
+            ["index", "source", "target", "links", "-o", "-"],
+            "cannot be written to standard output",
+        ),
         (["index", "source", "target", "links", "-o", "links"], "would destroy the input"),
         (["index", "source", "target", "links", "-o", "none/x.db"], "the folder none does not exist"),
     ],

@@ -402,12 +402,12 @@ def test_what_became_of_annotations_without_a_link_is_said(capsys, tmp_path):
     code, out, err = run(capsys, "project", *linked, write(tmp_path / "xml", "a <u>b</u> <i>c</i>"))
     assert (code, out) == (0, "x <u></u><i>y</i>\n")
     assert err.splitlines()[1:] == [
-        "nmtalign: annotations of words without a link: 1, put between the words beside them (line 1)"
+        "nmtalign: 1 annotation has no linked word; it was inserted between the neighboring words (line 1)"
     ]
     labels = write(tmp_path / "bio", "B-X B-Y O")
     code, out, err = run(capsys, "project", *linked, labels, "--tags-format", "bio")
     assert (code, out) == (0, "B-X O\n")
-    assert "words without a link: 1, left out (line 1)" in err
+    assert "1 annotation has no linked word; it was omitted (line 1)" in err
     all_linked = write(tmp_path / "spans", "0-2:X")
     spans = "--tags-format", "spans", "--quiet"
     assert run(capsys, "project", *linked, all_linked, *spans) == (0, "0-1:X\n", "")

@@ -158,8 +158,8 @@ def test_empty_sides_have_score_0(files: dict[str, Path]) -> None:
     [
         (["--lines", "1", "--worst", "2"], 2, "--lines and --worst cannot be combined"),
         (["--by", "gold"], 2, "--by requires --worst N"),
-        (["--worst", "1", "--by", "gold"], 2, "needs --gold"),
-        (["--worst", "1", "--by", "x"], 2, "needs --compare x=LINKS"),
+        (["--worst", "1", "--by", "gold"], 2, "--by gold requires --gold FILE; add it"),
+        (["--worst", "1", "--by", "x"], 2, "--by x requires --compare x=LINKS; add it"),
         (["--compare", "x"], 2, "--compare must be NAME=LINKS, found 'x'"),
         (["--compare", "gold=OTHER"], 2, "the name 'gold' is already used"),
         (["--compare", "these links=OTHER"], 2, "the name 'these links' is already used"),

@@ -105,7 +105,7 @@ def test_corrections_of_this_text_teach_and_those_of_another_are_refused(bitext,
     assert "rescorer: trained on the gold links of 60 pairs" in capsys.readouterr().err
     wrong = corrections(tmp_path, text="of others", links=[])
     assert run(*command, wrong, "--force") == 3
-    told = "corrections.jsonl: pair 5: expected a correction of its words, found one of others"
+    told = "corrections.jsonl: pair 5: the correction was made for other words"
     assert told in capsys.readouterr().err
     with pytest.raises(DataError, match=told):
         nmtalign.train(TOY.pairs, gold=wrong)

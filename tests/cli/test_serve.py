@@ -312,7 +312,7 @@ def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
     for models in ((), ("--model", "en_fr_model")):
         with pytest.raises(SystemExit):
             main(["serve", *models, "--score", "dot"])
-        assert "--score: only for word vectors" in capsys.readouterr().err
+        assert "--score applies to word vectors only" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_and_models_of_one_name(

@@ -262,4 +262,4 @@ def test_train_takes_several_dictionaries_with_headwords_of_either_side(tmp_path
     assert f"warning: {first}: 1 of 5 entries are malformed and left out" in said
     assert links.read_text().splitlines()[:2] == ["0-1 1-0 2-2", "0-2 1-1 2-0"]
     assert run("train", source, target, "-o", tmp_path / "other", "--lemmas") == 2
-    assert "--lemmas requires the languages of both sides: give --langs en,hu" in capsys.readouterr().err
+    assert "--lemmas requires the languages of both sides: pass --langs en,hu" in capsys.readouterr().err

@@ -41,7 +41,9 @@ def test_workers_that_cannot_be_are_refused_wherever_they_are_given(workers, lea
         lambda: replace(learned, workers=workers),
         lambda: train([("a", "b")], workers=workers),
     ):
-        with pytest.raises(UsageError, match=f"whole number of workers, 1 or more, found {workers!r}"):
+        with pytest.raises(
+            UsageError, match=f"an integer as the number of workers, 1 or more, found {workers!r}"
+        ):
             call()
 
 

@@ -230,7 +230,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
         (f"align {text} --model {moved} -o x", 3, "gone: expected a model of the package transformers;"),
         (f"train {text} -o new --layer 3", 2, "layer requires an encoder: pass --encoder NAME"),
         (f"train {text} -o new --encoder {tiny} --layer 3", 2, "there is no layer 3"),
-        (f"train {text} -o new --encoder {tiny} --expert x", 2, "contradict each other"),
+        (f"train {text} -o new --encoder {tiny} --expert x", 2, "cannot be combined"),
         (f"align {text} --model {stored}/model --engine dask", 2, "cannot be combined with an encoder"),
     ):
         with pytest.raises(SystemExit) as ended:

@@ -191,7 +191,7 @@ def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
     source, target = TOY.write(tmp_path)
     given = "links-from", source, target, "--encoder", tmp_path, "--layer", "1", "-q"
     assert run(*given) == 2
-    assert "needs source and target language; give --langs in its own codes" in capsys.readouterr().err
+    assert "needs source and target language; pass --langs in its own codes" in capsys.readouterr().err
     assert run("train", source, target, "-o", tmp_path / "model", "--encoder", tmp_path, "--layer", "1") == 2
     told = capsys.readouterr().err
     command = f"nmtalign links-from SOURCE TARGET --encoder {tmp_path} --langs XX,YY -o LINKS"
@@ -271,10 +271,10 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
 def test_what_is_no_translation_model(marian, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
-    with pytest.raises(UsageError, match="takes no languages; leave `languages` out"):
+    with pytest.raises(UsageError, match="takes no languages; remove `languages`"):
         list(Translator(str(marian), ("en", "fr")).attention([(["a"], ["b"])]))
     untrained_nllb(tmp_path)
-    with pytest.raises(UsageError, match="needs source and target language; give `languages`"):
+    with pytest.raises(UsageError, match="needs source and target language; pass `languages`"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
     with pytest.raises(UsageError, match="knows no language 'fr'"):
         list(Translator(str(tmp_path), ("eng_Latn", "fr")).attention([(["a"], ["b"])]))

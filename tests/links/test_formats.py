@@ -338,7 +338,7 @@ def test_aligners_make_no_possible_links(tmp_path):
 def test_formats_that_cannot(tmp_path):
     record = LinkRecord(GoldAlignment({(0, 0)}, {(0, 0)}))
     for format in ("giza", "words"):
-        with pytest.raises(UsageError, match="give the two texts"):
+        with pytest.raises(UsageError, match="pass the two texts"):
             format_record(record, format=format, number=1)
     with pytest.raises(DataError, match="link 0-0 is outside a pair of 0 source"):
         LinkRecord(record.gold, (), ("x",))

@@ -36,8 +36,8 @@ def test_rows_may_be_left_out():
         ({"a": 1, "b": 1}, "'a' and 'b' share row 1"),
         ({"a": -1}, "row of 'a' is -1"),
         ({"a": 2**31}, "rows count from 0"),
-        ({"a": 1.0}, "whole number as the row of 'a', found 1.0"),
-        ({"a": True}, "whole number"),
+        ({"a": 1.0}, "integer as the row of 'a', found 1.0"),
+        ({"a": True}, "integer"),
         ({3: 1}, "words as text, found int 3"),
     ],
 )

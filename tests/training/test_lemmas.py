@@ -81,7 +81,7 @@ def test_settings_without_lemmas_are_as_before() -> None:
 def test_lemmas_need_languages_that_have_them() -> None:
     with pytest.raises(UsageError, match="`lemmas` requires the languages"):
         na.train(BITEXT, lemmas=True)
-    with pytest.raises(UsageError, match="no lemmas for 'zh' nor 'ja'; leave `lemmas` out"):
+    with pytest.raises(UsageError, match="no lemmas for 'zh' nor 'ja'; remove `lemmas`"):
         na.train(BITEXT, lemmas=True, languages=("zh", "ja"))
     with pytest.raises(UsageError, match="True or False as `lemmas`"):
         na.train(BITEXT, lemmas="en")  # type: ignore[arg-type]

@@ -223,7 +223,7 @@ def test_a_missing_side_file_is_named(tmp_path: Path) -> None:
     vectors.add_vectors(["le", "la"], np.eye(2, dtype=np.float32))
     vectors.save(str(tmp_path / "x.kv"), separately=["vectors"])
     (tmp_path / "x.kv.vectors.npy").unlink()
-    with pytest.raises(DataError, match=r"x\.kv\.vectors\.npy should lie beside it"):
+    with pytest.raises(DataError, match=r"x\.kv\.vectors\.npy is missing; put it in the same folder"):
         load_embeddings(tmp_path / "x.kv")
 
 
@@ -485,7 +485,7 @@ def test_a_matrix_with_no_dictionary_or_two_is_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b'["le"]', "expected a dictionary word -> row, found list"),
-        (b'{"le": "0"}', "expected a whole number as the row of 'le', found '0'"),
+        (b'{"le": "0"}', "expected an integer as the row of 'le', found '0'"),
         (b'{"le": 0, "la": 0}', "the words 'le' and 'la' share row 0"),
         (b'{"le": 5}', r"expected 6 rows for the words of fr\.json, found 2"),
         (b'{"le": ', "expected JSON"),
@@ -505,7 +505,7 @@ def test_what_is_no_pickle_is_named_in_a_sentence(content: bytes, tmp_path: Path
     (tmp_path / "word2int_fr.pkl").write_bytes(content)
     with pytest.raises(DataError) as caught:
         load_embeddings(tmp_path / "fr.npy")
-    told = f"word2int_fr.pkl: this is no pickle, or a damaged one; it begins with {content[:8]!r}"
+    told = f"word2int_fr.pkl: not a pickle, or damaged; it begins with {content[:8]!r}"
     assert str(caught.value).endswith(told)
 
 

@@ -77,7 +77,8 @@ class LinkOutputOptions(Options):
         type=OutputPrefix(".source", ".target"),
     )
     spaces: str | None = option(
-        "--spaces MARK", "Let --tokens have each space as a token MARK, such as ▁, and leave nothing out."
+        "--spaces MARK",
+        "In the --tokens files, write each space as a token MARK, such as ▁, so that no character is lost.",
     )
     count: CountName | None = unit_options.count_option("[words; with --tokens: tokens; with --spm: pieces]")
     spm: str | None = unit_options.spm_option()
@@ -113,7 +114,7 @@ class LinkOutputOptions(Options):
         from nmtalign.corpus.units import link_unit
 
         if self.spaces is not None and self.tokens is None:
-            raise UsageError("--spaces marks spaces among the tokens of --tokens PREFIX; give it, too")
+            raise UsageError("--spaces requires --tokens PREFIX; add it")
         return link_unit(
             count=self.count,
             pieces=pieces,
@@ -141,7 +142,10 @@ class AlignOutputOptions(LinkOutputOptions):
     )
     pieces: SubwordMarks | None = unit_options.pieces_option()
     costs: str | None = option(
-        "--costs FILE", "Two costs per pair, low is good, as OpusFilter has those of eflomal.", type=OUTPUT
+        "--costs FILE",
+        "Write two costs per pair, one per direction, in the form that OpusFilter expects from eflomal;"
+        " lower is better.",
+        type=OUTPUT,
     )
 
     @property
@@ -162,7 +166,7 @@ class AlignOutputOptions(LinkOutputOptions):
 class BadRecordOptions(ErrorOptions):
     """What happens at records that cannot be aligned."""
 
-    max_length: int | None = texts.length_option()
+    max_length: int | None = texts.length_option("Write an empty line for")
     strict: bool = option(
         "--strict", "Stop (exit code 3) if few words are known, or the text has errors.", default=False
     )
@@ -206,7 +210,7 @@ def align_command(
     unit = outputs.unit(outputs.pieces)
     expert = expert_links.expert
     if expert is not None and options.encoder.encoder is not None:
-        raise UsageError("--expert LINKS and --encoder NAME cannot be combined; use one of them")
+        raise UsageError("--expert LINKS and --encoder NAME cannot be combined; remove one")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with AtomicFiles() as stack:
@@ -350,7 +354,7 @@ def _log_alignment(
     links, known, findings = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
-    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
+    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
     pairs = with_plural(progress.done, f"{pair}pair")
     text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"

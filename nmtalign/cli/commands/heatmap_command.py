@@ -20,6 +20,7 @@ from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
 from nmtalign.cli.texts import PairsOptions
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
 
 MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
-MAX_PICTURE_WORDS = 150  # a picture shows so many words of a side, unless --rows or --columns choose others
+MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --columns choose others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +88,9 @@ class PictureOptions(Options):
 def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
     """Draw the attention weights of a sentence pair.
 
-    Rows are target words, columns are source words, and gold links are boxes. With --lines, SOURCE_SENTENCE
-    and TARGET_SENTENCE are two files, or use --pairs FILE. Several pairs become the pages of a .pdf. To save
-    numbers instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
+    Rows are target words, columns are source words, and gold links are boxes. For files, pass two files, or
+    --pairs FILE, and choose pairs with --lines. Several pairs become the pages of a .pdf. To save numbers
+    instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
     weights come from a model, or with --matrices from the attention of another program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
@@ -153,7 +154,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     """Return how many matrices or pictures were written, in words."""
     if as_numbers:
         return f"{count:,} matrix" if count == 1 else f"{count:,} matrices"
-    return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
+    return with_plural(count, "picture")
 
 
 def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:

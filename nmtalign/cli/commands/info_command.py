@@ -31,14 +31,16 @@ class CheckedLinksOptions(Options):
     links: str = argument(type=INPUT)
     source: str = argument(type=INPUT)
     target: str = argument(type=INPUT)
-    count: CountName | None = option("--count", "Fail (exit code 3) unless LINKS count these.")
+    count: CountName | None = option(
+        "--count", "Fail (exit code 3) unless this is the unit of the positions."
+    )
     tokenizer: str = option(
-        "--tokenizer", "Tokenizer of the tokens that are tried.", type=texts.TokenizerType(), default="simple"
+        "--tokenizer", "Tokenizer to check the links against.", type=texts.TokenizerType(), default="simple"
     )
     pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
     spm: str | None = option(
         "--spm SRC[,TGT]",
-        "Sub-word models whose pieces are tried.",
+        "Sub-word models to check the links against.",
         type=unit_options.SubwordModels(writes=False),
     )
     spaces: str | None = option("--spaces MARK", "Try tokens with each space as a token MARK.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,10 +82,12 @@ def report_command(
     from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
+    systems = _parse_systems(page.compare)
+    _check_criterion(drawn.by, chosen.gold, systems)
     with open_progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
         pairs = _add_to_fingerprint(progress.count(bitext.read()), key)
-        aligner, records = chosen.open(pairs, bitext.encoding, _parse_systems(page.compare))
+        aligner, records = chosen.open(pairs, bitext.encoding, systems)
         gold: list[str] = []
         if chosen.gold is not None:
             records = _collect_gold(records, gold)
@@ -107,7 +110,7 @@ def report_command(
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
         warn(f"only the first {with_scorers:,} pairs show the weights of each scorer, to keep the page small")
-    pairs_shown = f"{len(shown):,} pairs"
+    pairs_shown = with_plural(len(shown), "pair")
     if len(shown) < total:
         is_random = chosen.lines is None and drawn.worst is None
         pairs_shown = f"{len(shown):,} of {total:,} pairs" + (" at random" if is_random else "")
@@ -120,9 +123,17 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
     choices = {"--lines": lines, "--sample": drawn.sample, "--worst": drawn.worst}
     used = [name for name, value in choices.items() if value]
     if len(used) > 1:
-        raise UsageError(f"{' and '.join(used)} cannot be combined; use one of them")
+        raise UsageError(f"{' and '.join(used)} cannot be combined; remove one")
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by requires --worst N, whose criterion it is; add it")
+
+
+def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str]) -> None:
+    """Raise UsageError if the links that --by compares with are missing."""
+    if by == "gold" and gold is None:
+        raise UsageError("--by gold requires --gold FILE; add it")
+    if by not in (None, "score", "gold", *systems):
+        raise UsageError(f"--by {by} requires --compare {by}=LINKS; add it")
 
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:

@@ -97,7 +97,8 @@ class LearningOptions(Options):
         default=(),
     )
     headwords: Side | None = option(
-        "--headwords SIDE", "Side of the text that the headwords are of.  [found by the words]"
+        "--headwords SIDE",
+        "Side whose language the headwords are in: source or target.  [detected]",
     )
     lemmas: bool = option(
         "--lemmas",
@@ -131,7 +132,7 @@ class TrainTextOptions(TextOptions):
     """How lines become words, in which languages, and which pairs are left out."""
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
-    max_length: int | None = texts.length_option()
+    max_length: int | None = texts.length_option("Do not learn from")
     langs: tuple[str, str] | None = texts.languages_option()
     strict: bool = option("--strict", "Stop (exit code 3) if the text has errors.", default=False)
 
@@ -168,7 +169,7 @@ def train_command(
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
     if not paths and (outputs.count is not None or outputs.spm is not None):
-        raise UsageError("--count and --spm say what --links counts; give --links FILE, too")
+        raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
     options_of_model = (bitext, tokenization, learning, vectors, expert)
     run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
     overwrite = outputs.force or run.has_saved(output)
@@ -177,7 +178,7 @@ def train_command(
         check_parent_folder(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError(
-            "--engine dask reads the bitext again for --links; give files instead of standard input"
+            "--engine dask reads the bitext again for --links; pass files instead of standard input"
         )
     languages = tokenization.langs or (None, None)
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)

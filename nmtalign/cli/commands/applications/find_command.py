@@ -21,6 +21,7 @@ from nmtalign.cli.messages import printable
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.names import SIDES, Side
@@ -57,7 +58,7 @@ class NamedAlignerOptions(Options):
     def load(self) -> na.Aligner | None:
         """Open the aligner; None if no option names one."""
         if self.model is not None and self.vectors is not None:
-            raise UsageError("--model and --vectors contradict each other; give one of them")
+            raise UsageError("--model and --vectors cannot be combined; remove one")
         if self.model is not None:
             model_options.check_folder("model", self.model)
             return na.load(self.model)
@@ -89,7 +90,7 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
 
     output = file.output
     if output == "-":
-        raise UsageError("-o - : an index is a file of its own; name it")
+        raise UsageError("-o: an index cannot be written to standard output; name a file")
     pairs, text, languages = _corpus(linked, named)
     with open_progress("pairs", linked.files) as progress, atomic_file(output) as partial:
         write_index(partial, progress.count(pairs), text, languages)
@@ -135,7 +136,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
     if options.index is None:
         index = build_index(*_corpus(linked, named))
     elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
-        raise UsageError("--index DB contains texts and links; leave out other texts, links and models")
+        raise UsageError("--index DB contains texts and links; remove other texts, links and models")
     else:
         index = na.open_index(options.index)
     shown = 0
@@ -154,7 +155,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
             shown += 1
     if not shown:
         where = f"the {options.side} side of these" if options.side else "these"
-        error = DataError(f"{word!r} does not occur in {where} {index.pair_count:,} pairs")
+        error = DataError(f"{word!r} does not occur in {where} {with_plural(index.pair_count, 'pair')}")
         raise error if options.index is None else error.at(options.index)
 
 

@@ -50,10 +50,13 @@ class LexiconOptions(Options):
     )
     escape_formulas: bool = texts.formula_option()
     limit: int = option(
-        "--limit",
-        "Write at most N translations per word to the shortlists; without -o, print at most N rows.",
+        "--limit N",
+        "Write at most N translations per word to the shortlists and to --vmap.",
         type=Integer(min=1),
         default=100,
+    )
+    max_rows: int = option(
+        "--max-rows N", "Print at most N rows; applies without -o.", type=Integer(min=1), default=100
     )
     min_probability: float = option(
         "--min-probability",
@@ -108,7 +111,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     if files:
         log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
     else:
-        rows = _table_rows(most_frequent(chosen, listed.limit), listed)
+        rows = _table_rows(most_frequent(chosen, listed.max_rows), listed)
         print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
 

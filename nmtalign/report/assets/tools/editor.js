@@ -144,13 +144,12 @@ function tellFound(found) {
   const last = `the last ${at.slice(0, 10)}${by ? ` by ${by}` : ""}`;
   const before = `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}`;
   const hidden = notShown();
-  const told =
-    "what was corrected is the gold of these pairs, and is compared with. Tick “edit links” to go on.";
+  const told = "Your corrections now serve as gold for these pairs. Tick “edit links” to continue.";
   if (hidden === found.length) {
     return tellNotice(`${before}: none of them is shown here. Tick “edit links” to download what was corrected.`);
   }
   const of = hidden ? ` ${hidden} of them ${hidden === 1 ? "is" : "are"} not shown here.` : "";
-  tellNotice(`${before}: ${told}${of}`);
+  tellNotice(`${before}. ${told}${of}`);
   if (!data.gold) state.compare = "gold";
 }
 
