@@ -373,7 +373,7 @@ def warm_start(
 def _prior_of_model(older: Aligner) -> Prior:
     """Return an older model as a prior."""
     jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
-    return Prior((), older.lexicon, jump_models)
+    return Prior(lexicon=older.lexicon, jump_models=jump_models)
 
 
 def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
@@ -563,7 +563,9 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         jumps=jumps,
     )
     prior = options.prior or Prior()
-    return replace(prior, dictionary=pairs.words, compounds=pairs.compounds, jumps=width_counts(jumps))
+    return replace(
+        prior, dictionary_pairs=pairs.words, compound_pairs=pairs.compounds, jumps=width_counts(jumps)
+    )
 
 
 def _warn_about_bitext(
@@ -625,7 +627,7 @@ def estimate(
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
-            prior = replace(prior, words=[*prior.words, *counts])
+            prior = replace(prior, word_pairs=[*prior.word_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
     checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)

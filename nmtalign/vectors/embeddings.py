@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -285,7 +285,10 @@ class Embeddings:
             raise UsageError(
                 f"expected a dictionary word -> row, or a list of words, found {short_repr(words)}"
             )
-        known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
+        if isinstance(words, Mapping):
+            known = Vocabulary(cast("Mapping[str, int]", words))
+        else:
+            known = Vocabulary.from_words(words)
         given = as_real_array(matrix, "a matrix of shape (V, D)")
         return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
 

@@ -160,7 +160,8 @@ class StaticSubwords(SubwordVectors):
         lines = stored.words("tokenizer")
         matrix = stored.large("table", "v", (None, dimension))
         names = stored.value("has", list)
-        rows = weights = None
+        rows: Longs | None = None
+        weights: Floats | None = None
         if "rows" in names:
             rows = stored.large("rows", "i", (None,), minimum=0, maximum=len(matrix) - 1)
         if "weights" in names:
@@ -228,7 +229,8 @@ def _table_name(file: Any, size: int) -> str:
         found = ", ".join(sorted(names or matrices)[:_MAX_SHOWN_NAMES]) or "none"
         wanted = "expected one table of vectors of sub-words, such as `embeddings`"
         raise DataError(f"{wanted.replace('`', '')}; found {found}")
-    return names[0]
+    name: str = names[0]
+    return name
 
 
 def _read_subword_table(file: Any, name: str, path: Path) -> AnyArray:
