@@ -76,7 +76,7 @@ def sharpened(weight: float, power: float = ODDS_POWER) -> float:
     """
     if not 0 < weight < 1:
         return weight
-    odds = (weight / (1 - weight)) ** power
+    odds: float = (weight / (1 - weight)) ** power
     return odds / (1 + odds)
 
 

@@ -280,7 +280,7 @@ class Embeddings:
     @check_call("of words and a matrix: Embeddings.of(words, matrix)")
     def of(
         cls,
-        words: Mapping[str, int] | Mapping[str, ArrayLike] | Sequence[str] | NDArray[np.str_] | Any,
+        words: Mapping[str, Any] | Sequence[str] | NDArray[np.str_] | Any,
         matrix: ArrayLike | None = None,
     ) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
@@ -306,15 +306,18 @@ class Embeddings:
         """
         if matrix is None:
             words, matrix = _words_and_matrix(words)
-        words = words.tolist() if hasattr(words, "tolist") else words
+        if hasattr(words, "tolist"):
+            words = words.tolist()
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(
                 f"expected a dictionary word -> row, or a list of words, found {short_repr(words)}"
             )
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        given = as_real_array(matrix, "a matrix of shape (V, D)")
-        return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
+        numbers = as_real_array(matrix, "a matrix of shape (V, D)")
+        if numbers.dtype.kind in "iu":
+            numbers = numbers.astype(np.float64)
+        return cls(known, numbers)
 
     @classmethod
     @check_call()
