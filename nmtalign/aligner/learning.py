@@ -642,16 +642,19 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     if options.vectors is not None and options.vectors_weight != 0:
-        weight = options.vectors_weight
+        given_weight = options.vectors_weight
         vectors = make_vectors_scorer(
-            lexicon, *options.vectors, options.text, weight=INITIAL_WEIGHT if weight is None else weight
+            lexicon,
+            *options.vectors,
+            options.text,
+            weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
-        if weight is None:
-            weight = fit_vectors_weight(
+        if given_weight is None:
+            fitted = fit_vectors_weight(
                 lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
-            vectors = replace(vectors, weight=weight)
-            options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
+            vectors = replace(vectors, weight=fitted)
+            options.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
