@@ -31,7 +31,7 @@ def test_without_findings_there_is_no_panel():
 
 
 def test_other_tables_are_refused():
-    with pytest.raises(na.UsageError, match="expected `findings` as nmtalign.check returns them"):
+    with pytest.raises(na.UsageError, match="expected `findings` as"):
         add_findings(PAGE, pd.DataFrame({"a": [1]}))
 
 
