@@ -187,10 +187,8 @@ def train_command(
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
         lines = progress.count(bitext.read())
-        words_of = partial(unit.expert_words, text=settings.text, languages=languages)
-        pairs = model_options.with_expert(
-            lines, expert.expert, bitext.encoding, words_of=words_of, name=unit.expert_count
-        )
+        of_links = unit, settings.text, languages
+        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
         pairs = unit.prepared(pairs, settings.text, languages)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
