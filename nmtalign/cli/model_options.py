@@ -20,7 +20,6 @@ from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
-    CountName,
     DeviceName,
     ExtractionName,
     MethodName,
@@ -39,9 +38,10 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.line_words import BothLineWords
+    from nmtalign.corpus.units import LinkUnit
     from nmtalign.encoders.matrix_files import PairMatrix, WordPair
-    from nmtalign.text.bitext import Pair, SentencePair, Words
-    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.text.bitext import Pair, SentencePair
+    from nmtalign.text.tokenization import Languages, TextSettings
 
     Heads = dict[str, NDArray[np.floating]]
 
@@ -200,14 +200,15 @@ def with_expert(
     bitext: Iterable[Pair],
     expert: str | None,
     encoding: str,
+    unit: LinkUnit,
+    text: TextSettings,
+    languages: Languages,
     *,
     marked: bool = False,
-    words_of: Callable[[Any], tuple[Words, Words]],
-    name: CountName = "words",
 ) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters.
+    """Return the pairs of a bitext with the links of --expert, which count what `unit` says.
 
-    `name` is that of what the links should count.
+    `text` cuts lines into tokens; for `marked` see `with_links`.
     """
     if expert is None:
         return iter(bitext)
@@ -215,6 +216,8 @@ def with_expert(
     from nmtalign.links.formats import read_links
 
     links = read_links(expert, encoding=encoding)
+    words_of = partial(unit.expert_words, text=text, languages=languages)
+    name = unit.expert_count
     return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 
 

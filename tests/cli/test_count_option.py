@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from nmtalign.files.paths import bundled_path
 from nmtalign.names import SIDES
 from nmtalign.text.subwords import load_segmenter
 from tests.cli.running import lines, run, write
+from tests.conftest import REPOSITORY
 
 SAMPLE = bundled_path("en_fr_sample")
 PAIRS = [
@@ -338,3 +340,31 @@ def test_marian_reads_links_and_shortlists_of_pieces(text, models, tmp_path):
         assert source in known[0]
         assert target in known[1]
         assert 0 < float(probability) <= 1
+
+
+def test_fairseq_and_opennmt_read_links_of_pieces(text, models, tmp_path, monkeypatch):
+    """Rules of both: positions below the number of pieces; of OpenNMT-py: no pair without links.
+
+    fairseq splits lines at all white space, OpenNMT-py at spaces. OpenNMT-py fails at an empty line of links.
+    """
+    monkeypatch.chdir(tmp_path)
+    raw = [
+        write(tmp_path / path.name, [*lines(path), ending])
+        for path, ending in zip(text, ["", "x"], strict=True)
+    ]
+    spm = ",".join(map(str, models))
+    assert run("align", *raw, "--spm", spm, "--guided", "pieces.tsv", "-o", "pieces.align", "-q") == 0
+    assert lines(tmp_path / "pieces.align")[-1] == ""
+    page = (REPOSITORY / "docs" / "howtos" / "units.md").read_text(encoding="utf-8")
+    command = next(line for line in page.splitlines() if line.startswith("awk "))
+    subprocess.run(["bash", "-c", command], check=True)
+    sides = [lines(tmp_path / f"train.{side}") for side in ("en", "fr")]
+    links = lines(tmp_path / "train.align")
+    assert len(links) == len(sides[0]) == len(sides[1]) == sum(map(bool, lines(tmp_path / "pieces.align")))
+    for line, source, target in zip(links, *sides, strict=True):
+        positions = [tuple(map(int, field.split("-"))) for field in line.strip().split(" ")]
+        for sizes in (
+            [len(source.split()), len(target.split())],
+            [source.count(" ") + 1, target.count(" ") + 1],
+        ):
+            assert all(s < sizes[0] and t < sizes[1] for s, t in positions)

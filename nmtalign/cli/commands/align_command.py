@@ -220,16 +220,11 @@ def align_command(
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         aligner = replace(options.load_for_text(), workers=engine.workers)
         words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
-        expert_words = partial(unit.expert_words, text=aligner.text, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
+            of_links = unit, aligner.text, aligner.languages
             pairs = model_options.with_expert(
-                pairs,
-                expert,
-                bitext.encoding,
-                marked=bad.are_marked,
-                words_of=expert_words,
-                name=unit.expert_count,
+                pairs, expert, bitext.encoding, *of_links, marked=bad.are_marked
             )
         _check_engine(engine, aligner)
         if not unit.is_plain:

@@ -202,10 +202,8 @@ def train_command(
         findings = RunFindings()
         watched = _checked_lines(findings, bitext, bad, strict=tokenization.strict)
         lines = progress.count(watched)
-        words_of = partial(unit.expert_words, text=settings.text, languages=languages)
-        pairs = model_options.with_expert(
-            lines, expert.expert, bitext.encoding, words_of=words_of, name=unit.expert_count
-        )
+        of_links = unit, settings.text, languages
+        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
         pairs = unit.prepared(pairs, settings.text, languages)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
