@@ -33,8 +33,8 @@ class Entry(NamedTuple):
 
 
 Wanted = Callable[[Collection[str]], Set[str]]  # returns those headwords whose translations are wanted
-# an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
-Record = Entry | DataError | None
+# an entry, or what is wrong with it, or a number of entries that are not wanted, because entries are counted
+Record = Entry | DataError | int
 
 
 def every_headword(headwords: Collection[str]) -> set[str]:
