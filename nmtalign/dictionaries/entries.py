@@ -86,7 +86,7 @@ def without_brackets(text: str) -> str:
     return _BRACKETED.sub(" ", text) if _HAS_BRACKET(text) else text
 
 
-def check_size(entry: Entry) -> Record:
+def check_size(entry: Entry) -> Entry | DataError:
     """Return the entry, or an error if it has too many headwords or translations."""
     most = max(len(entry.headwords), len(entry.glosses))
     if most > MAX_ALTERNATIVES:
