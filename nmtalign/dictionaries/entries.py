@@ -42,8 +42,8 @@ class JumpCount(NamedTuple):
 
 
 Wanted = Callable[[Collection[str]], Set[str]]  # returns those headwords whose translations are wanted
-# an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
-Record = Entry | JumpCount | DataError | None
+# an entry, or what is wrong with it, or a number of entries that are not wanted, because entries are counted
+Record = Entry | JumpCount | DataError | int
 
 
 def every_headword(headwords: Collection[str]) -> set[str]:
@@ -95,7 +95,7 @@ def without_brackets(text: str) -> str:
     return _BRACKETED.sub(" ", text) if _HAS_BRACKET(text) else text
 
 
-def check_size(entry: Entry) -> Record:
+def check_size(entry: Entry) -> Entry | DataError:
     """Return the entry, or an error if it has too many headwords or translations."""
     most = max(len(entry.headwords), len(entry.glosses))
     if most > MAX_ALTERNATIVES:

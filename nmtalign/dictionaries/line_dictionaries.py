@@ -69,11 +69,13 @@ def _format_of(first: list[tuple[int, str | DataError]]) -> LineFormat:
 
 
 def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for number, line, is_wanted in _wanted_lines(lines, _cedict_headwords, wanted):
+    for item in _wanted_lines(lines, _cedict_headwords, wanted, _looks_like_entry):
+        if isinstance(item, int):
+            yield item
+            continue
+        number, line, _ = item
         if isinstance(line, DataError):
             yield line
-        elif not is_wanted and _looks_like_entry(line):
-            yield None
         elif line.startswith("#") or not line.strip():
             continue
         elif (found := _CEDICT(line)) is None:
@@ -88,11 +90,13 @@ def _cedict_headwords(line: str) -> list[str]:
 
 
 def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for number, line, is_wanted in _wanted_lines(lines, _edict_headwords, wanted):
+    for item in _wanted_lines(lines, _edict_headwords, wanted, _looks_like_entry):
+        if isinstance(item, int):
+            yield item
+            continue
+        number, line, _ = item
         if isinstance(line, DataError):
             yield line
-        elif not is_wanted and _looks_like_entry(line):
-            yield None
         elif not line.strip() or line.lstrip().startswith(_EDICT_HEADER):
             continue
         elif (found := _EDICT(line)) is None:
@@ -115,14 +119,26 @@ def _looks_like_entry(line: str) -> bool:
 
 
 def _wanted_lines(
-    lines: NumberedLines, headwords_of: Callable[[str], list[str]], wanted: Wanted
-) -> Iterator[tuple[int, str | DataError, bool]]:
-    """Yield each line with its number, and whether one of its headwords is wanted."""
+    lines: NumberedLines,
+    headwords_of: Callable[[str], list[str]],
+    wanted: Wanted,
+    looks_like_entry: Callable[[str], bool],
+) -> Iterator[tuple[int, str | DataError, bool] | int]:
+    """Yield lines with their number, and whether one of their headwords is wanted.
+
+    Lines that are not wanted and look like an entry are only counted: their number is yielded.
+    """
     while block := list(islice(lines, LINES_PER_BLOCK)):
         of_lines = [[] if isinstance(line, DataError) else headwords_of(line) for _, line in block]
         chosen = wanted(list(chain.from_iterable(of_lines)))
+        unwanted = 0
         for (number, line), headwords in zip(block, of_lines, strict=True):
-            yield number, line, not chosen.isdisjoint(headwords)
+            is_wanted = not chosen.isdisjoint(headwords)
+            if not is_wanted and not isinstance(line, DataError) and looks_like_entry(line):
+                unwanted += 1
+            else:
+                yield number, line, is_wanted
+        yield unwanted
 
 
 def _malformed(wanted: str, line: str) -> DataError:
@@ -137,11 +153,13 @@ def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
 
     JSON is slow to parse, so that only the lines that have a wanted word anywhere are parsed.
     """
-    for number, line, is_wanted in _wanted_lines(lines, _words_in_json, wanted):
+    for item in _wanted_lines(lines, _words_in_json, wanted, _is_json):
+        if isinstance(item, int):
+            yield item
+            continue
+        number, line, _ = item
         if isinstance(line, DataError):
             yield line
-        elif not is_wanted and _is_json(line):
-            yield None
         elif line.strip():
             try:
                 entry = _wiktionary_entry(number, parse_json(line))
@@ -149,7 +167,7 @@ def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
                 yield error.at(path, line=number)
             else:
                 if entry.glosses:
-                    yield entry if wanted(entry.headwords) else None
+                    yield entry if wanted(entry.headwords) else 1
 
 
 def _words_in_json(line: str) -> list[str]:
@@ -201,15 +219,22 @@ def _is_inflection(sense: dict[str, Any]) -> bool:
 
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
-    for number, line, is_wanted in _wanted_lines(lines, _word_list_headword, wanted):
+    for item in _wanted_lines(lines, _word_list_headword, wanted, _is_word_pair):
+        if isinstance(item, int):
+            yield item
+            continue
+        number, line, is_wanted = item
         if isinstance(line, DataError):
             yield line
-        elif not is_wanted and line.count("\t") == 1 and line[0] != "\t" and line[-1] != "\t":
-            yield None
         elif line.strip():
             columns = line.split("\t" if "\t" in line else " ")
             entry = _word_list_entry(number, columns, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else None
+            yield entry if is_wanted or isinstance(entry, DataError) else 1
+
+
+def _is_word_pair(line: str) -> bool:
+    """Return whether a line has two columns between tabs."""
+    return line.count("\t") == 1 and line[0] != "\t" and line[-1] != "\t"
 
 
 def _word_list_headword(line: str) -> list[str]:
@@ -220,19 +245,25 @@ def _word_list_headword(line: str) -> list[str]:
 def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of the lines ``LEX``, and jumps; a warning counts the lines of fertilities."""
     fertilities = 0
-    for number, line, is_wanted in _wanted_lines(lines, _eflomal_headword, wanted):
+    for item in _wanted_lines(lines, _eflomal_headword, wanted, lambda line: False):
+        if isinstance(item, int):
+            continue
+        number, line, is_wanted = item
         if isinstance(line, DataError):
             yield line
             continue
         columns = line.split("\t" if "\t" in line else " ")
         if (len(columns), columns[0]) in _OTHER_PRIORS:
             prior = _prior_of_numbers(columns)
-            fertilities += prior is None
-            yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
+            if prior is None:
+                fertilities += 1
+                yield 1
+            else:
+                yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
         elif line.strip():
             pair = columns[1:] if len(columns) == 4 and columns[0] == "LEX" else columns
             entry = _word_list_entry(number, pair, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else None
+            yield entry if is_wanted or isinstance(entry, DataError) else 1
     if fertilities:
         lines_left_out = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
         why = "a model of nmtalign has no fertilities"

@@ -55,14 +55,15 @@ class DictionaryFile:
         first: DataError | None = None
         with reraise_as_data_error(self.path):
             for record in self._records(wanted):
-                total += 1
-                if record is None:
+                if isinstance(record, int):
+                    total += record
                     continue
                 if isinstance(record, JumpCount):
                     jumps_left_out += jumps is None
                     if jumps is not None:
                         jumps.append(record)
                     continue
+                total += 1
                 if isinstance(record, Entry):
                     record = check_size(record)
                 if isinstance(record, Entry):

@@ -309,8 +309,7 @@ def _word_pairs(
     columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
     both = []
     for n, column in zip(order, columns, strict=True):
-        distinct = list(dict.fromkeys(column))
-        both.append(_content_phrases(distinct, text, n, languages[n], vocabularies[n]))
+        both.append(_content_phrases(column, text, n, languages[n], vocabularies[n]))
     headwords, translations = both
     weights: WordPairWeights = {}
     for headword, translation, weight in rows:
@@ -361,25 +360,27 @@ class _Phrase(NamedTuple):
 
 
 def _content_phrases(
-    phrases: Sequence[str], text: TextSettings, side: int, language: str | None, vocabulary: _Vocabulary
+    column: Sequence[str], text: TextSettings, side: int, language: str | None, vocabulary: _Vocabulary
 ) -> dict[str, _Phrase]:
-    """Return the content words of each phrase: without function words, unless these are all that it has.
+    """Return the content words of each phrase of a column; function words, if these are all that it has.
 
-    Function words are those that many of the phrases with several words have. Phrases of which the text
-    cannot have a word are left out.
+    Function words are those that many of the rows with several words have. Phrases of which the text cannot
+    have a word are left out.
     """
     result = {}
+    phrases = list(dict.fromkeys(column))
     if text.cuts_at_spaces:
         words = [phrase for phrase in phrases if " " not in phrase]
         result = {word: _Phrase(1, [word]) for word in vocabulary.possible(words)}
         phrases = [phrase for phrase in phrases if " " in phrase]
     split = _split_phrases(phrases, text, side, language)
-    several = [words for words in split if len(words) > 1]
+    words_of = dict(zip(phrases, split, strict=True))
+    several = [words_of[phrase] for phrase in column if len(words_of.get(phrase, ())) > 1]
     counts = Counter(chain.from_iterable(several))
     most = max(MIN_FUNCTION_WORD_COUNT, FUNCTION_WORD_SHARE * len(several))
     function_words = {word for word, count in counts.items() if count > most}
     possible = vocabulary.possible(set(chain.from_iterable(split)))
-    for phrase, words in zip(phrases, split, strict=True):
+    for phrase, words in words_of.items():
         if possible.isdisjoint(words):
             continue
         content = words
