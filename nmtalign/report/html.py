@@ -171,7 +171,8 @@ def _fill_template(
     connect: str = "'none'",
     packed: bool = False,
 ) -> str:
-    script, style = _bundle_script(module), _without_indentation(_read_asset("report.css"))
+    script = _bundle_script(module)
+    style = _bundle_style(("card.css",) if packed else ("card.css", "report.css"))
     hashes = [_policy_hash(script)]
     style_hash = _policy_hash(style)
     packed_parts = ""
@@ -308,7 +309,16 @@ def _bundle_script(name: str) -> str:
         )  # comments, which are for readers of the source
         lines.append(_without_indentation(text))
     lines.append("})();")
-    return "\n".join(lines)
+    script = "\n".join(lines)
+    return re.sub(r"^((?!.*//).*[;{,])\n", r"\1", script, flags=re.MULTILINE)  # lines without a comment
+
+
+@functools.cache
+def _bundle_style(names: tuple[str, ...]) -> str:
+    """Return style sheets as one, without comments and most ends of lines."""
+    text = "".join(_read_asset(name) for name in names)
+    text = _without_indentation(re.sub(r"/\*.*?\*/\n?", "", text, flags=re.DOTALL))
+    return re.sub(r"(?<=[{};,])\n|\n(?=})", "", text)
 
 
 def _without_indentation(text: str) -> str:

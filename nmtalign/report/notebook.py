@@ -56,7 +56,8 @@ CARD_ROOM_PIXELS = 930
 CARD_EDGES_PIXELS = 145  # head, hairline, and the tools below
 ACROSS_PIXELS = 256  # two lines of words with their curves
 ROW_PIXELS = 112
-INSPECTOR_PIXELS = 300
+INSPECTOR_PIXELS = 400
+MATRIX_PIXELS = 300  # of few words
 MAX_WORDS_OF_MATRIX = 60  # of longer sentences a part is seen
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 MAX_GRID_PAIRS = 30
@@ -158,7 +159,7 @@ def _card_height(pair: AlignedPair) -> int:
     else:
         figure = 24 + ROW_PIXELS * math.ceil(1.1 * row_width / CARD_ROOM_PIXELS)
     source_label, target_label = (min(130, 7 * max(map(len, words), default=1)) for words in sides)
-    cell = min(36, max(22, INSPECTOR_PIXELS // longest))
+    cell = min(36, max(22, MATRIX_PIXELS // longest))
     if target_label + 22 * len(sides[0]) > CARD_ROOM_PIXELS / 2:
         cell = 18
     matrix = source_label + 60 + cell * len(sides[1])

@@ -573,7 +573,9 @@ def test_a_question_mark_lists_the_keys(open_report: Open, axe: str) -> None:
     )
     assert find(page, "dialog")[0].is_displayed()
     assert {"/", "j, k", "Enter", "Esc"} <= set(texts(page, "dialog kbd"))
-    assert_no_violation(page, axe)
+    page.execute_script(axe)
+    result = page.execute_async_script("axe.run('dialog').then(arguments[0])")
+    assert [entry["id"] for entry in result["violations"]] == []
     press(page, "ESCAPE")
     assert not find(page, "dialog")[0].is_displayed()
 
@@ -589,7 +591,8 @@ def test_a_question_mark_lists_the_keys(open_report: Open, axe: str) -> None:
     ],
 )
 def test_the_search_says_what_it_understood(open_report: Open, query: str, count: int, told: str) -> None:
-    page = open_report([CAT, words(1, "one two", "eins zwei"), words(2, "one", "eins")])
+    cat = replace(CAT, gold=None, others={})
+    page = open_report([cat, words(1, "one two", "eins zwei"), words(2, "one", "eins")])
     type_query(page, query)
     wait(page, "return document.getElementById('found').textContent.startsWith(arguments[0])", told)
     assert len(order(page)) == count
@@ -597,7 +600,7 @@ def test_the_search_says_what_it_understood(open_report: Open, query: str, count
 
 
 def test_systems_with_long_names_are_letters_with_a_legend(open_report: Open, axe: str) -> None:
-    names = [f"a system with a rather long name, number {n:08}" for n in range(3)]
+    names = [f"a system with a rather long name, number {n:07}" for n in range(3)]
     assert {len(name) for name in names} == {48}
     others = dict.fromkeys(names, CAT.others["other"])
     page = open_report([replace(CAT, others=others)], width=1100, height=800)

@@ -21,7 +21,7 @@ from nmtalign.links.formats import format_gold, pair_fingerprint, read_correctio
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.rescoring.gold_training import gold_of_pairs
-from tests.browser.conftest import wait
+from tests.browser.conftest import wait, wait_until_still
 from tests.browser.test_report_page import (
     assert_no_violation,
     find,
@@ -369,6 +369,7 @@ def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "sure"}  # the gold, where there is one
     matrix = find(page, ".matrix svg")[0]
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", matrix)
+    wait_until_still(page)
     point_at_cell(page, "0", "0")
     from selenium.webdriver import ActionChains
 

@@ -60,7 +60,8 @@ export function makeCard(pair) {
 }
 
 const GAP_ON_PAPER = 8; // as in the style sheet
-const INSPECTOR_HEIGHT = 300; // about, of what a card says first
+const INSPECTOR_HEIGHT = 400; // at least, as in the style sheet
+const MATRIX_HEIGHT = 300; // of one with few words
 const gapOfColumns = () => (cardSize === "wide" ? 48 : 24); // between inspector and matrix
 
 // How high a card may be, before it is drawn.
@@ -134,7 +135,7 @@ function placeMatrix(pair) {
   const half = (room - gapOfColumns()) / 2;
   const widthOf = (cell) => matrixWidth(pair, matrixSizes(pair, { cell }));
   const longest = Math.max(pair.S, pair.T, 1);
-  const large = clamp(Math.floor(INSPECTOR_HEIGHT / longest), 22, 36);
+  const large = clamp(Math.floor(MATRIX_HEIGHT / longest), 22, 36);
   const cells = cardSize === "wide" ? [large, 22, 18] : [18];
   const beside = cardSize === "narrow" || longest > 60 ? undefined : cells.find((cell) => widthOf(cell) <= half);
   if (beside) return { cell: beside, space: half, beside: true, lens: false };
