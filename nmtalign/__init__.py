@@ -33,7 +33,7 @@ _NAMES_OF_MODULE = {
     "progress": "Progress",
     "report.heatmap": "draw_heatmap save_heatmaps",
     "report.html": "write_report",
-    "report.notebook": "show",
+    "report.notebook": "heatmap show",
     "report.sample": "SamplePair",
     "report.tables": "link_table",
     "text.bitext": "read_bitext Bitext iter_chunks",

@@ -38,6 +38,7 @@ from nmtalign.progress import Progress as Progress
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
 from nmtalign.report.html import write_report as write_report
+from nmtalign.report.notebook import heatmap as heatmap
 from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table

@@ -4,68 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from nmtalign.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-# What other packages call an option, by our name for it.
-_OTHER_NAMES = {
+# The names that other packages have for an option of ours.
+_NAMES_ELSEWHERE = {
     "attention_heads": ("head", "heads"),
     "bootstrap": ("n_boot", "n_bootstrap", "n_resamples", "n_samples", "resamples", "samples"),
     "cache": ("cache_dir", "cache_file"),
-    "init": ("base_model", "from_model", "initial_model", "model", "pretrained"),
     "chunk_size": ("batch", "chunk", "chunksize"),
-    "colors": ("cmap", "color", "colormap", "palette"),
+    "cmap": ("color", "colormap", "colors", "palette"),
     "encoder": ("bert", "encoder_name", "model_name", "model_name_or_path"),
     "extract": ("algorithm", "extraction", "method"),
+    "figsize": ("fig_size", "size"),
     "format": ("file_format", "fmt", "kind"),
-    "gold": ("annotations", "golds", "gold_links", "reference", "references"),
+    "gold": ("annotations", "gold_links", "golds", "reference", "references"),
+    "init": ("base_model", "from_model", "initial_model", "model", "pretrained"),
     "languages": ("lang", "langs", "language", "src_lang", "tgt_lang"),
     "lowercase": ("do_lower_case", "lower", "lower_case"),
     "numbers": ("annot", "annotate", "show_values"),
-    "path": ("file", "filename", "fname", "folder", "model", "model_path"),
     "overwrite": ("exist_ok", "force", "replace"),
+    "path": ("file", "filename", "fname", "folder", "model", "model_path"),
     "progress": ("progress_bar", "show_progress", "tqdm", "verbose", "verbosity"),
     "select": ("column", "columns", "cols", "usecols"),
+    "source": ("source_column", "source_sentences", "sources", "src"),
+    "target": ("target_column", "tgt", "trg"),
     "targets": ("target", "target_sentences", "tgt", "trg"),
     "threshold": ("cutoff", "min_prob", "min_probability"),
-    "tokenizer": ("tokenize", "tokenise", "tokenization"),
+    "tokenizer": ("tokenise", "tokenization", "tokenize"),
     "unicode": ("normal_form", "normalization"),
     "vectors": ("embeddings", "word_vectors"),
     "workers": (
-        *("cores", "jobs", "max_workers", "n_cpus", "n_cores", "n_jobs", "n_processes", "n_threads"),
-        *("n_workers", "num_threads", "num_workers", "processes", "threads"),
+        "cores",
+        "jobs",
+        "max_workers",
+        "n_cores",
+        "n_cpus",
+        "n_jobs",
+        "n_processes",
+        "n_threads",
+        "n_workers",
+        "num_threads",
+        "num_workers",
+        "processes",
+        "threads",
     ),
 }
 
-_DETERMINISTIC = "nothing is drawn at random: the same input always gives the same result"
-_ITERATIONS = "the number of iterations belongs to the `preset`"
-_COLUMNS = (
-    "the source sentences come first, without a name; of a table choose two columns: table[['en', 'fr']]"
+
+class _MissingOption(NamedTuple):
+    """Why there is no option of a name that other packages have."""
+
+    reason: str
+    needed: str | None = None  # the reason is true of functions with this option only
+
+    def applies_to(self, options: Sequence[str]) -> bool:
+        """Return whether the reason is true of a function with these options."""
+        return self.needed is None or self.needed in options
+
+
+_DETERMINISTIC = _MissingOption(
+    "nothing is drawn at random: training is deterministic, and the same input always gives the same result"
 )
-_BINARY = "write `format='word2vec-binary'`"
-_OWN_AXES = "the figure that is returned has axes of its own, figure.axes[0]"
-_OWN_SIZE = "the size follows from the words; change it with figure.set_size_inches"
-# Why there is no option of a name that other packages have.
-_REASONS = {
-    **dict.fromkeys(("random_seed", "random_state", "rng", "seed"), _DETERMINISTIC),
-    **dict.fromkeys(("epochs", "iterations", "max_iter", "n_epochs", "n_iter", "num_epochs"), _ITERATIONS),
-    **dict.fromkeys(("ax", "axes"), _OWN_AXES),
-    **dict.fromkeys(("fig_size", "figsize", "size"), _OWN_SIZE),
-    **dict.fromkeys(("source", "source_sentences", "sources", "src"), _COLUMNS),
+_ITERATIONS = _MissingOption("the number of iterations belongs to the `preset`", needed="preset")
+_TWO_SIDES = _MissingOption(
+    "the source sentences come first, without a name; of a table choose two columns: table[['en', 'fr']]",
+    needed="targets",
+)
+_BINARY = _MissingOption("write `format='word2vec-binary'`", needed="errors")
+_OWN_AXES = _MissingOption("pair.heatmap(ax=axes) and heatmap(matrix, ax=axes) take axes", needed="cmap")
+_OWN_SIZE = _MissingOption(
+    "the size follows from the words; change it with figure.set_size_inches", needed="cmap"
+)
+_BATCH_SIZE = _MissingOption("results do not depend on the size of a batch, and memory is bounded")
+_MISSING_OPTIONS: dict[str, _MissingOption] = {
+    "ax": _OWN_AXES,
+    "axes": _OWN_AXES,
+    "batch_size": _BATCH_SIZE,
     "binary": _BINARY,
-    "batch_size": "results do not depend on the size of a batch, and memory is bounded",
-}
-# The option that a function has to have where a reason applies.
-_NEEDED = {
-    _ITERATIONS: "preset",
-    _COLUMNS: "targets",
-    _BINARY: "errors",
-    _OWN_AXES: "colors",
-    _OWN_SIZE: "colors",
+    "epochs": _ITERATIONS,
+    "fig_size": _OWN_SIZE,
+    "figsize": _OWN_SIZE,
+    "iterations": _ITERATIONS,
+    "max_iter": _ITERATIONS,
+    "n_epochs": _ITERATIONS,
+    "n_iter": _ITERATIONS,
+    "num_epochs": _ITERATIONS,
+    "random_seed": _DETERMINISTIC,
+    "random_state": _DETERMINISTIC,
+    "rng": _DETERMINISTIC,
+    "seed": _DETERMINISTIC,
+    "size": _OWN_SIZE,
+    "source": _TWO_SIDES,
+    "source_sentences": _TWO_SIDES,
+    "sources": _TWO_SIDES,
+    "src": _TWO_SIDES,
 }
 
 
@@ -115,24 +152,35 @@ def _explain_call(
 
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
-        parameters, args = parameters[1:], args[1:]
-    name = _function_name(function)
+        parameters = parameters[1:]
+        args = args[1:]
     names = [parameter.name for parameter in parameters]
+    name = _function_name(function)
     for keyword in kwargs:
         if keyword not in names:
             return f"{name} has no option `{keyword}`; {suggest_option(keyword, names)}"
-    by_position = [parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
-    positions = ", ".join(parameter.name for parameter in by_position)
-    end = f"; {advice}" if advice else ""
+
+    by_position: list[str] = []
+    required: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            by_position.append(parameter.name)
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+    expected = f"expected {name}({', '.join(by_position)})"
+    advice_at_end = f"; {advice}" if advice else ""
     if len(args) > len(by_position):
-        more = ", and options by their names" if len(by_position) < len(parameters) else ""
-        return f"expected {name}({positions}){more}, found {len(args)} values without a name{end}"
-    given = {*names[: len(args)], *kwargs}
-    missing = [p.name for p in parameters if p.default is p.empty and p.name not in given]
-    if missing:
-        return f"expected {name}({positions}), found no `{missing[0]}`{end}"
-    twice = next(keyword for keyword in kwargs if keyword in names[: len(args)])
-    return f"expected {name}({positions}), found `{twice}` twice: by position and by name"
+        if len(by_position) < len(parameters):
+            expected += ", and options by their names"
+        return f"{expected}, found {len(args)} values without a name{advice_at_end}"
+
+    given_by_position = names[: len(args)]
+    for parameter_name in required:
+        if parameter_name not in given_by_position and parameter_name not in kwargs:
+            return f"{expected}, found no `{parameter_name}`{advice_at_end}"
+    # the only mistake that is left
+    twice = next(keyword for keyword in kwargs if keyword in given_by_position)
+    return f"{expected}, found `{twice}` twice: by position and by name"
 
 
 def _function_name(function: Callable[..., Any]) -> str:
@@ -164,18 +212,21 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:
-    """Return advice on what to write instead of an option that does not exist.
+    """Return advice on what to write instead of an option that a function does not have.
+
+    `known` are the options that it has.
 
     >>> suggest_option("n_jobs", ["preset", "workers"]), suggest_option("prest", ["preset", "workers"])
     ('write `workers`', 'did you mean `preset`?')
     """
-    known = list(known)
-    for ours, others in _OTHER_NAMES.items():
-        if name in others and ours in known:
-            return f"write `{ours}`"
-    reason = _REASONS.get(name)
-    if reason is not None and (reason not in _NEEDED or _NEEDED[reason] in known):
-        return reason
-    if closest := closest_name(name, known):
+    options = list(known)
+    for option, names_elsewhere in _NAMES_ELSEWHERE.items():
+        if name in names_elsewhere and option in options:
+            return f"write `{option}`"
+    missing = _MISSING_OPTIONS.get(name)
+    if missing is not None and missing.applies_to(options):
+        return missing.reason
+    closest = closest_name(name, options)
+    if closest is not None:
         return f"did you mean `{closest}`?"
-    return f"it takes {', '.join(known)}" if known else "it takes no options"
+    return f"it takes {', '.join(options)}" if options else "it takes no options"

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from nmtalign.calls import check_call
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
@@ -32,8 +33,9 @@ class PictureSettings:
     title: str = ""
     numbers: bool | None = None
     linear: bool | None = None
-    colors: str | Colormap | None = None
+    cmap: str | Colormap | None = None
     columns: int | None = None
+    figsize: tuple[float, float] | None = None
 
     @property
     def changed(self) -> list[str]:
@@ -60,7 +62,13 @@ class Drawing(Protocol):
 
     def to_heatmap(self, result: Any, settings: PictureSettings) -> Figure: ...
 
-    def save(self, result: Any, path: str | Path, settings: PictureSettings) -> None: ...
+    def to_axes(self, result: Any, axes: Axes, settings: PictureSettings) -> Axes: ...
+
+    def to_grid(self, batch: Any, settings: PictureSettings) -> Figure: ...
+
+    def to_svg(self, result: Any, settings: PictureSettings) -> str: ...
+
+    def save(self, result: Any, path: str | Path, settings: PictureSettings, dpi: int) -> None: ...
 
 
 def _drawing() -> Drawing:
@@ -94,6 +102,45 @@ class TableResult(Result):
         return _drawing().to_html(self)
 
 
+class ViewableBatch(Result):
+    """A result of many sentence pairs, of which some can be drawn together."""
+
+    @check_call("write batch[:6].heatmap(values='forward')")
+    def heatmap(
+        self,
+        *,
+        values: str | None = None,
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        cmap: str | Colormap | None = None,
+        columns: int = 3,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Draw some pairs side by side, such as ``batch[:6]``.
+
+        Parameters
+        ----------
+        values, numbers, linear, cmap, figsize : optional
+            As for :meth:`AlignedPair.heatmap`.
+        columns : int
+            Pairs in a row.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure with axes for each pair, which has its number in the batch as its title.
+        """
+        settings = PictureSettings(
+            values=values,
+            numbers=numbers,
+            linear=linear,
+            cmap=cmap,
+            columns=columns,
+            figsize=figsize,
+        )
+        return _drawing().to_grid(self, settings)
+
+
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""
 
@@ -104,10 +151,11 @@ class Viewable(Result):
         """Return the interactive card of the report for a notebook; it loads nothing from a network."""
         return _drawing().to_card(self)
 
-    @check_call("write heatmap(values='forward')")
+    @overload
     def heatmap(
         self,
         *,
+        ax: None = None,
         values: str | None = None,
         curves: bool = False,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
@@ -115,13 +163,47 @@ class Viewable(Result):
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
-        colors: str | Colormap | None = None,
+        cmap: str | Colormap | None = None,
         columns: int | None = None,
-    ) -> Figure:
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure: ...
+
+    @overload
+    def heatmap(
+        self,
+        *,
+        ax: Axes,
+        values: str | None = None,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        cmap: str | Colormap | None = None,
+    ) -> Axes: ...
+
+    @check_call("write heatmap(values='forward')")
+    def heatmap(
+        self,
+        *,
+        ax: Axes | None = None,
+        values: str | None = None,
+        curves: bool = False,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        cmap: str | Colormap | None = None,
+        columns: int | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure | Axes:
         """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
 
         Parameters
         ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes of your own figure, into which one matrix is drawn, without color bar, legend and notes.
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
             Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Default:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
@@ -133,8 +215,15 @@ class Viewable(Result):
             Hand-made links, drawn as boxes.
         title : str
             Heading of the picture.
-        numbers, linear, colors, columns : optional
+        numbers, linear, cmap, columns : optional
             As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
+        figsize : (float, float), optional
+            Width and height in inches. By default, they follow from the words.
+
+        Returns
+        -------
+        matplotlib.figure.Figure, or matplotlib.axes.Axes
+            The axes if `ax` is given.
         """
         settings = PictureSettings(
             values=values,
@@ -144,10 +233,26 @@ class Viewable(Result):
             title=title,
             numbers=numbers,
             linear=linear,
-            colors=colors,
+            cmap=cmap,
             columns=columns,
+            figsize=figsize,
         )
+        if ax is not None:
+            return _drawing().to_axes(self, ax, settings)
         return _drawing().to_heatmap(self, settings)
+
+    @check_call("options such as `gold` are given by their names")
+    def svg(
+        self,
+        *,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+    ) -> str:
+        """Return the links as curves between the words, as a string of SVG; for the options see `heatmap`."""
+        settings = PictureSettings(curves=True, links=links, gold=gold, title=title, numbers=numbers)
+        return _drawing().to_svg(self, settings)
 
     @check_call("options such as `values` are given by their names")
     def save(
@@ -161,12 +266,15 @@ class Viewable(Result):
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
-        colors: str | Colormap | None = None,
+        cmap: str | Colormap | None = None,
         columns: int | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: int = 150,
     ) -> None:
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        Options are those of :meth:`heatmap`; numbers take `values` alone.
+        Options are those of :meth:`heatmap`; numbers take `values` alone. `dpi` are the dots per inch of a
+        .png.
         """
         settings = PictureSettings(
             values=values,
@@ -176,7 +284,8 @@ class Viewable(Result):
             title=title,
             numbers=numbers,
             linear=linear,
-            colors=colors,
+            cmap=cmap,
             columns=columns,
+            figsize=figsize,
         )
-        _drawing().save(self, path, settings)
+        _drawing().save(self, path, settings, dpi)

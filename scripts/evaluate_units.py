@@ -201,7 +201,8 @@ def check_opustrainer(
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     counts = json.loads(done.stdout.splitlines()[-1])
     pairs = list(zip(*map(lines_of, text), strict=True))
-    print(f"OpusTrainer restores, of {len(pairs):,} pairs:")
+    linked = sum(map(bool, links_of(work / "tokens.links")))
+    print(f"OpusTrainer restores, of {linked:,} pairs with links (it leaves out the others):")
     for name, count in counts.items():
         print(f"  {count:,} from {name}")
     sides = [lines_of(work / f"tokens.{side}") for side in ("source", "target")]

@@ -206,7 +206,7 @@ def main() -> None:
     for bitext in options.bitexts:
         name, _, files = bitext.partition("=")
         source, target, *other = files.split(",")
-        pairs = [tuple(pair) for pair in na.read_bitext(source, target)][: options.pairs]
+        pairs = [tuple(pair) for pair in na.read_bitext(source, target, unescape=True)][: options.pairs]
         others = [pair.source for pair in na.read_bitext(other[0], other[0])][:2000] if other else []
         if options.honest:
             report_honest(name, pairs)

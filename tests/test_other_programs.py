@@ -257,7 +257,9 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
     files = ["-s", TEXT[0], "-t", TEXT[1], "-f", "forward", "-r", "reverse"]
     done = run([program, *files, "--priors", "new.priors", "--verbose", "-m", "3"])
     used, given = map(int, re.search(r"(\d+) \(of (\d+)\) pairs of lexical priors", done.stderr).groups())
-    assert used == given == len((place / "new.priors").read_text("utf-8").splitlines())
+    kinds = [line.split("\t")[0] for line in (place / "new.priors").read_text("utf-8").splitlines()]
+    assert used == given == kinds.count("LEX")
+    assert set(kinds) == {"LEX", "HMMF", "HMMR"}
     words = [list(map(len, map(str.split, pair))) for pair in nmtalign.read_bitext(*TEXT)]
     for direction in ("forward", "reverse"):  # both write source-target from 0, a line for each pair
         links = (place / direction).read_text("utf-8").splitlines()
@@ -267,11 +269,14 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
 
     run([other("eflomal-makepriors"), *files, "--priors", "its.priors"])
     kinds = [line.split("\t")[0] for line in (place / "its.priors").read_text("utf-8").splitlines()]
-    others = len(kinds) - kinds.count("LEX")
+    jumps = kinds.count("HMMF") + kinds.count("HMMR")
+    fertilities = kinds.count("FERF") + kinds.count("FERR")
     assert set(kinds) == {"LEX", "HMMF", "HMMR", "FERF", "FERR"}
     capsys.readouterr()
     ours(f"train {' '.join(TEXT)} -o from_priors --preset fast --prior its.priors")
-    assert f"{others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"headwords of the source, {jumps:,} lines of jumps" in err
+    assert f"left out {fertilities:,} lines of fertilities (FERF, FERR)" in err
 
 
 def test_priors_of_links_are_those_of_eflomal(place: Path):
@@ -318,6 +323,38 @@ def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Pa
         assert share[name] > 0.8, name
     assert share["own forward"] >= share["forward"]
     assert share["own reverse"] >= share["reverse"]
+
+
+FILTERED = """
+from opusfilter import CLEAN_LOW
+from opusfilter.word_alignment import WordAlignFilter
+filter = WordAlignFilter()
+assert filter.score_direction == CLEAN_LOW
+answer = list(filter.score(pairs)), [filter.accept(costs_of_pair) for costs_of_pair in costs]
+"""
+
+
+def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path):
+    """They put the pairs into an order at least as good, and its own thresholds accept the right ones."""
+    python_of("opusfilter")
+    source, target = map(_lines, TEXT)
+    wrong = set(range(0, len(source), 10))
+    target = [target[(n + 95) % len(target)] if n in wrong else line for n, line in enumerate(target)]
+    for name, lines in (("source", source), ("target", target)):
+        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    ours("train source target -o model --quiet")
+    ours("align source target --model model --costs costs.jsonl -o links --quiet")
+    own = [json.loads(line)["WordAlignFilter"] for line in _lines("costs.jsonl")]
+    pairs = list(zip(source, target, strict=True))
+    its, accepted = ask("opusfilter", FILTERED, pairs=pairs, costs=own)
+    is_wrong = np.isin(np.arange(len(source)), list(wrong))
+    for direction in (0, 1):
+        in_order = []
+        for costs in (np.array(own)[:, direction], np.array(its)[:, direction]):
+            in_order.append(np.mean(costs[is_wrong][:, None] > costs[~is_wrong]))
+        assert in_order[0] >= max(in_order[1], 0.9)
+    assert np.mean(np.array(accepted)[~is_wrong]) > 0.8
+    assert np.mean(np.array(accepted)[is_wrong]) < 1 / 3  # with a model of 265 dirty pairs
 
 
 # --- SimAlign and awesome-align -------------------------------------------------------------------

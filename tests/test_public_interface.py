@@ -116,6 +116,7 @@ PUBLIC_NAMES = {
     "evaluate",
     "find",
     "fit_to",
+    "heatmap",
     "lexicon",
     "link_table",
     "links_from",

@@ -65,7 +65,7 @@ def test_a_tuple_of_two_tuples_may_be_two_pairs_or_two_sides(aligner):
 def test_a_colormap_goes_where_its_name_goes(batch):
     from matplotlib import colormaps
 
-    by_name = batch[0].heatmap(colors="Greys")
-    by_object = batch[0].heatmap(colors=colormaps["Greys"])
+    by_name = batch[0].heatmap(cmap="Greys")
+    by_object = batch[0].heatmap(cmap=colormaps["Greys"])
     images = [figure.axes[0].collections or figure.axes[0].images for figure in (by_name, by_object)]
     assert images[0][0].get_cmap() == images[1][0].get_cmap() == colormaps["Greys"]

@@ -121,7 +121,7 @@ class Decoder(NamedTuple):
         for link, source_number, target_number in zip(second, source_numbers, target_numbers, strict=True):
             source_word = self.text.source.words[source_number]
             target_word = self.text.target.words[target_number]
-            kept[link] = _is_word(source_word) and _is_word(target_word)
+            kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:
@@ -302,7 +302,7 @@ class Decoder(NamedTuple):
         return posteriors.forward if name == "forward" else posteriors.reverse
 
 
-def _is_word(token: str) -> bool:
+def _has_word_characters(token: str) -> bool:
     """Return whether a token has a letter or a digit, so that it is not punctuation."""
     return any(map(str.isalnum, token))
 

@@ -150,7 +150,8 @@ class PosteriorDecoding(Threshold):
 class Argmax(Extraction):
     """The best source word of each target word."""
 
-    name, posterior_name = "argmax", "forward"
+    name = "argmax"
+    posterior_name = "forward"
     axes: ClassVar[tuple[int, ...]] = (1,)  # a link is the maximum along each of these axes of (T, S, B)
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
@@ -168,13 +169,18 @@ class Argmax(Extraction):
 class ArgmaxReverse(Argmax):
     """The best target word of each source word."""
 
-    name, posterior_name, axes = "argmax-reverse", "reverse", (0,)
+    name = "argmax-reverse"
+    posterior_name = "reverse"
+    axes = (0,)
 
 
 class MutualArgmax(Argmax):
     """Cells that are best for both words: the intersection of both directions (Och and Ney 2003)."""
 
-    name, posterior_name, axes, one_to_one = "mutual", "joint", (1, 0), True
+    name = "mutual"
+    posterior_name = "joint"
+    axes = (1, 0)
+    one_to_one = True
 
 
 class OneToOne(MutualArgmax):

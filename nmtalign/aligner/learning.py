@@ -28,7 +28,7 @@ from nmtalign.aligner.experts import (
 )
 from nmtalign.aligner.fit_to_text import AnyPair
 from nmtalign.aligner.opening import open_vectors
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Doubles, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS, one_word_lines_warning
@@ -36,6 +36,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
+from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning, UsageError, advise
 from nmtalign.files.paths import resolve_path
@@ -64,7 +65,7 @@ from nmtalign.training.dictionary_prior import (
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, BackendFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
-from nmtalign.training.prior import Prior, similar_words
+from nmtalign.training.prior import Prior, similar_words, width_counts
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
@@ -366,8 +367,25 @@ def warm_start(
         raise UsageError(
             f"{found}; remove `tokenizer`, `lowercase` and `unicode`; a continued model keeps its own"
         )
+    return _prior_of_model(older), chosen
+
+
+def _prior_of_model(older: Aligner) -> Prior:
+    """Return an older model as a prior."""
     jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
-    return Prior((), older.lexicon, jump_models), chosen
+    return Prior((), older.lexicon, jump_models)
+
+
+def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
+    """Return the approximate jumps in the text of a model by their width, (2 * MAX_JUMP + 1,) of each side.
+
+    None if the model has learned no jumps.
+    """
+    counts = _prior_of_model(aligner).jump_counts()
+    if counts is None:
+        return None
+    source, target = counts
+    return source.sum(axis=0, dtype=np.float64), target.sum(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -532,6 +550,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
     """Return the prior with the word pairs of the dictionaries that the text can have."""
     if not options.dictionaries:
         return options.prior
+    jumps: list[JumpCount] = []
     pairs = dictionary_pairs(
         options.dictionaries,
         (source, target),
@@ -541,8 +560,10 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         lemmas=options.hyperparameters.lemmas,
         report=options.progress.note,
         warn=options.warn,
+        jumps=jumps,
     )
-    return replace(options.prior or Prior(), dictionary=pairs)
+    prior = options.prior or Prior()
+    return replace(prior, dictionary=pairs.words, compounds=pairs.compounds, jumps=width_counts(jumps))
 
 
 def _warn_about_bitext(

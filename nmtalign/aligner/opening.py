@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
@@ -67,7 +68,7 @@ def load(
     cache: str | Path | None = None,
     score: ScoreName | VectorScore | None = None,
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -162,12 +163,16 @@ def load(
         else:
             from nmtalign.scorers.vector_scores import score_in
             from nmtalign.vectors.static_models import is_static_model
-            from nmtalign.vectors.storage import pair_languages
+            from nmtalign.vectors.storage import load_pair, pair_languages
 
             if languages is None and not is_static_model(folder):
                 languages = pair_languages(folder)
-            vectors = open_vectors(
-                folder, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+            vectors = load_pair(
+                folder,
+                languages=languages,
+                limit=limit,
+                unsafe_pickle=unsafe_pickle,
+                strip_prefix=strip_prefix,
             )
             if parameters is None and isinstance(score, str):
                 score = score_in(folder, score, vectors[0].dimension)
@@ -220,7 +225,7 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
 def _check_two_sides(
     sides: Sequence[Any],
     score: ScoreName | VectorScore | None,
-    parameters: str | Path | None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None,
     limit: int | None,
     *,
     unsafe_pickle: bool,
@@ -302,7 +307,7 @@ def vector_aligner(
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -325,9 +330,10 @@ def vector_aligner(
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    parameters : path, optional
-        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
-        ``scaled-dot`` (``W_q``, ``W_k``). Default: those in the folder of the vectors.
+    parameters : path, or dict of str to array, optional
+        npz file, or arrays by their names, of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if
+        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Default: those in the folder of the
+        vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not

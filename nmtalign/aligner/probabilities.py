@@ -113,7 +113,7 @@ class LinkProbabilities(NamedTuple):
 def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Doubles:
     """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of cells (T, S, B).
 
-    The evidence is 0 in cells that belong to another piece of a long pair.
+    The evidence is 0 in cells that belong to another section of a long pair.
     """
     expected = (forward + reverse) * evidence
     by_word = np.add.reduce(expected, axis=1)  # (T, B)

@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from nmtalign.applications.linked_pairs import LinkedPair
 
@@ -43,9 +43,18 @@ class JumpAndFertilityCounts:
         for name, counts in fertilities:
             for (word, fertility), count in sorted(counts.items()):
                 yield f"{name}\t{word}\t{fertility}\t{count}\n"
-        for name, jumps in (("HMMF", self._forward_jumps), ("HMMR", self._reverse_jumps)):
-            for jump, count in sorted(jumps.items()):
-                yield f"{name}\t{jump}\t{count}\n"
+        yield from format_jumps(self._forward_jumps, self._reverse_jumps)
+
+
+def format_jumps(forward: Mapping[int, float], reverse: Mapping[int, float]) -> Iterator[str]:
+    """Yield the lines of jumps of both directions, by their widths.
+
+    >>> list(format_jumps({1: 3}, {-1: 0.25}))
+    ['HMMF\\t1\\t3\\n', 'HMMR\\t-1\\t0.25\\n']
+    """
+    for name, jumps in (("HMMF", forward), ("HMMR", reverse)):
+        for jump, count in sorted(jumps.items()):
+            yield f"{name}\t{jump}\t{count:.6g}\n"
 
 
 def _jumps(links: Iterable[tuple[int, int]], length: int) -> Iterator[int]:

@@ -19,7 +19,8 @@ LOW_SCORE = 0.5  # pair scores below it are low
 PAIRS_PER_BLOCK = 25  # whose scores are counted together
 MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
 MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
-_MIN_SCORE, _MIN_HINT_SCORE = 0.02, 0.2  # of a translation, for an error and for a hint
+_MIN_SCORE = 1e-4  # a lower score counts no more
+_MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a translation
 
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
@@ -46,10 +47,13 @@ def find_low_scores(
     """Yield pairs whose scores (N,) are low, and which `translated` (N,) says are no translations, too.
 
     Pairs that are not judged (N,) have another fault. If scores are not `usual`, the model knows too little
-    of the text for errors.
+    of the text for errors. Scores of both kinds are added as log-odds.
     """
-    is_error = (scores < _MIN_SCORE) & (translated < -2) & usual
-    is_hint = (scores < _MIN_HINT_SCORE) & (translated < 0)
+    bounded = np.clip(scores, _MIN_SCORE, 1 - _MIN_SCORE)
+    log_odds = translated + np.log(bounded / (1 - bounded))
+    is_doubtful = (scores < LOW_SCORE) & (translated < 0)
+    is_error = is_doubtful & (log_odds < _MAX_ERROR_LOG_ODDS) & usual
+    is_hint = is_doubtful & (log_odds < _MAX_HINT_LOG_ODDS)
     for number in np.flatnonzero(is_judged & (is_error | is_hint)).tolist():
         kind = "not-translation" if is_error[number] else "low-score"
         yield Finding(number, "pair", kind, f"score {scores[number]:.3f}")

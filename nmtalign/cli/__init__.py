@@ -16,7 +16,15 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.configuration import check_names, config_option
-from nmtalign.cli.messages import debug_option, enabled_switches, log, printable, warnings_to_stderr, write
+from nmtalign.cli.messages import (
+    debug_option,
+    enabled_switches,
+    log,
+    printable,
+    quiet_option,
+    warnings_to_stderr,
+    write,
+)
 from nmtalign.cli.path_conflicts import has_outputs
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
@@ -54,6 +62,15 @@ COMMANDS = {
 }
 
 
+def _add_quiet(command: click.Command) -> None:
+    """Give a command, or those of a group, the option --quiet if it has none."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _add_quiet(inner)
+    elif all(parameter.name != "quiet" for parameter in command.params):
+        command.params.append(quiet_option)
+
+
 class LazyGroup(click.Group):
     """A click group that imports a command's module only when the command is called."""
 
@@ -70,6 +87,7 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if all(parameter.name != "config" for parameter in command.params):
             command.params += [config_option, debug_option]
+        _add_quiet(command)
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command

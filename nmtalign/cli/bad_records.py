@@ -57,7 +57,8 @@ class BadRecords:
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
     def track(self, records: Iterable[Counted]) -> Iterator[Counted]:
-        """Yield the records and count them, to know the number of a bad one."""
+        """Yield the records of a file and count them, to know the number of a bad one."""
+        self._done = self._last = 0
         for record in records:
             yield record
             self._done += 1

@@ -332,7 +332,7 @@ def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedS
     is_long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
     if not is_long.any():
         return source, target, whole_pairs(source, target)
-    # number, among the target words, of each source word; -1 if it is no target word
+    # number, among the target words, of each source word; -1 if the target side lacks the word
     target_number = look_up(number_words(target.words), source.words)
     sections_of_pairs = []
     for n in np.flatnonzero(is_long).tolist():

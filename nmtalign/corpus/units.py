@@ -20,6 +20,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of, positions_in_runs
 from nmtalign.corpus.line_words import merge_links
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.read_errors import unreadable_file_error
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -210,7 +211,10 @@ def link_unit(
             raise UsageError(f"`spm` splits lines into pieces, which links count; found `count={count}`")
         models = _both_models(spm)
         for file in models:
-            load_segmenter(file)  # a damaged model is refused before any pair is read
+            try:
+                load_segmenter(file)  # a damaged model is refused before any pair is read
+            except FileNotFoundError as error:
+                raise unreadable_file_error(error) from None
         return LinkUnit("pieces", models=models)
     if count == "pieces" and pieces is None:
         advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"

@@ -6,10 +6,11 @@ A reader yields an :class:`Entry` for each entry of a file, and a DataError in t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
+from nmtalign.names import Side
 
 MAX_ALTERNATIVES = 1_000  # headwords, or translations, of an entry
 MAX_PHRASE_CHARS = 200  # longer translations are explanations
@@ -32,14 +33,22 @@ class Entry(NamedTuple):
         return [phrase for gloss in self.glosses for phrase in phrases_of(gloss)]
 
 
-Wanted = Callable[[str], bool]  # whether the translations of a headword are wanted
+class JumpCount(NamedTuple):
+    """How often attention jumps by so many words, as a file of eflomal's priors says."""
+
+    side: Side  # whose words are jumped over
+    width: int
+    weight: float
+
+
+Wanted = Callable[[Collection[str]], Set[str]]  # returns those headwords whose translations are wanted
 # an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
-Record = Entry | DataError | None
+Record = Entry | JumpCount | DataError | None
 
 
-def every_headword(headword: str) -> bool:
+def every_headword(headwords: Collection[str]) -> set[str]:
     """Want each entry."""
-    return True
+    return set(headwords)
 
 
 # Text in brackets explains a translation: (of a person), [ugs.], <n>, {m}.
@@ -64,11 +73,16 @@ def phrases_of(gloss: str) -> Iterator[str]:
     >>> list(phrases_of("1. to abandon (a plan), give up; [obs.] forsake"))
     ['abandon', 'give up', 'forsake']
     """
+    if gloss.isalpha() and len(gloss) <= MAX_PHRASE_CHARS:
+        yield gloss  # most glosses are one word
+        return
     if _REMARK.match(gloss):
         return
     gloss = without_brackets(gloss)
     for piece in _GLOSS_SEPARATORS.split(gloss):
-        piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
+        piece = piece.strip(_EDGES)
+        if piece[:1].isdigit():
+            piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
         piece = _PARTICLE.sub("", piece, count=1) if piece[:2] in ("to", "To") else piece
         if piece and len(piece) <= MAX_PHRASE_CHARS:
             yield piece

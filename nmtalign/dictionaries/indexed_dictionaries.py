@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from nmtalign.files.limits import FREE_DECOMPRESSED_BYTES, MAX_COMPRESSION_RATIO
 from nmtalign.files.paths import file_inside
 
 MAX_TEXT_BYTES = 1 << 16  # longer texts of a headword are about the dictionary as a whole
+PLACES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
 MAX_INFO_BYTES = 1 << 16  # the size of the file .ifo
 _ENDINGS = re.compile(r"(\.dict(\.dz|\.gz)?|\.index|\.ifo|\.idx(\.gz|\.dz)?)$")
 _DICTD_LINE = re.compile(rb"[^\t\n]*\t[A-Za-z0-9+/]{1,11}\t[A-Za-z0-9+/]{1,11}(\t[^\n]*)?\r?").fullmatch
@@ -30,7 +32,7 @@ _DIGITS = {
     letter: value
     for value, letter in enumerate(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 }
-_NUMBERED_SENSE = re.compile(r"\s*\d{1,3}[.)]\s+(.*)")
+_NUMBERED_SENSES = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+(.*)$", re.MULTILINE).findall
 _OF_THE_DICTIONARY = ("00database", "00-database")  # headwords of remarks about the dictionary
 
 
@@ -130,23 +132,30 @@ def _content(path: Path) -> bytes:
 
 def _dictd_places(path: Path, wanted: Wanted) -> Places:
     """Yield the place of each line of an index: headword, first byte and size, in base 64."""
-    for line in _content(path).split(b"\n"):
-        if not line:
-            continue
-        columns = line.split(b"\t")
-        try:
-            # a fourth column has the headword with all its letters
-            headword = columns[3 if len(columns) > 3 and columns[3].strip() else 0].decode()
-        except UnicodeDecodeError as error:
-            yield DataError(f"expected UTF-8 text ({error.reason})")
-            continue
-        if len(columns) > 2 and not wanted(headword):
+    lines = [line for line in _content(path).split(b"\n") if line]
+    headwords = list(map(_dictd_headword, lines))
+    chosen = wanted([headword for headword in headwords if isinstance(headword, str)])
+    for line, headword in zip(lines, headwords, strict=True):
+        if isinstance(headword, DataError):
+            yield headword
+        elif headword not in chosen and line.count(b"\t") > 1:
             yield None
         elif _DICTD_LINE(line) is None:
             yield DataError(f"expected headword, place and size between tabs, found {line[:60]!r}")
         else:
+            columns = line.split(b"\t")
             size = columns[2].removesuffix(b"\r")
             yield Place(headword.strip(), _base64_number(columns[1]), _base64_number(size))
+
+
+def _dictd_headword(line: bytes) -> str | DataError:
+    """Return the headword of a line of an index; a fourth column has the headword with all its letters."""
+    columns = line.split(b"\t")
+    headword = columns[3] if len(columns) > 3 and columns[3].strip() else columns[0]
+    try:
+        return headword.decode()
+    except UnicodeDecodeError as error:
+        return DataError(f"expected UTF-8 text ({error.reason})")
 
 
 def _base64_number(digits: bytes) -> int:
@@ -162,11 +171,11 @@ def _dictd_glosses(data: bytes) -> list[str]:
     The first line repeats the headword. Translations are the lines with numbers, or if there are none, the
     next line; others explain them, or refer to other headwords.
     """
-    lines = data.decode().strip("\n").split("\n")[1:]
-    numbered = [found[1] for line in lines if (found := _NUMBERED_SENSE.fullmatch(line)) is not None]
+    text = data.decode().strip("\n").partition("\n")[2]
+    numbered: list[str] = _NUMBERED_SENSES(text)
     if numbered:
         return numbered
-    first = next((line for line in lines if line.strip()), "")
+    first = next((line for line in text.split("\n") if line.strip()), "")
     return [] if first.lstrip().startswith(("see:", "Synonym")) or not first else [first]
 
 
@@ -181,6 +190,15 @@ def _stardict_settings(path: Path) -> dict[str, str]:
 
 
 def _stardict_places(path: Path, wanted: Wanted, *, wide: bool) -> Places:
+    """Yield the place of each entry of an index whose headword is wanted, None for the others."""
+    places = _all_stardict_places(path, wide=wide)
+    while block := list(islice(places, PLACES_PER_BLOCK)):
+        chosen = wanted([place.headword for place in block if isinstance(place, Place)])
+        for place in block:
+            yield place if isinstance(place, DataError) or place.headword in chosen else None
+
+
+def _all_stardict_places(path: Path, *, wide: bool) -> Iterator[Place | DataError]:
     """Yield the place of each entry of an index: UTF-8, a zero byte, first byte and size, big-endian."""
     data, place = _content(path), 0
     numbers = struct.Struct(">QI" if wide else ">II")
@@ -194,7 +212,7 @@ def _stardict_places(path: Path, wanted: Wanted, *, wide: bool) -> Places:
         except UnicodeDecodeError as error:
             yield DataError(f"expected UTF-8 text ({error.reason})")
         else:
-            yield Place(headword, *numbers.unpack_from(data, end + 1)) if wanted(headword) else None
+            yield Place(headword, *numbers.unpack_from(data, end + 1))
         place = end + 1 + numbers.size
 
 

@@ -12,19 +12,26 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.dictionaries.entries import Entry, Record, Wanted, without_brackets, without_empty
+from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets, without_empty
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
+from nmtalign.names import Side
 
 MAX_WEIGHT = 1e9  # the weight of an entry
+_INTEGER = re.compile(r"-?\d{1,6}", re.ASCII).fullmatch
 _FIRST_LINES = 200  # the lines that decide on the format
 
-NumberedLines = Iterator[tuple[int, str | DataError]]
+LINES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
+
+NumberedLine = tuple[int, str | DataError]
+NumberedLines = Iterator[NumberedLine]
 
 _CEDICT = re.compile(r"(\S+) (\S+) \[[^\]]*\] /(.*)/\s*").fullmatch
 _EDICT = re.compile(r"(\S+) (?:\[([^\]]*)\] )?/(.*)/\s*").fullmatch
 _EDICT_HEADWORDS = re.compile(r"[^ \[\];]+").findall
+_JSON_WORDS = re.compile(r'"word"\s*:\s*"((?:[^"\\]|\\.)*)"').findall
 _EDICT_HEADER = "？？？"
 # the number of columns and the first column of the lines in eflomal's priors that are not about words
 _OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
@@ -62,42 +69,60 @@ def _format_of(first: list[tuple[int, str | DataError]]) -> LineFormat:
 
 
 def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for number, line in lines:
+    for number, line, is_wanted in _wanted_lines(lines, _cedict_headwords, wanted):
         if isinstance(line, DataError):
             yield line
-            continue
-        headwords = line.split(" ", 2)[:2]
-        if _is_unwanted(headwords, line, wanted):
+        elif not is_wanted and _looks_like_entry(line):
             yield None
         elif line.startswith("#") or not line.strip():
             continue
         elif (found := _CEDICT(line)) is None:
             yield _malformed("traditional simplified [pinyin] /translation/", line).at(path, line=number)
         else:
-            yield Entry(number, list(dict.fromkeys(headwords)), found[3].split("/"))
+            yield Entry(number, _cedict_headwords(line), found[3].split("/"))
+
+
+def _cedict_headwords(line: str) -> list[str]:
+    """Return the traditional and the simplified form, once if they are the same."""
+    return list(dict.fromkeys(line.split(" ", 2)[:2]))
 
 
 def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for number, line in lines:
+    for number, line, is_wanted in _wanted_lines(lines, _edict_headwords, wanted):
         if isinstance(line, DataError):
             yield line
-            continue
-        before = line.partition("/")[0]
-        before = without_brackets(before.replace("[", ";").replace("]", "")) if "(" in before else before
-        headwords = _EDICT_HEADWORDS(before)
-        if _is_unwanted(headwords, line, wanted):
+        elif not is_wanted and _looks_like_entry(line):
             yield None
         elif not line.strip() or line.lstrip().startswith(_EDICT_HEADER):
             continue
         elif (found := _EDICT(line)) is None:
             yield _malformed("word [reading] /translation/", line).at(path, line=number)
         else:
-            yield Entry(number, headwords, found[3].split("/"))
+            yield Entry(number, _edict_headwords(line), found[3].split("/"))
 
 
-def _is_unwanted(headwords: list[str], line: str, wanted: Wanted) -> bool:
-    """Return whether a line looks like an entry, none of whose headwords is wanted; this is a quick check."""
-    return line[-1:] == "/" and " /" in line and not any(map(wanted, headwords))
+def _edict_headwords(line: str) -> list[str]:
+    """Return the spellings and the readings of a word, without remarks such as *(P)*."""
+    before = line.partition("/")[0]
+    if "(" in before:
+        before = without_brackets(before.replace("[", ";").replace("]", ""))
+    return _EDICT_HEADWORDS(before)
+
+
+def _looks_like_entry(line: str) -> bool:
+    """Return whether a line could be an entry of CC-CEDICT or EDICT; this is a quick check."""
+    return line[-1:] == "/" and " /" in line
+
+
+def _wanted_lines(
+    lines: NumberedLines, headwords_of: Callable[[str], list[str]], wanted: Wanted
+) -> Iterator[tuple[int, str | DataError, bool]]:
+    """Yield each line with its number, and whether one of its headwords is wanted."""
+    while block := list(islice(lines, LINES_PER_BLOCK)):
+        of_lines = [[] if isinstance(line, DataError) else headwords_of(line) for _, line in block]
+        chosen = wanted(list(chain.from_iterable(of_lines)))
+        for (number, line), headwords in zip(block, of_lines, strict=True):
+            yield number, line, not chosen.isdisjoint(headwords)
 
 
 def _malformed(wanted: str, line: str) -> DataError:
@@ -108,10 +133,15 @@ def _malformed(wanted: str, line: str) -> DataError:
 
 
 def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    """Yield the entries of an extract by wiktextract: translations, or glosses where there are none."""
-    for number, line in lines:
+    """Yield the entries of an extract by wiktextract: translations, or glosses where there are none.
+
+    JSON is slow to parse, so that only the lines that have a wanted word anywhere are parsed.
+    """
+    for number, line, is_wanted in _wanted_lines(lines, _words_in_json, wanted):
         if isinstance(line, DataError):
             yield line
+        elif not is_wanted and _is_json(line):
+            yield None
         elif line.strip():
             try:
                 entry = _wiktionary_entry(number, parse_json(line))
@@ -119,7 +149,13 @@ def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
                 yield error.at(path, line=number)
             else:
                 if entry.glosses:
-                    yield entry if wanted(entry.headwords[0]) else None
+                    yield entry if wanted(entry.headwords) else None
+
+
+def _words_in_json(line: str) -> list[str]:
+    """Return the words that a line names: the headword, forms, translations."""
+    words: list[str] = _JSON_WORDS(line)
+    return [parse_json(f'"{word}"') if "\\" in word else word for word in words]
 
 
 def _wiktionary_entry(number: int, value: Any) -> Entry:
@@ -165,38 +201,73 @@ def _is_inflection(sense: dict[str, Any]) -> bool:
 
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
-    for number, line in lines:
+    for number, line, is_wanted in _wanted_lines(lines, _word_list_headword, wanted):
         if isinstance(line, DataError):
             yield line
-            continue
-        headword, tab, translation = line.partition("\t")
-        if tab and headword and translation and "\t" not in translation and not wanted(headword):
+        elif not is_wanted and line.count("\t") == 1 and line[0] != "\t" and line[-1] != "\t":
             yield None
         elif line.strip():
-            columns = line.split("\t" if tab else " ")
-            yield _word_list_entry(number, columns, line, path, wanted)
+            columns = line.split("\t" if "\t" in line else " ")
+            entry = _word_list_entry(number, columns, line, path)
+            yield entry if is_wanted or isinstance(entry, DataError) else None
+
+
+def _word_list_headword(line: str) -> list[str]:
+    """Return the first column, between tabs, or between spaces where there are none."""
+    return [line.split("\t" if "\t" in line else " ", 1)[0]]
 
 
 def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    """Yield the pairs of the lines ``LEX``; a warning counts the lines of jumps and fertilities."""
-    others = 0
-    for number, line in lines:
+    """Yield the pairs of the lines ``LEX``, and jumps; a warning counts the lines of fertilities."""
+    fertilities = 0
+    for number, line, is_wanted in _wanted_lines(lines, _eflomal_headword, wanted):
         if isinstance(line, DataError):
             yield line
             continue
         columns = line.split("\t" if "\t" in line else " ")
         if (len(columns), columns[0]) in _OTHER_PRIORS:
-            others += 1
-        elif len(columns) == 4 and columns[0] == "LEX":
-            yield _word_list_entry(number, columns[1:], line, path, wanted)
+            prior = _prior_of_numbers(columns)
+            fertilities += prior is None
+            yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
         elif line.strip():
-            yield _word_list_entry(number, columns, line, path, wanted)
-    if others:
-        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
-        warnings.warn(left_out, NmtalignWarning, stacklevel=2)
+            pair = columns[1:] if len(columns) == 4 and columns[0] == "LEX" else columns
+            entry = _word_list_entry(number, pair, line, path)
+            yield entry if is_wanted or isinstance(entry, DataError) else None
+    if fertilities:
+        lines_left_out = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
+        why = "a model of nmtalign has no fertilities"
+        warnings.warn(f"{path}: left out {lines_left_out}; {why}", NmtalignWarning, stacklevel=2)
 
 
-def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path, wanted: Wanted) -> Record:
+def _prior_of_numbers(columns: list[str]) -> JumpCount | DataError | None:
+    """Return a jump, None for a fertility, or what is wrong with the columns of either."""
+    *_, number, count = columns
+    is_jump = len(columns) == 3
+    expected = "HMMF or HMMR, a jump" if is_jump else "FERF or FERR, a word, a number of links"
+    if not (_INTEGER(number) and _is_weight(count)):
+        wanted = f"{expected}, and a weight above 0, to {MAX_WEIGHT:g}"
+        return DataError(f"expected {wanted}, found {' '.join(columns)[:80]!r}")
+    if not is_jump:
+        return None
+    side: Side = "source" if columns[0] == "HMMF" else "target"
+    return JumpCount(side, int(number), float(count))
+
+
+def _is_weight(text: str) -> bool:
+    """Return whether a text is a number above 0, to `MAX_WEIGHT`."""
+    try:
+        return 0 < float(text) <= MAX_WEIGHT
+    except ValueError:
+        return False
+
+
+def _eflomal_headword(line: str) -> list[str]:
+    """Return the word that a line is about, which comes after ``LEX``."""
+    columns = line.split("\t" if "\t" in line else " ", 2)
+    return columns[1:2] if columns[0] == "LEX" else columns[:1]
+
+
+def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path) -> Entry | DataError:
     try:
         weight = float(columns[2]) if len(columns) > 2 else 1.0
     except ValueError:
@@ -204,8 +275,6 @@ def _word_list_entry(number: int, columns: list[str], line: str, path: str | Pat
     if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight <= MAX_WEIGHT):
         expected = f"expected a word, its translation and perhaps a weight above 0, to {MAX_WEIGHT:g}"
         return DataError(f"{expected}, found {line[:80]!r}").at(path, line=number)
-    if not wanted(columns[0]):
-        return None
     is_word = " " not in columns[1].strip()  # a word is taken as it is: it may be a comma
     return Entry(number, (columns[0],), (columns[1],), weight, is_word)
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtalign.calls import check_call
-from nmtalign.dictionaries.entries import Entry, Record, Wanted, check_size, every_headword
+from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, check_size, every_headword
 from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_indexed
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
 from nmtalign.dictionaries.xml_dictionaries import read_xml, xml_format
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.paths import as_path
@@ -40,28 +41,40 @@ class DictionaryFile:
         if str(path) != "-" and indexed_files(path) is None:
             open_binary(path).close()
 
-    def entries(self, wanted: Wanted = every_headword) -> Iterator[Entry]:
+    def entries(
+        self, wanted: Wanted = every_headword, jumps: list[JumpCount] | None = None
+    ) -> Iterator[Entry]:
         """Yield the well-formed entries of wanted headwords; a warning counts the malformed ones.
 
-        Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
-        a dictionary.
+        The jumps of eflomal's priors are added to `jumps`; a warning counts them if that is None.
+
+        A DataError if there are no entries, or half of them or more are malformed: then the file is not a
+        dictionary.
         """
-        total = malformed = 0
+        total = malformed = jumps_left_out = 0
         first: DataError | None = None
         with reraise_as_data_error(self.path):
             for record in self._records(wanted):
                 total += 1
                 if record is None:
                     continue
+                if isinstance(record, JumpCount):
+                    jumps_left_out += jumps is None
+                    if jumps is not None:
+                        jumps.append(record)
+                    continue
                 if isinstance(record, Entry):
                     record = check_size(record)
                 if isinstance(record, Entry):
                     yield record
-                else:
+                elif isinstance(record, DataError):
                     malformed += 1
                     first = record if first is None else first
         if first is not None and 2 * malformed >= total:
             raise first
+        if jumps_left_out:
+            lines = f"{with_plural(jumps_left_out, 'line')} of jumps (HMMF, HMMR)"
+            warnings.warn(f"{self.path}: left out {lines}, which are not word pairs", stacklevel=2)
         if not total:
             raise DataError("expected a dictionary, found no entries").at(self.path)
         if first is not None:

@@ -113,7 +113,7 @@ def read_xml(path: str | Path, chosen: XmlFormat, wanted: Wanted) -> Iterator[Re
         entry = chosen.read(line, element)
         if not entry.headwords and chosen.needs_headword:
             yield DataError("expected a headword, found none").at(path, line=line)
-        elif entry.glosses and any(map(wanted, entry.headwords)):
+        elif entry.glosses and wanted(entry.headwords):
             checked = check_size(entry)
             yield checked.at(path, line=line) if isinstance(checked, DataError) else checked
         else:

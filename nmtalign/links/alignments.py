@@ -21,7 +21,7 @@ from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import COUNTS, VALUES, CellValues, CountName
-from nmtalign.results import Result, Viewable
+from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
 if TYPE_CHECKING:
@@ -368,6 +368,10 @@ class AlignedPair(Viewable):
             raise DataError(f"expected links of {S} source and {T} target words, {found}")
         if self.score is not None:
             check_type(self.score, Real, "a pair score")
+        for link, probability in self.probabilities.items():
+            if not isinstance(probability, Real) or not np.isfinite(probability):
+                expected = f"expected a number as the probability of the link {short_repr(link)}"
+                raise DataError(f"{expected}, found {short_repr(probability)}")
         for name in ("forward", "reverse", "scores"):
             values = getattr(self, name)
             if values is not None:
@@ -467,7 +471,7 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 
 @check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
-class AlignedBatch(Sequence[AlignedPair], Result):
+class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
@@ -534,6 +538,9 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
                 raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
+        for name in ("probability", "scores"):
+            if not np.isfinite(checked[name]).all():
+                raise DataError(f"expected numbers as {name}, found NaN or infinity")
         for name, array in checked.items():
             object.__setattr__(self, name, array)
 

@@ -11,7 +11,7 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from itertools import zip_longest
 from numbers import Integral
 from operator import add
@@ -197,6 +197,24 @@ class Evaluation(HasScores, TableResult):
         shown = ", ".join(scores).replace("nan", "undefined")
         return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return scores, intervals, counts and settings as plain values, for JSON; unknown scores are None.
+
+        Examples
+        --------
+        >>> result = evaluate(["0-0 1-1"], ["0-0 1-0"], bootstrap=10)
+        >>> result.to_dict()["precision"], result.to_dict()["counts"]["links"]
+        (0.5, 2)
+        """
+        scores = {metric: _known_or_none(self.score(metric)) for metric in METRICS}
+        intervals = {metric: [*map(_known_or_none, self.intervals[metric])] for metric in METRICS}
+        return {
+            **scores,
+            "intervals": intervals,
+            "counts": asdict(self.counts),
+            "settings": self.settings,
+        }
+
     @property
     def counts(self) -> Counts:
         """The sums over all sentences."""
@@ -205,6 +223,11 @@ class Evaluation(HasScores, TableResult):
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
         return self.counts.score(metric)
+
+
+def _known_or_none(score: float) -> float | None:
+    """Return a score, or None for NaN, which JSON does not have."""
+    return None if np.isnan(score) else float(score)
 
 
 def count_matches(

@@ -199,6 +199,17 @@ def _smooth(counts: Doubles) -> Doubles:
     return result
 
 
+def add_width_counts(counts: Doubles, widths: Doubles, model: JumpModel) -> Doubles:
+    """Return expected jumps with prior counts of jump widths (2 * MAX_JUMP + 1,) added.
+
+    The prior does not say from which words the jumps start. It is divided among the tables of a model in
+    proportion to their expected jumps.
+    """
+    of_tables = counts.reshape(model.tables.shape)  # (K, 2 * MAX_JUMP + 1)
+    shares = of_tables.sum(axis=1) / max(of_tables.sum(), 1e-9)
+    return np.asarray((of_tables + shares[:, None] * widths).ravel())
+
+
 def estimate_jump_model(counts: Doubles, model: JumpModel) -> JumpModel:
     """M-step: return a jump model from expected jumps, for the words of `model`.
 

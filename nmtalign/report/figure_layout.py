@@ -191,6 +191,20 @@ class PanelFigure:
         return cells
 
 
+def label_axes(axes: Axes, matrix: AlignmentMatrix, cell: float) -> None:
+    """Write the words of a matrix on top and on the left of axes whose cells have a side of `cell` inches."""
+    font_size = max(MIN_FONT_POINTS, min(MAX_FONT_POINTS, 0.7 * cell * POINTS_PER_INCH))
+    step = math.ceil(1.1 * MIN_FONT_POINTS / POINTS_PER_INCH / max(cell, 1e-3))
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=font_size)
+    sides = (axes.set_xticks, matrix.source_tokens, 90), (axes.set_yticks, matrix.target_tokens, 0)
+    for set_ticks, words, rotation in sides:
+        labels = mark_mirrored_words([abbreviate(visible(word), MAX_LABEL_CHARS) for word in words])
+        positions = range(len(labels))[::step]
+        set_ticks(positions, labels[::step], rotation=rotation, parse_math=False)
+    axes.spines[:].set_visible(False)
+
+
 def _cell_inches(S: int, T: int, columns: int) -> float:
     """Return the side of a cell: large for few words, never so small that labels cannot be read."""
     longest = max(S, T, 1)
@@ -261,7 +275,7 @@ class CurveFigure:
         self._axes.set_axis_off()
         widths = [[_text_width(self.figure, word, WORD_POINTS) for word in side] for side in sides]
         line_widths = [sum(side) + WORD_GAP_POINTS * (len(side) - 1) for side in widths]
-        turned = [_is_right_to_left(side) for side in sides]
+        turned = [is_right_to_left(side) for side in sides]
         self.down = max(line_widths) > MAX_LINE_POINTS or turned[0] != turned[1]
 
         margin = MARGIN_INCHES * POINTS_PER_INCH
@@ -408,7 +422,7 @@ def _first_direction(words: Iterable[str]) -> str:
     return ""
 
 
-def _is_right_to_left(words: Iterable[str]) -> bool:
+def is_right_to_left(words: Iterable[str]) -> bool:
     """Return whether the first letter of a sentence is one that is written from right to left."""
     return _first_direction(words) in ("R", "AL")
 
@@ -418,7 +432,7 @@ def mark_mirrored_words(words: Sequence[str]) -> Sequence[str]:
 
     A bracket that is a word of its own has no direction; it faces as in its sentence.
     """
-    if not _is_right_to_left(words):
+    if not is_right_to_left(words):
         return words
     marked: list[str] = []
     for word in words:

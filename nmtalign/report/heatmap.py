@@ -8,13 +8,14 @@ Only matplotlib's object interface is used: no pyplot, no global figure.
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from nmtalign.report.figure_layout import (
     MAX_LABEL_CHARS,
     CurveFigure,
     PanelFigure,
+    label_axes,
 )
 from nmtalign.report.figures import FONT_TYPES
 from nmtalign.report.style import (
@@ -75,6 +77,7 @@ _BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
     ".png": ("agg", {"Software": None}),
     ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
+_FIXED_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
 _MIN_NUMBER_CELL_INCHES = 0.3  # a number does not fit into a smaller cell
 
 
@@ -87,7 +90,7 @@ def draw_heatmap(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    colors: str | Colormap = DARK,
+    cmap: str | Colormap = DARK,
     columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
@@ -108,7 +111,7 @@ def draw_heatmap(
         Whether colors go up with the weights, from the smallest to the largest. The default is a square-root
         scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it, or all
         are nearly uniform.
-    colors : str or matplotlib.colors.Colormap
+    cmap : str or matplotlib.colors.Colormap
         A color map of matplotlib, or its name. The default ``inferno`` can be read without color vision and
         in gray, as can `LIGHT`, for paper.
     columns : int, optional
@@ -152,34 +155,116 @@ def draw_heatmap(
     check_type(title, str, "a title")
     if columns is not None:
         check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
+    content = _check_content(list(matrices.values()), links, gold, numbers, linear, cmap)
+    first = content.matrices[0]
+    with _fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
+        names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
+        shown_title = abbreviate(visible(title), MAX_TITLE_CHARS)
+        panels = PanelFigure(first, names, shown_title, columns, _notes_below(matrices))
+        image = None
+        for axes, matrix in zip(panels.axes, content.matrices, strict=True):
+            image = _draw_panel(axes, matrix, content, panels.cell)
+        if image:
+            panels.add_color_bar(image, _color_bar_label(matrices, content.norm))
+        _draw_legend(panels, content.kinds_of_marks, cmap)
+    return panels.figure
+
+
+def draw_on_axes(
+    axes: Axes,
+    matrix: AlignmentMatrix,
+    *,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    linear: bool | None = None,
+    cmap: str | Colormap = DARK,
+) -> None:
+    """Draw the weights of one sentence pair into axes of the caller, without color bar, legend and notes.
+
+    For the parameters see :func:`draw_heatmap`. The cells are squares, and the labels fit into them.
+    """
+    from matplotlib.axes import Axes
+
+    check_type(axes, Axes, "axes of matplotlib as `ax`")
+    check_type(title, str, "a title")
+    content = _check_content([matrix], links, gold, numbers, linear, cmap)
+    T, S = matrix.weights.shape
+    with _fonts_for([*matrix.source_tokens, *matrix.target_tokens, title]):
+        axes.set_aspect("equal")
+        box = axes.get_window_extent()
+        dots_per_inch = axes.figure.dpi
+        cell = min(box.width / max(S, 1), box.height / max(T, 1)) / dots_per_inch
+        _draw_panel(axes, matrix, content, cell)
+        label_axes(axes, matrix, cell)
+        if title:
+            axes.set_title(abbreviate(visible(title), MAX_TITLE_CHARS), parse_math=False)
+
+
+class _Content(NamedTuple):
+    """What a picture shows of one sentence pair, checked."""
+
+    matrices: Sequence[AlignmentMatrix]
+    chosen: set[Link]
+    sure: set[Link]
+    possible: set[Link]  # the sure ones included
+    numbers: bool | None  # None: where they fit
+    cmap: str | Colormap
+    norm: Normalize
+
+    @property
+    def kinds_of_marks(self) -> list[str]:
+        """The names of the marks that the picture has, for its legend."""
+        are_used = {
+            "chosen link": bool(self.chosen),
+            "sure in the gold": bool(self.sure),
+            "possible": bool(self.possible - self.sure),
+            NO_VECTOR_LABEL: any(matrix.unknown and any(matrix.unknown) for matrix in self.matrices),
+        }
+        return [name for name, is_used in are_used.items() if is_used]
+
+
+def _check_content(
+    matrices: Sequence[AlignmentMatrix],
+    links: Iterable[tuple[int, int]] | None,
+    gold: GoldAlignment | LinksOfPair | None,
+    numbers: bool | None,
+    linear: bool | None,
+    cmap: str | Colormap,
+) -> _Content:
+    """Return the content of a picture; raise the errors of :func:`draw_heatmap`."""
     for name, flag in (("numbers", numbers), ("linear", linear)):
         if flag is not None:
             check_bool(flag, name)
-    first = _same_words(list(matrices.values()))
+    first = _same_words(matrices)
     chosen = _links_inside(() if links is None else links, first)
     sure, possible = _gold_links_inside(gold, first)
-    marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
-    marks[NO_VECTOR_LABEL] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
-    _check_colors(colors)
-    norm = _color_norm(list(matrices.values()), linear)
-    with _fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
-        names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
-        panels = PanelFigure(
-            first, names, abbreviate(visible(title), MAX_TITLE_CHARS), columns, _notes_below(matrices)
-        )
-        show_numbers = panels.cell >= _MIN_NUMBER_CELL_INCHES if numbers is None else numbers
-        for axes, matrix in zip(panels.axes, matrices.values(), strict=True):
-            image = _draw_cells(axes, matrix.weights, colors, norm)
-            _hatch(axes, matrix)
-            _draw_boxes(axes, possible - sure, panels.cell, dashed=True)
-            _draw_boxes(axes, sure, panels.cell, dashed=False)
-            _draw_dots(axes, chosen, panels.cell, corner=show_numbers)
-            if show_numbers:
-                _write_numbers(axes, image, matrix, panels.cell)
-        if image:
-            panels.add_color_bar(image, _color_bar_label(matrices, norm))
-        _draw_legend(panels, [name for name, used in marks.items() if used], colors)
-    return panels.figure
+    _check_colors(cmap)
+    return _Content(
+        matrices=matrices,
+        chosen=chosen,
+        sure=sure,
+        possible=possible,
+        numbers=numbers,
+        cmap=cmap,
+        norm=_color_norm(matrices, linear),
+    )
+
+
+def _draw_panel(axes: Axes, matrix: AlignmentMatrix, content: _Content, cell: float) -> Any:
+    """Draw one matrix with all marks into axes whose cells have a side of `cell` inches; return the image."""
+    numbers = content.numbers
+    if numbers is None:
+        numbers = cell >= _MIN_NUMBER_CELL_INCHES
+    image = _draw_cells(axes, matrix.weights, content.cmap, content.norm)
+    _hatch(axes, matrix)
+    _draw_boxes(axes, content.possible - content.sure, cell, dashed=True)
+    _draw_boxes(axes, content.sure, cell, dashed=False)
+    _draw_dots(axes, content.chosen, cell, corner=numbers)
+    if numbers:
+        _write_numbers(axes, image, matrix, cell)
+    return image
 
 
 def _check_colors(colors: Any) -> None:
@@ -320,12 +405,22 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
-    with atomic_file(path) as partial, matplotlib.rc_context(fixed), _ignore_missing_glyphs():
+    with atomic_file(path) as partial, matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
         if path.suffix.lower() == ".pdf":
             _save_pdf_pages(map(_check_figure, figures), partial, path)
         else:
             _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a picture as SVG, in which text stays text."""
+    import matplotlib
+
+    file = io.StringIO()
+    backend, metadata = _BACKEND_AND_METADATA[".svg"]
+    with matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
+        figure.savefig(file, format="svg", backend=backend, metadata=metadata)
+    return file.getvalue()
 
 
 def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:

@@ -53,11 +53,13 @@ from nmtalign.report.sample import (
     most_instructive,
     summarize,
 )
-from nmtalign.report.style import LIGHT, color_scale, visible
+from nmtalign.report.style import visible
 from nmtalign.validation import check_type
 
 _EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
-REPORT_MODULE, TYPING_MODULE = "report.js", "tools/typing.js"  # a page begins with one of them
+# A page begins with one of these modules.
+REPORT_MODULE, TYPING_MODULE, CARDS_MODULE = "report.js", "tools/typing.js", "cards.js"
+UNPACKING_MODULE = "unpack.js"
 _IMPORT_LINE = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
 
@@ -137,8 +139,14 @@ def _correction_data(
 
 
 def cards_page(pairs: Sequence[SamplePair]) -> str:
-    """Return the cards of some pairs alone, with their tools, as one HTML file."""
-    return _fill_template(report_data(pairs), "Word alignment", kind="cards")
+    """Return the cards of some pairs alone as one small HTML file.
+
+    A notebook holds such a page for each result, so its script and its style sheet are compressed.
+    """
+    data = report_data(pairs)
+    for name in ("summary", "plots", "lexicon"):
+        data[name] = []
+    return _fill_template(data, "Word alignment", kind="cards", module=CARDS_MODULE, packed=True)
 
 
 def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
@@ -158,17 +166,28 @@ def _fill_template(
     kind: str = "report",
     module: str = REPORT_MODULE,
     connect: str = "'none'",
+    packed: bool = False,
 ) -> str:
     script, style = _bundle_script(module), _without_indentation(_read_asset("report.css"))
+    hashes = [_policy_hash(script)]
+    style_hash = _policy_hash(style)
+    packed_parts = ""
+    if packed:
+        parts = json.dumps({"style": style, "script": script}, ensure_ascii=False)
+        packed_text = compress_to_base64(parts.encode(), zlib.Z_BEST_COMPRESSION)
+        packed_parts = f'<script type="text/plain" id="packed">{packed_text}</script>\n'
+        script, style = _bundle_script(UNPACKING_MODULE), ""
+        hashes.append(_policy_hash(script))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return _read_asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
         script=script,
-        style=style,
-        script_hash=_policy_hash(script),
-        style_hash=_policy_hash(style),
+        style=f"<style>{style}</style>\n" if style else "",
+        script_hashes=" ".join(f"'sha256-{script_hash}'" for script_hash in hashes),
+        style_hash=style_hash,
+        packed=packed_parts,
         connect=connect,
         data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
     )
@@ -275,6 +294,9 @@ def _bundle_script(name: str) -> str:
     for module in module_order(name):
         text = _IMPORT_LINE.sub("", _read_asset(module))
         text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
+        text = re.sub(
+            r"^ *//.*\n", "", text, flags=re.MULTILINE
+        )  # comments, which are for readers of the source
         lines.append(_without_indentation(text))
     lines.append("})();")
     return "\n".join(lines)
@@ -290,9 +312,9 @@ def _policy_hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def compress_to_base64(data: bytes) -> str:
+def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> str:
     """Return bytes compressed by zlib and encoded as base64, which the page decodes."""
-    return base64.b64encode(zlib.compress(data)).decode()
+    return base64.b64encode(zlib.compress(data, level)).decode()
 
 
 def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
@@ -321,10 +343,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
-        "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
-        "colors": color_scale(),
-        "paper": color_scale(LIGHT),
-        "differences": color_scale("PuOr"),
+        "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],

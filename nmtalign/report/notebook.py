@@ -6,45 +6,69 @@ A card is the page of the report in a frame of its own, which runs its script bu
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.arrays import as_real_array
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.report.figure_layout import is_right_to_left
+from nmtalign.report.figures import new_figure
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
     check_picture_suffix,
     draw_curves,
     draw_heatmap,
+    draw_on_axes,
     matrices_by_title,
     save_heatmaps,
+    svg_text,
 )
 from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
 from nmtalign.results import PictureSettings
-from nmtalign.validation import check_bool, check_choices, check_type
+from nmtalign.validation import check_bool, check_choices, check_number, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 PAGE_HEIGHT_PIXELS = 720
+# What a card takes, as in the style sheet and in assets/pairs/cards.js.
+CARD_ROOM_PIXELS = 930
+CARD_EDGES_PIXELS = 145  # head, hairline, and the tools below
+ACROSS_PIXELS = 256  # two lines of words with their curves
+ROW_PIXELS = 112
+INSPECTOR_PIXELS = 300
+MAX_WORDS_OF_MATRIX = 60  # of longer sentences a part is seen
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
+MAX_GRID_PAIRS = 30
+GRID_PANEL_INCHES = 3.2
 LABEL_COLOR = "#7a7a7a"
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
+
+# A frame has the color scheme of its element, which follows the theme of Jupyter or of Visual Studio Code.
+_THEME_OF_FRAME = (
+    ":is([data-jp-theme-light=true],.vscode-light) .nmtalign{color-scheme:light}"
+    ":is([data-jp-theme-light=false],.vscode-dark) .nmtalign{color-scheme:dark}"
+)
 
 PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
 
@@ -62,8 +86,9 @@ class Page:
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
         page = escape(self.html)
-        may = 'sandbox="allow-scripts allow-downloads"'
-        return f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
+        frame = f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
 
 
 @check_call("write show(batch[:20]), or show([pair, pair])")
@@ -116,8 +141,34 @@ def _(result: Alignment) -> AlignedPair:
 def to_card(result: Any) -> Page:
     """Return the card of a result, with the tools of the report."""
     pair = _as_pair(result)
-    longest = max(pair.matrix.weights.shape)
-    return Page(cards_page([SamplePair(1, pair)]), min(PAGE_HEIGHT_PIXELS, 260 + 27 * longest))
+    return Page(cards_page([SamplePair(1, pair)]), _card_height(pair))
+
+
+def _card_height(pair: AlignedPair) -> int:
+    """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide."""
+    sides = pair.tokens
+    letters = [sum(map(len, words)) for words in sides]
+    line_width = max(11 * count + 8 * len(words) for count, words in zip(letters, sides, strict=True))
+    row_width = max(8 * count + 10 * len(words) for count, words in zip(letters, sides, strict=True))
+    longest = max(1, *map(len, sides))
+    if is_right_to_left(sides[0]) != is_right_to_left(sides[1]):
+        figure = 24 + 36 * longest
+    elif line_width <= CARD_ROOM_PIXELS:
+        figure = ACROSS_PIXELS
+    else:
+        figure = 24 + ROW_PIXELS * math.ceil(1.1 * row_width / CARD_ROOM_PIXELS)
+    source_label, target_label = (min(130, 7 * max(map(len, words), default=1)) for words in sides)
+    cell = min(36, max(22, INSPECTOR_PIXELS // longest))
+    if target_label + 22 * len(sides[0]) > CARD_ROOM_PIXELS / 2:
+        cell = 18
+    matrix = source_label + 60 + cell * len(sides[1])
+    if longest > MAX_WORDS_OF_MATRIX:
+        lower = INSPECTOR_PIXELS + 100
+    elif target_label + cell * len(sides[0]) > CARD_ROOM_PIXELS / 2:
+        lower = INSPECTOR_PIXELS + matrix
+    else:
+        lower = max(INSPECTOR_PIXELS, matrix)
+    return CARD_EDGES_PIXELS + figure + lower
 
 
 def to_png(result: Any) -> PngAndSize:
@@ -218,7 +269,6 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     links = settings.links
     if links is None:
         links = _as_pair(result).alignment.links or None
-    colors = DARK if settings.colors is None else settings.colors
     figure = draw_heatmap(
         matrices,
         links=links,
@@ -226,15 +276,192 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
         title=settings.title,
         numbers=settings.numbers,
         linear=settings.linear,
-        colors=colors,
+        cmap=DARK if settings.cmap is None else settings.cmap,
         columns=settings.columns,
     )
+    _resize(figure, settings)
     return _with_png_repr(figure)
+
+
+def _resize(figure: Figure, settings: PictureSettings) -> None:
+    """Give a figure the size of the settings."""
+    if settings.figsize is None:
+        return
+    expected = "width and height in inches as `figsize`, such as (6, 4)"
+    check_type(settings.figsize, (tuple, list), expected)
+    if len(settings.figsize) != 2:
+        raise UsageError(f"expected {expected}, found {short_repr(settings.figsize)}")
+    for inches in settings.figsize:
+        check_number(inches, expected, minimum=0.1, maximum=1000)
+    figure.set_size_inches(settings.figsize)
+
+
+def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
+    """Draw one matrix of a result into axes of the caller."""
+    if settings.figsize is not None:
+        raise UsageError("`figsize` is the size of a new figure; with `ax`, the size is that of your figure")
+    known = ("values", "links", "gold", "title", "numbers", "linear", "cmap")
+    check_choices(settings.changed, known, "options that go with `ax`")
+    matrices = _matrices_to_draw(result, settings.values)
+    if len(matrices) > 1:
+        raise UsageError(f"`ax` takes one matrix; set `values` to one of {', '.join(matrices)}")
+    [matrix] = matrices.values()
+    links = settings.links
+    if links is None:
+        links = _as_pair(result).alignment.links or None
+    draw_on_axes(
+        axes,
+        matrix,
+        links=links,
+        gold=settings.gold,
+        title=settings.title,
+        numbers=settings.numbers,
+        linear=settings.linear,
+        cmap=DARK if settings.cmap is None else settings.cmap,
+    )
+    return axes
+
+
+def to_grid(batch: AlignedBatch, settings: PictureSettings) -> Figure:
+    """Draw each pair of a batch into axes of its own."""
+    pairs = len(batch)
+    if not 1 <= pairs <= MAX_GRID_PAIRS:
+        raise UsageError(
+            f"expected 1 to {MAX_GRID_PAIRS} pairs to draw, found {pairs:,}; choose some: batch[:6]"
+        )
+    check_number(settings.columns, "a number of pairs in a row, 1 or more", minimum=1, integer=True)
+    columns = min(settings.columns or pairs, pairs)
+    rows = math.ceil(pairs / columns)
+    figure = new_figure()
+    figure.set_size_inches(columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
+    _resize(figure, settings)
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    panel_settings = replace(settings, columns=None, figsize=None)
+    for n, axes in enumerate(grid):
+        if n < pairs:
+            to_axes(batch[n], axes, replace(panel_settings, title=str(n)))
+        else:
+            axes.set_axis_off()
+    return _with_png_repr(figure)
+
+
+def to_svg(result: Any, settings: PictureSettings) -> str:
+    """Return the curves of a result as SVG."""
+    return svg_text(_draw_result_as_curves(result, settings))
+
+
+@overload
+def heatmap(
+    weights: ArrayLike | AlignmentMatrix | AlignedPair,
+    source_words: Sequence[str] | None = None,
+    target_words: Sequence[str] | None = None,
+    *,
+    ax: None = None,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    linear: bool | None = None,
+    cmap: str | Colormap | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Figure: ...
+
+
+@overload
+def heatmap(
+    weights: ArrayLike | AlignmentMatrix | AlignedPair,
+    source_words: Sequence[str] | None = None,
+    target_words: Sequence[str] | None = None,
+    *,
+    ax: Axes,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    linear: bool | None = None,
+    cmap: str | Colormap | None = None,
+) -> Axes: ...
+
+
+@check_call("write heatmap(weights, source_words, target_words)")
+def heatmap(
+    weights: ArrayLike | AlignmentMatrix | AlignedPair,
+    source_words: Sequence[str] | None = None,
+    target_words: Sequence[str] | None = None,
+    *,
+    ax: Axes | None = None,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    linear: bool | None = None,
+    cmap: str | Colormap | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Figure | Axes:
+    """Draw a matrix of weights with its words.
+
+    Parameters
+    ----------
+    weights : array of shape (T, S), AlignmentMatrix, or AlignedPair
+        Row t has the weights of target word t.
+    source_words, target_words : sequence of str, optional
+        The words of the columns and of the rows of an array. By default, they are numbered from 0.
+    ax : matplotlib.axes.Axes, optional
+        Axes of your own figure, into which the matrix is drawn, without color bar, legend and notes.
+    links, gold, title, numbers, linear, cmap : optional
+        As for :func:`nmtalign.draw_heatmap`.
+    figsize : (float, float), optional
+        Width and height in inches. By default, they follow from the words.
+
+    Returns
+    -------
+    matplotlib.figure.Figure, or matplotlib.axes.Axes
+        The axes if `ax` is given.
+
+    Examples
+    --------
+    >>> import matplotlib.figure
+    >>> import nmtalign as na
+    >>> left, right = matplotlib.figure.Figure(figsize=(6, 3)).subplots(1, 2)
+    >>> weights = [[0.9, 0.1], [0.2, 0.8]]
+    >>> axes = na.heatmap(weights, ["the", "cat"], ["le", "chat"], ax=left, cmap="viridis")
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['le', 'chat']
+    """
+    settings = PictureSettings(
+        links=links,
+        gold=gold,
+        title=title,
+        numbers=numbers,
+        linear=linear,
+        cmap=cmap,
+        figsize=figsize,
+    )
+    result = weights
+    if not isinstance(weights, AlignedPair | AlignmentMatrix):
+        result = _matrix_with_words(weights, source_words, target_words)
+    elif source_words is not None or target_words is not None:
+        raise UsageError(f"words are given with an array, found {short_repr(weights)}, which has its words")
+    return to_heatmap(result, settings) if ax is None else to_axes(result, ax, settings)
+
+
+def _matrix_with_words(
+    weights: ArrayLike, source_words: Sequence[str] | None, target_words: Sequence[str] | None
+) -> AlignmentMatrix:
+    """Return an array (T, S) with its words, or with numbers from 0 in their place."""
+    shape = as_real_array(weights, "weights").shape
+    if len(shape) != 2:
+        raise DataError(f"expected weights of shape (T, S), found {shape}")
+    numbers = [[str(n) for n in range(length)] for length in shape]
+    rows = numbers[0] if target_words is None else target_words
+    columns = numbers[1] if source_words is None else source_words
+    return AlignmentMatrix(weights, columns, rows)
 
 
 def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     """Draw the links of a result; raise UsageError if a setting is about cells, or there are two matrices."""
-    known = ("values", "curves", "links", "gold", "title", "numbers")
+    known = ("values", "curves", "links", "gold", "title", "numbers", "figsize")
     check_choices(settings.changed, known, "options of curves")
     matrices = _matrices_to_draw(result, settings.values)
     if len(matrices) > 1:
@@ -242,7 +469,9 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     [matrix] = matrices.values()
     links = _as_pair(result).alignment.links if settings.links is None else settings.links
     numbers = False if settings.numbers is None else settings.numbers
-    return draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
+    figure = draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
+    _resize(figure, settings)
+    return figure
 
 
 def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
@@ -256,12 +485,12 @@ def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMat
     return {"": pair.matrix}
 
 
-def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
+def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 150) -> None:
     """Save the picture of a result, or its numbers, as the ending of the file says."""
     path = as_path(path)
     check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
     if path.suffix.lower() not in MATRIX_FORMATS:
-        save_heatmaps([to_heatmap(result, settings)], path)
+        save_heatmaps([to_heatmap(result, settings)], path, dpi=dpi)
         return
     if settings.curves:
         endings = ", ".join(PICTURE_FORMATS)

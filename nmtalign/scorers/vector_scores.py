@@ -10,14 +10,15 @@ P parts of a vector whose dot products are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from nmtalign.arrays import Reals, Shape, check_stored_array
+from nmtalign.arrays import Reals, Shape, as_real_array, check_stored_array
 from nmtalign.attention.scores import additive_projected, dot, l2_normalize
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
@@ -27,6 +28,9 @@ from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
+
+ParametersInput = str | Path | Mapping[str, ArrayLike]  # an npz file, or arrays by their names
+NAME_IN_MEMORY = "parameters"  # in messages, and of the origin of the score
 
 PARTS_OF_DOUBLES = 3  # so many parts keep all bits of double precision; single precision has one part
 BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double has 53
@@ -174,11 +178,17 @@ class LearnedScore:
         return cls(**weights, scale=stored.number("scale", minimum=0), origin=stored.text("origin"))
 
     @classmethod
-    def load(cls, path: str | Path, dimension: int) -> Self:
-        """Read the weights from an npz file; DataError says what is missing or does not fit."""
-        path = as_path(path)
+    def load(cls, parameters: ParametersInput, dimension: int) -> Self:
+        """Return the score with the weights of an npz file or a dictionary.
+
+        DataError says what is missing or does not fit.
+        """
+        path = Path(NAME_IN_MEMORY) if isinstance(parameters, Mapping) else as_path(parameters)
         with reraise_as_data_error(path):
-            stored_arrays = read_arrays(path)
+            if isinstance(parameters, Mapping):
+                stored_arrays = {name: as_real_array(array, name) for name, array in parameters.items()}
+            else:
+                stored_arrays = read_arrays(path)
             arrays = cls._completed(stored_arrays, dimension)
         if not cls.axes.keys() <= arrays.keys():
             raise DataError(f"expected the arrays {cls.wanted}; found {sorted(stored_arrays)}").at(path)
@@ -295,13 +305,14 @@ def make_score(
     dimension: int,
     *,
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: ParametersInput | None = None,
 ) -> VectorScore:
     """Return the score with a name, or a score that was made, for word vectors of length D.
 
     `temperature` divides the scores. Its default is 1; for ``cosine`` it is 1/sqrt(D), from 1/20 to 1/8.
-    `parameters` is an npz file for ``bahdanau`` and ``scaled-dot``. Raises UsageError if the name is unknown,
-    if the temperature is not positive, if ``bahdanau`` lacks parameters, or if the score takes none.
+    `parameters` is an npz file, or a dictionary of arrays, for ``bahdanau`` and ``scaled-dot``. Raises
+    UsageError if the name is unknown, if the temperature is not positive, if ``bahdanau`` lacks parameters,
+    or if the score takes none.
     """
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
@@ -323,15 +334,18 @@ def make_score(
     return DotScore(name, scale, unit_length=name == "cosine")
 
 
-def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -> VectorScore:
-    """Return the score of a name with the parameters of an npz file; UsageError if the score takes none."""
+def load_parameters(name: str | VectorScore, parameters: ParametersInput, dimension: int) -> VectorScore:
+    """Return the score of a name with the parameters of an npz file, or of a dictionary of arrays.
+
+    UsageError is raised if the score takes none.
+    """
     if name not in PARAMETER_FILES:
         found = name if isinstance(name, str) else "a score that has been made"
         wanted = f"parameters belong to the scores {' and '.join(PARAMETER_FILES)}; choose one by `score`"
         raise UsageError(f"{wanted}, not {found}")
     if name == "bahdanau":
-        return BahdanauScore.load(path, dimension)
-    return ProjectedDot.load(path, dimension)
+        return BahdanauScore.load(parameters, dimension)
+    return ProjectedDot.load(parameters, dimension)
 
 
 def how_to_learn(vectors: str) -> str:

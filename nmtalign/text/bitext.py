@@ -44,6 +44,7 @@ from nmtalign.text.readers import (
     read_pair_records,
 )
 from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
+from nmtalign.text.subtitles import SUBTITLE_ENDINGS, read_subtitle_pairs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_choices,
@@ -65,6 +66,7 @@ Pair = tuple[Sentence, Sentence]
 Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # Any: tables and records
 ColumnName = str | int | None  # of a table, or a key of records
 Sentences = Iterable[Sentence]  # all sentences of one side
+Track = Callable[[Iterable[Any]], Iterator[Any]]  # yields the records of a file
 
 
 class SentencePair(NamedTuple):
@@ -94,9 +96,9 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        ``moses`` (two files, of lines or CoNLL-U), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``,
-        ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
-        first line.
+        ``moses`` (two files, of lines, CoNLL-U or subtitles), ``fast-align``, ``tsv``, ``csv``, ``jsonl``,
+        ``tmx``, ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then
+        by the first line.
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional
@@ -158,7 +160,7 @@ def read_bitext(
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
     bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
-    if target is not None and CONLLU_ENDING not in map(format_ending, files):
+    if target is not None and not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
         bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
     return bitext
 
@@ -216,7 +218,7 @@ class Bitext(Sequence[SentencePair]):
 
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
-    _read_sides: Callable[[], tuple[list[str], list[str]]] | None = None  # of two files
+    _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
 
     @check_call()
     def __init__(
@@ -308,26 +310,34 @@ def _raise_or_report(
 
 
 def _read_sides(
-    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None, unescapes: bool
+    source: str | Path,
+    target: str | Path,
+    encoding: str,
+    on_error: OnError | None,
+    unescapes: bool,
+    track: Track,
 ) -> tuple[list[str], list[str]]:
     """Return the lines of two files, whose numbers may differ."""
     sides: list[list[str]] = []
     for path in (source, target):
-        lines = list(read_lines(path, encoding=encoding, on_error=on_error))
+        lines = list(track(read_lines(path, encoding=encoding, on_error=on_error)))
         sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
     return sides[0], sides[1]
 
 
-def lines_of_sides(pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers."""
+def lines_of_sides(pairs: Pairs, track: Track = iter) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers.
+
+    `track` yields the records of a file, and may count them.
+    """
     if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
-        return pairs._read_sides()
+        return pairs._read_sides(track)
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
         sides = [[_check_line(line, name) for line in side] for side, name in zip(pairs, SIDES, strict=True)]
         return sides[0], sides[1]
     source: list[str] = []
     target: list[str] = []
-    for source_line, target_line in check_pairs(pairs, lines=True):
+    for source_line, target_line in track(check_pairs(pairs, lines=True)):
         source.append(str(source_line))
         target.append(str(target_line))
     return source, target
@@ -345,6 +355,9 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
         raise UsageError("only one side can come from standard input")
     if format_ending(source) == format_ending(target) == CONLLU_ENDING:
         yield from read_conllu_pairs(source, target, encoding)
+        return
+    if format_ending(source) in SUBTITLE_ENDINGS and format_ending(target) in SUBTITLE_ENDINGS:
+        yield from read_subtitle_pairs(source, target, encoding)
         return
     source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
     target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)

@@ -3,8 +3,8 @@
 ===========  =========================================================================
 fast-align   one file, ``source ||| target`` on a line
 tsv          one file, columns between tabs, no quoting
-csv          one file, columns between commas, quoted as RFC 4180 has it
-jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``
+csv          one file, columns between commas, semicolons, tabs or bars, quoted as RFC 4180 has it
+jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``, or keys of languages
 tmx          translation memory; a pair for each unit that has both languages
 xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
 po           gettext catalogue; a pair for each message, the target empty where it is missing or fuzzy
@@ -117,13 +117,28 @@ def _parse_fast_align(line: str) -> tuple[str, str]:
 
 
 def _read_json(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
-    keys = select or ("source", "target")
+    keys = select
 
     def parse(line: str) -> tuple[str, str]:
+        nonlocal keys
         record = parse_json(line)
+        if keys is None:
+            keys = _side_keys(record)
         return _value_at_key(record, keys[0]), _value_at_key(record, keys[1])
 
     return _parse_rows(enumerate(lines, 1), path, parse)
+
+
+def _side_keys(record: Any) -> tuple[str, str]:
+    """Return the keys of both sides, which the first record has under usual names, such as en and fr."""
+    parts = [record, record.get("translation")] if isinstance(record, dict) else []
+    for part in reversed(parts):
+        if isinstance(part, dict) and "source" not in record:
+            names = [name for name, value in part.items() if isinstance(value, str | list)]
+            sides = find_side_columns(names)
+            if sides is not None:
+                return names[sides.source], names[sides.target]
+    return "source", "target"
 
 
 def _value_at_key(record: Any, key: str) -> str:
@@ -293,12 +308,30 @@ def _read_tsv(lines: Iterator[LineOrError], path: str | Path, select: Select) ->
 _SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # a convention of Excel
 
 
+_SNIFFED_CSV_LINES = 20
+_CSV_SEPARATORS = (",", ";", "\t", "|")
+
+
 def _read_csv(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
-    first = list(islice(lines, 1))
-    match = _SEPARATOR_LINE.fullmatch(first[0]) if first and isinstance(first[0], str) else None
+    head = list(islice(lines, _SNIFFED_CSV_LINES))
+    match = _SEPARATOR_LINE.fullmatch(head[0]) if head and isinstance(head[0], str) else None
     if match:
-        return _read_table(_csv_rows(lines, path, match[1], read=1), path, select)
-    return _read_table(_csv_rows(chain(first, lines), path), path, select)
+        return _read_table(_csv_rows(chain(head[1:], lines), path, match[1], read=1), path, select)
+    separator = _csv_separator([line for line in head if isinstance(line, str)])
+    return _read_table(_csv_rows(chain(head, lines), path, separator), path, select)
+
+
+def _csv_separator(lines: list[str]) -> str:
+    """Return the separator of the columns: a comma, unless only another one gives all rows equal widths."""
+    for separator in _CSV_SEPARATORS:
+        try:
+            rows = list(csv.reader(map(_with_end, lines), strict=True, delimiter=separator))
+        except csv.Error:  # also if a quoted field goes on after these lines
+            continue
+        widths = {len(row) for row in rows if row}
+        if len(widths) == 1 and widths != {1}:
+            return separator
+    return ","
 
 
 def _csv_rows(
@@ -694,5 +727,8 @@ _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[PairOrError]]] 
 PAIR_FILE_FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)
 FORMAT_OF_ENDING = {f".{format}": format for format in PAIR_FILE_FORMATS[2:]} | {
     ".xlf": "xliff",
+    ".sdlxliff": "xliff",
+    ".mqxliff": "xliff",
+    ".mxliff": "xliff",
     ".pot": "po",
 }

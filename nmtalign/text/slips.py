@@ -222,8 +222,7 @@ class _Lines:
         expected = ratio * self.source_lengths[lines]
         found = self.target_lengths[partners]
         difference = np.abs(found - expected) / np.sqrt(found + expected + 1)
-        bins: Longs = np.minimum(2 * difference, _BINS - 1).astype(np.int64)
-        return bins
+        return np.asarray(np.minimum(2 * difference, _BINS - 1), np.int64)
 
     def _shared_weight(self, lines: Longs, partners: Longs) -> Doubles:
         products = self._shared_source[lines].multiply(self._shared_target[partners])

@@ -92,9 +92,11 @@ def normal_form(form: str, text: str) -> str:
     Runs of `_MAX_COMBINING_MARKS` or more combining marks are left unchanged, because the time to sort the
     marks of a run grows with the square of their number.
     """
+    if len(text) <= _MAX_COMBINING_MARKS:
+        return unicodedata.normalize(form, text)  # type: ignore[arg-type]
     parts = [text]
     # Each pile has a mark at a multiple of its length; the first mark is U+0300
-    if len(text) > _MAX_COMBINING_MARKS and max(text[::_MAX_COMBINING_MARKS]) >= "\u0300":
+    if max(text[::_MAX_COMBINING_MARKS]) >= "\u0300":
         mark = f"[{mark_class()}\uff9e\uff9f]"  # two letters become marks in NFKC
         if re.search(mark, text[::_MAX_COMBINING_MARKS]):
             parts = re.split(f"((?<!{mark}){mark}{{{_MAX_COMBINING_MARKS},}})", text)

@@ -9,20 +9,24 @@ for each pair of their content words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.dictionaries.entries import Entry, Wanted
+from nmtalign.dictionaries.entries import Entry, JumpCount, Wanted
 from nmtalign.dictionaries.line_dictionaries import MAX_WEIGHT
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES, Side
+from nmtalign.scorers.forms import short_words
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.training.word_parts import possible_parts, translations_of_parts
 from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
@@ -32,6 +36,7 @@ FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words a
 MIN_FUNCTION_WORD_COUNT = 20
 
 WeightedWordPair = tuple[str, str, float]  # source word, target word, weight
+WordPairWeights = dict[tuple[str, str], float]
 
 
 class Table(Protocol):
@@ -57,10 +62,11 @@ class DictionaryRows:
     path: str  # what messages call it
     rows: Sequence[tuple[str, str, float]]  # headword, translation, weight
 
-    def entries(self, wanted: Wanted) -> Iterator[Entry]:
-        """Yield the entries of wanted headwords."""
+    def entries(self, wanted: Wanted, jumps: list[JumpCount]) -> Iterator[Entry]:
+        """Yield the entries of wanted headwords; there are no jumps."""
+        chosen = wanted([headword for headword, *_ in self.rows])
         for number, (headword, translation, weight) in enumerate(self.rows, 1):
-            if wanted(headword):
+            if headword in chosen:
                 yield Entry(number, (headword,), (translation,), weight, is_clean=True)
 
 
@@ -115,12 +121,15 @@ def _rows_of(given: Any) -> DictionaryRows:
     return DictionaryRows("prior", rows)
 
 
-class _Row(NamedTuple):
-    """A headword and a translation of it, in the form in which words are looked up."""
+class DictionaryPairs(NamedTuple):
+    """The word pairs of dictionaries."""
 
-    headword: str
-    translation: str
-    weight: float
+    words: list[WeightedWordPair]
+    compounds: list[WeightedWordPair]  # words of the text and translations of their parts
+
+
+# a headword and a translation of it, in the form in which words are looked up, and a weight
+_Row = tuple[str, str, float]
 
 
 def dictionary_pairs(
@@ -133,8 +142,11 @@ def dictionary_pairs(
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
-) -> list[WeightedWordPair]:
+    jumps: list[JumpCount] | None = None,
+) -> DictionaryPairs:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
+
+    The jumps of those files of priors that have such word pairs are added to `jumps`.
 
     `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
     are the languages of the lemmas that words of the text are counted under.
@@ -143,20 +155,40 @@ def dictionary_pairs(
     letters = SHARED_PREFIX_LETTERS if is_small else None
     both = zip(sides, lemmas, strict=True)
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
-    counts: dict[tuple[str, str], float] = {}
+    counts: WordPairWeights = {}
+    compounds: WordPairWeights = {}
     for dictionary in dictionaries:
-        rows = _wanted_rows(dictionary, vocabularies, text, headwords)
+        jumps_of_file: list[JumpCount] = []
+        rows = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
         side = headwords or _side_of_headwords(rows, vocabularies)
         pairs = _word_pairs(rows, side, vocabularies, text, languages)
+        for n in (0, 1):
+            if vocabularies[n].parts:
+                compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
         if pairs:
-            report(f"{dictionary.path}: {len(pairs):,} word pairs for this text, headwords of the {side}")
+            with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
+            found = f"{len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}"
+            report(f"{dictionary.path}: {found}")
+            if jumps is not None:
+                jumps += jumps_of_file if side == "source" else map(_swapped, jumps_of_file)
         else:
             warn(
                 f"{dictionary.path}: no entry has words of both sides of the text; is it of these languages?"
             )
         for pair, weight in pairs.items():
             counts[pair] = counts.get(pair, 0.0) + weight
-    return [(source, target, weight) for (source, target), weight in counts.items()]
+    for pair in compounds.keys() & counts.keys():
+        del compounds[pair]
+    return DictionaryPairs(_as_list(counts), _as_list(compounds))
+
+
+def _as_list(weights: WordPairWeights) -> list[WeightedWordPair]:
+    return [(source, target, weight) for (source, target), weight in weights.items()]
+
+
+def _swapped(jump: JumpCount) -> JumpCount:
+    """Return a jump of a file whose first words are those of the target."""
+    return jump._replace(side="target" if jump.side == "source" else "source")
 
 
 @dataclass(frozen=True)
@@ -164,61 +196,95 @@ class _Vocabulary:
     """The words of one side or of both, their lemmas and their first letters.
 
     In a large text, the words of a dictionary occur themselves, and relatives of them add little. Then
-    `letters` is None, and `beginnings` are whole words.
+    `letters` is None, and `beginnings` are whole words. In a small text in a script without spaces, headwords
+    may also be `parts` of words.
     """
 
     words: Set[str]
     letters: int | None
     beginnings: Set[str]
     lemmas: Set[str]
+    parts: Set[str]
 
     @classmethod
     def of(cls, words: Sequence[str], letters: int | None, language: str | None) -> _Vocabulary:
         """Return the vocabulary of a side; `language` is that of its lemmas."""
-        lemmas = set() if language is None else set(map(lemmatizer(language), words))
-        return cls(set(words), letters, {word[:letters] for word in words}, lemmas)
+        has_parts = letters is not None and short_words(words)
+        return cls(
+            words=set(words),
+            letters=letters,
+            beginnings={word[:letters] for word in words},
+            lemmas=set() if language is None else set(map(lemmatizer(language), words)),
+            parts=possible_parts(words) if has_parts else set(),
+        )
 
     def __or__(self, other: _Vocabulary) -> _Vocabulary:
-        beginnings, lemmas = self.beginnings | other.beginnings, self.lemmas | other.lemmas
-        return _Vocabulary(self.words | other.words, self.letters, beginnings, lemmas)
+        return _Vocabulary(
+            words=self.words | other.words,
+            letters=self.letters,
+            beginnings=self.beginnings | other.beginnings,
+            lemmas=self.lemmas | other.lemmas,
+            parts=self.parts | other.parts,
+        )
 
-    def may_have(self, word: str) -> bool:
-        """Return whether the text may have a form of the word."""
-        return word[: self.letters] in self.beginnings or word in self.lemmas
+    def possible(self, words: Collection[str]) -> set[str]:
+        """Return those words of which the text may have a form."""
+        letters, beginnings, others = self.letters, self.beginnings, self._whole_words
+        return {word for word in words if word[:letters] in beginnings or word in others}
 
-    def may_have_phrase(self, phrase: str) -> bool:
-        """Return whether the text may have forms of one word of a phrase, or of all if it is large."""
-        enough = all if self.letters is None else any
-        return enough(map(self.may_have, phrase.split(" ")))
+    @cached_property
+    def _whole_words(self) -> Set[str]:
+        return self.lemmas | self.parts
+
+    def possible_phrases(self, phrases: Sequence[str]) -> set[str]:
+        """Return those words, and those phrases of several words, of which the text may have half or more."""
+        result = self.possible(phrases)
+        several = {phrase: phrase.split() for phrase in phrases if " " in phrase}
+        possible = self.possible(set(chain.from_iterable(several.values())))
+        for phrase, words in several.items():
+            if 2 * len(possible.intersection(words)) >= len(words):
+                result.add(phrase)
+        return result
 
 
 def _wanted_rows(
-    dictionary: Dictionary, vocabularies: Sequence[_Vocabulary], text: TextSettings, headwords: Side | None
+    dictionary: Dictionary,
+    vocabularies: Sequence[_Vocabulary],
+    text: TextSettings,
+    side: Side | None,
+    jumps: list[JumpCount],
 ) -> list[_Row]:
-    """Return the translations of those headwords that may occur in the text."""
-    if headwords is None:
-        vocabulary = vocabularies[0] | vocabularies[1]
-    else:
-        vocabulary = vocabularies[SIDES.index(headwords)]
+    """Return the translations of those headwords that may occur on a side of the text, or on any side.
+
+    The jumps of the dictionary are added to `jumps`.
+    """
+    both_sides = vocabularies[0] | vocabularies[1]
+    vocabulary = both_sides if side is None else vocabularies[SIDES.index(side)]
     # a tokenizer may split the headword, so that only its first letter is sure to begin a word
     letters = set() if text.cuts_at_spaces else {word[:1] for word in vocabulary.beginnings}
 
-    def wanted(headword: str) -> bool:
-        word = text.folded(headword)
-        if vocabulary.may_have(word) or word[:1] in letters:
-            return True
-        return " " in word and vocabulary.may_have_phrase(word)
+    def wanted(candidates: Collection[str]) -> set[str]:
+        candidates = list(filter(None, candidates))
+        words = text.normalized(candidates)
+        possible = vocabulary.possible_phrases(words)
+        if letters:
+            possible |= {word for word in words if word[0] in letters}
+        return {given for given, word in zip(candidates, words, strict=True) if word in possible}
 
-    found: list[tuple[str, str, float]] = []
-    for entry in dictionary.entries(wanted):
-        translations = entry.translations
-        for headword in entry.headwords:
-            if len(entry.headwords) == 1 or wanted(headword):
-                found += [(headword, translation, entry.weight) for translation in translations]
-    if not found:
-        return []
-    first, second, weights = zip(*found, strict=True)
-    return list(map(_Row, text.normalized(first), text.normalized(second), weights))
+    headwords: list[str] = []
+    translations: list[str] = []
+    weights: list[float] = []
+    for entry in dictionary.entries(wanted, jumps):
+        phrases = entry.translations
+        chosen = entry.headwords
+        if len(chosen) > 1:
+            are_wanted = wanted(chosen)
+            chosen = [headword for headword in chosen if headword in are_wanted]
+        for headword in chosen:
+            headwords += [headword] * len(phrases)
+            translations += phrases
+            weights += [entry.weight] * len(phrases)
+    return list(zip(text.normalized(headwords), text.normalized(translations), weights, strict=True))
 
 
 def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
@@ -237,25 +303,40 @@ def _word_pairs(
     vocabularies: Sequence[_Vocabulary],
     text: TextSettings,
     languages: Languages,
-) -> dict[tuple[str, str], float]:
+) -> WordPairWeights:
     """Return the weight of each pair of a source and a target word."""
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
-    columns = [row.headword for row in rows], [row.translation for row in rows]
-    phrases = [
-        _content_words(_split_phrases(column, text, n, languages[n]))
-        for n, column in zip(order, columns, strict=True)
-    ]
-    first, second = vocabularies[order[0]], vocabularies[order[1]]
-    weights: dict[tuple[str, str], float] = {}
-    for headword, translation, row in zip(*phrases, rows, strict=True):
-        combinations = len(headword) * len(translation)
+    columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
+    both = []
+    for n, column in zip(order, columns, strict=True):
+        distinct = list(dict.fromkeys(column))
+        both.append(_content_phrases(distinct, text, n, languages[n], vocabularies[n]))
+    headwords, translations = both
+    weights: WordPairWeights = {}
+    for headword, translation, weight in rows:
+        if headword not in headwords or translation not in translations:
+            continue
+        first, second = headwords[headword], translations[translation]
+        combinations = first.size * second.size
         if combinations > MAX_COMBINATIONS:
             continue
-        for word in filter(first.may_have, headword):
-            for other in filter(second.may_have, translation):
+        for word in first.words:
+            for other in second.words:
                 pair = (word, other) if side == "source" else (other, word)
-                weights[pair] = max(weights.get(pair, 0.0), row.weight / combinations)
+                weights[pair] = max(weights.get(pair, 0.0), weight / combinations)
     return weights
+
+
+def _pairs_of_compounds(pairs: WordPairWeights, side: int, words: Sequence[str]) -> WordPairWeights:
+    """Return the words of a side with the translations of their parts."""
+    translations: dict[str, list[tuple[str, float]]] = {}
+    for pair, weight in pairs.items():
+        translations.setdefault(pair[side], []).append((pair[1 - side], weight))
+    result: WordPairWeights = {}
+    for word, translation, weight in translations_of_parts(words, translations):
+        pair = (word, translation) if side == 0 else (translation, word)
+        result[pair] = max(result.get(pair, 0.0), weight)
+    return result
 
 
 def _split_phrases(
@@ -272,17 +353,37 @@ def _split_phrases(
     return result
 
 
-def _content_words(phrases: Sequence[list[str]]) -> list[list[str]]:
-    """Return the phrases of several words without function words, unless these are all that they have.
+class _Phrase(NamedTuple):
+    """The content words of a headword or a translation."""
 
-    Function words are those that many of these phrases have.
+    size: int  # how many there are
+    words: list[str]  # those that the text may have
+
+
+def _content_phrases(
+    phrases: Sequence[str], text: TextSettings, side: int, language: str | None, vocabulary: _Vocabulary
+) -> dict[str, _Phrase]:
+    """Return the content words of each phrase: without function words, unless these are all that it has.
+
+    Function words are those that many of the phrases with several words have. Phrases of which the text
+    cannot have a word are left out.
     """
-    several = [words for words in phrases if len(words) > 1]
-    counts = Counter(word for words in several for word in words)
+    result = {}
+    if text.cuts_at_spaces:
+        words = [phrase for phrase in phrases if " " not in phrase]
+        result = {word: _Phrase(1, [word]) for word in vocabulary.possible(words)}
+        phrases = [phrase for phrase in phrases if " " in phrase]
+    split = _split_phrases(phrases, text, side, language)
+    several = [words for words in split if len(words) > 1]
+    counts = Counter(chain.from_iterable(several))
     most = max(MIN_FUNCTION_WORD_COUNT, FUNCTION_WORD_SHARE * len(several))
     function_words = {word for word, count in counts.items() if count > most}
-    result = []
-    for words in phrases:
-        content = [word for word in words if word not in function_words] if len(words) > 1 else words
-        result.append(content or words)
+    possible = vocabulary.possible(set(chain.from_iterable(split)))
+    for phrase, words in zip(phrases, split, strict=True):
+        if possible.isdisjoint(words):
+            continue
+        content = words
+        if len(words) > 1:
+            content = [word for word in words if word not in function_words] or words
+        result[phrase] = _Phrase(len(content), [word for word in content if word in possible])
     return result

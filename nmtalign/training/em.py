@@ -22,7 +22,13 @@ from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.jumps import BothJumpModels, JumpModel, estimate_jump_model, initial_jump_model
+from nmtalign.positions.jumps import (
+    BothJumpModels,
+    JumpModel,
+    add_width_counts,
+    estimate_jump_model,
+    initial_jump_model,
+)
 from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import Lexicon, stored_forms
@@ -359,6 +365,9 @@ class Estimator:
         if older is not None:
             forward_jumps = forward_jumps + older[0].ravel()
             reverse_jumps = reverse_jumps + older[1].ravel()
+        if self.prior.jumps is not None:
+            forward_jumps = add_width_counts(forward_jumps, self.prior.jumps[0], state.jump_models[0])
+            reverse_jumps = add_width_counts(reverse_jumps, self.prior.jumps[1], state.jump_models[1])
         per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
         iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
         likelihood = f"log-likelihood {per_word:.4f} a word over chance"

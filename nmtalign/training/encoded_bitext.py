@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from nmtalign.arrays import Doubles
 from nmtalign.corpus.coverage import (
     MAX_PUNCTUATED_RATE,
     MIN_PAIRS,
@@ -33,7 +34,7 @@ MIN_LENGTH_DEVIATION = 2.0  # sentence lengths that vary less say nothing by the
 def encode_bitext(
     pairs: Iterable[Pair], text: TextSettings, languages: Languages, workers: int = 1
 ) -> tuple[EncodedSide, EncodedSide, str]:
-    """Tokenize and number a streamed bitext; also return its SHA-256.
+    """Tokenize and number a streamed bitext; return both sides and the SHA-256 of the text.
 
     Either all sentences are lines, or all are lists of words; the first pair decides.
     """
@@ -41,7 +42,7 @@ def encode_bitext(
     first_pair = list(islice(remaining, 1))
     in_lines = all(isinstance(source, str) for source, _ in first_pair)
 
-    def numbered(sides: SentencesOfSides) -> list[NumberedWords]:
+    def number_chunk(sides: SentencesOfSides) -> list[NumberedWords]:
         """Return the numbered words of both sides of a chunk."""
         encoders_of_chunk = side_encoders(text, languages)
         for encoder, sentences in zip(encoders_of_chunk, sides, strict=True):
@@ -56,12 +57,14 @@ def encode_bitext(
     digest = hashlib.sha256()
     sides_of_chunks = _hash_chunks(chunks, digest.update, in_lines=in_lines)
     first_chunks = list(islice(sides_of_chunks, 2))
-    several = workers if len(first_chunks) > 1 else 1  # processes are not worth it for a single chunk
-    encoders = side_encoders(text, languages)
-    for part in parallel_imap(numbered, chain(first_chunks, sides_of_chunks), several):
-        for encoder, side in zip(encoders, part, strict=True):
-            encoder.merge(side)
-    return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
+    if len(first_chunks) < 2:
+        workers = 1  # processes are not worth it for a single chunk
+    source, target = side_encoders(text, languages)
+    all_chunks = chain(first_chunks, sides_of_chunks)
+    for source_words, target_words in parallel_imap(number_chunk, all_chunks, workers):
+        source.merge(source_words)
+        target.merge(target_words)
+    return source.finish(), target.finish(), digest.hexdigest()
 
 
 def _hash_chunks(
@@ -69,7 +72,9 @@ def _hash_chunks(
 ) -> Iterator[SentencesOfSides]:
     """Yield both sides of chunks, which pickle faster than pairs; pass the lines to `update` of a hash."""
     for first, pairs in chunks:
-        rows = pairs if in_lines else [(" ".join(source), " ".join(target)) for source, target in pairs]
+        rows: Iterable[tuple[Any, Any]] = pairs
+        if not in_lines:
+            rows = [(" ".join(source), " ".join(target)) for source, target in pairs]
         lines = "".join([f"{source}\t{target}\n" for source, target in rows])
         if lines.count("\n") != len(pairs):
             broken = next(n for n, row in enumerate(rows, first) if "\n" in "".join(row))
@@ -89,13 +94,15 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
         copies = Coverage(pairs=pairs, copies=count_copies(source, target))
         if copies.warning:
             warnings.append(copies.warning)
-        warnings += _of_lengths(source.lengths.astype(float), target.lengths.astype(float))
+        warnings += _warn_of_lengths(source.lengths.astype(float), target.lengths.astype(float))
     # punctuation is mentioned for one side only
-    warnings += (_of_punctuation(source) or _of_punctuation(target))[:1]
-    return warnings + _unsegmented(source, "source") + _unsegmented(target, "target")
+    warnings += _warn_of_punctuation(source) or _warn_of_punctuation(target)
+    warnings += _warn_of_unsplit_text(source, "source")
+    warnings += _warn_of_unsplit_text(target, "target")
+    return warnings
 
 
-def _of_punctuation(side: EncodedSide) -> list[str]:
+def _warn_of_punctuation(side: EncodedSide) -> list[str]:
     """Warn if many words end in punctuation, because the text is not tokenized."""
     punctuated = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
     share = side.counts[punctuated].sum() / max(side.counts.sum(), 1)
@@ -105,7 +112,7 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
     return [f"{words}, and so count as other words; split raw text with `tokenizer=simple`"]
 
 
-def _unsegmented(side: EncodedSide, name: str) -> list[str]:
+def _warn_of_unsplit_text(side: EncodedSide, name: str) -> list[str]:
     """Warn if a text in a script without spaces is not split into words."""
     unspaced = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
     if 2 * side.counts[unspaced].sum() < side.counts.sum():
@@ -119,20 +126,21 @@ def _unsegmented(side: EncodedSide, name: str) -> list[str]:
     return []
 
 
-def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+def _correlation(a: Doubles, b: Doubles) -> float:
     """Return Pearson's correlation, 1 if a side is constant."""
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
 
 
-def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
+def _warn_of_lengths(s: Doubles, t: Doubles) -> list[str]:
     """Warn if sentence lengths of the two sides do not correlate, or correlate only after a shift."""
     unshifted = _correlation(s, t)
     if unshifted > 0.3 or min(s.std(), t.std()) < MIN_LENGTH_DEVIATION:
         return []
-    by_shift = {
-        k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)])
-        for k in (-2, -1, 1, 2)
-    }
+    by_shift = {}
+    for k in (-2, -1, 1, 2):  # compares line n of the source with line n + k of the target
+        source_part = s[max(0, -k) : len(s) - max(0, k)]
+        target_part = t[max(0, k) : len(t) + min(0, k)]
+        by_shift[k] = _correlation(source_part, target_part)
     best = max(by_shift, key=lambda k: by_shift[k])
     if by_shift[best] > max(0.5, unshifted + 0.2):
         moved = f"the lengths of the sides go together better when the target is moved by {best} lines"

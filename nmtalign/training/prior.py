@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Floats, Longs
+from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import lookup_values
+from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
+from nmtalign.names import SIDES
+from nmtalign.positions.hmm import MAX_JUMP
 from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, form_function, number_forms
@@ -38,6 +41,10 @@ class Prior:
     jump_models: BothJumpModels | None = None  # the jump models of this older model
     # word pairs of dictionaries, like `words`, which do not become words of the vocabularies
     dictionary: Sequence[tuple[str, str, float]] = ()
+    # the same of words and the translations of their parts, counted for whole words only
+    compounds: Sequence[tuple[str, str, float]] = ()
+    # of eflomal's priors, in the order of `transitions`: (2 * MAX_JUMP + 1,) counts of jumps by their width
+    jumps: tuple[Doubles, Doubles] | None = None
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior added to their vocabularies."""
@@ -68,6 +75,15 @@ class Prior:
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
         """Tell whether the sides of a bitext seem swapped against those of the older model."""
         return self.lexicon is not None and measure_coverage(source, target, self.lexicon.numbers).swapped
+
+
+def width_counts(jumps: Iterable[JumpCount]) -> tuple[Doubles, Doubles] | None:
+    """Return how often each width occurs on either side, (2 * MAX_JUMP + 1,); None if there are no jumps."""
+    counts = np.zeros((2, 2 * MAX_JUMP + 1))
+    for jump in jumps:
+        width = min(max(jump.width, -MAX_JUMP), MAX_JUMP)
+        counts[SIDES.index(jump.side), MAX_JUMP + width] += jump.weight
+    return (counts[0], counts[1]) if counts.any() else None
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
@@ -114,8 +130,11 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     listed = [number[0][of_source(s)] * width + number[1][of_target(t)] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
-    if prior.dictionary:
-        more_keys, more_counts = _dictionary_counts(form_pairs, prior.dictionary, number)
+    dictionary = list(prior.dictionary)
+    if form_pairs.letters == (0, 0):
+        dictionary += prior.compounds
+    if dictionary:
+        more_keys, more_counts = _dictionary_counts(form_pairs, dictionary, number)
         keys, counts = np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts])
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if (older := prior.lexicon) is not None:

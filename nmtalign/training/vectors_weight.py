@@ -36,10 +36,12 @@ ROUNDS = 2  # the expected links of the second round are those of the weight of 
 NEWTON_STEPS = 6
 INITIAL_FACTORS = np.array([0.5, 0.5])
 MIN_FACTOR, MAX_FACTOR = 1e-3, 10.0
-MIN_CURVATURE = 1e-9  # keeps the equations solvable in a text without links
+# A weak normal prior of the factors: without evidence, the lexicon counts alone. It matters in a text whose
+# links the lexicon predicts without an error, or which has none.
+PRIOR_FACTORS, PRIOR_PRECISION = np.array([1.0, 0.0]), 1.0
 # The expected links are partly errors of the lexicon, so the likeliest weight is too close to 1/2. The odds
-# of the weight are raised to this power, which had the least error in scripts/evaluate_vectors_weight.py
-ODDS_POWER = 2.0
+# of the weight are raised to this power; scripts/evaluate_vectors_weight.py has the errors of others.
+ODDS_POWER = 2.5
 
 
 class BucketPrediction(NamedTuple):
@@ -71,7 +73,7 @@ def fit_vectors_weight(
 def sharpened(weight: float, power: float = ODDS_POWER) -> float:
     """Return the weight whose odds are a power of those of `weight`.
 
-    >>> round(sharpened(0.75, 2.0), 2)
+    >>> round(sharpened(0.75, power=2.0), 2)
     0.9
     """
     if not 0 < weight < 1:
@@ -124,15 +126,18 @@ def _sample_of(text: EncodedText) -> EncodedText:
 
 
 def _maximum(buckets: list[BucketPrediction]) -> Doubles:
-    """Return the factors a and b with the greatest likelihood, by Newton's method; it is concave."""
+    """Return the factors a and b with the greatest posterior, by Newton's method.
+
+    The logarithm of the posterior is concave.
+    """
     factors = INITIAL_FACTORS
     for _ in range(NEWTON_STEPS):
-        gradient, curvature = np.zeros(2), np.zeros((2, 2))
+        gradient = PRIOR_PRECISION * (PRIOR_FACTORS - factors)
+        curvature = PRIOR_PRECISION * np.eye(2)
         for bucket in buckets:
             of_bucket = _derivatives(bucket, factors)
             gradient += of_bucket.gradient
             curvature += of_bucket.curvature
-        curvature += MIN_CURVATURE * np.eye(2)
         factors = np.clip(factors + np.linalg.solve(curvature, gradient), MIN_FACTOR, MAX_FACTOR)
     return factors
 

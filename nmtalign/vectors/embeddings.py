@@ -172,6 +172,12 @@ def _extend_hashes(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> N
     return hashes
 
 
+VECTORS_IN_MEMORY = (
+    "gensim's KeyedVectors or Embeddings, a dictionary word -> vector, (words, matrix), "
+    "or a DataFrame indexed by words"
+)
+
+
 @check_constructor("Embeddings.of(words, matrix) makes one of a list of words")
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
@@ -300,7 +306,7 @@ class Embeddings:
         """
         vectors, pieces = getattr(vectors, "wv", vectors), None
         if not hasattr(vectors, "index_to_key"):
-            raise UsageError(f"expected gensim's KeyedVectors or Embeddings, found {short_repr(vectors)}")
+            raise UsageError(f"expected {VECTORS_IN_MEMORY}, found {short_repr(vectors)}")
         # behind the last word gensim leaves a place of None for each word that a file had twice
         words = vectors.index_to_key[: len(vectors.key_to_index)]
         if wrong := [word for word in words if not isinstance(word, str)]:

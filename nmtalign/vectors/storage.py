@@ -592,6 +592,11 @@ def _from_object(side: Any) -> Embeddings:
         if len(side) != 2:
             raise UsageError(f"expected (words, matrix) as the vectors of a side, found {short_repr(side)}")
         return Embeddings.of(*side)
+    if not hasattr(getattr(side, "wv", side), "index_to_key"):
+        raise UsageError(
+            "expected Embeddings, a path, gensim's KeyedVectors, a dictionary word -> vector, a DataFrame"
+            f" indexed by words, or (words, matrix); found {short_repr(side)}"
+        )
     return Embeddings.from_gensim(side)
 
 

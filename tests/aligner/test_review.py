@@ -85,7 +85,7 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
         found, alone = aligner.align_text(text), aligner.align_text(fresh)
         assert links_of(found) == links_of(alone)
         np.testing.assert_array_equal(found.probability, alone.probability)
-        both = [aligner.positions.transitions_of(own.source, own.target) for own in (text, fresh)]
+        both = [aligner.positions.jump_models_of(own.source, own.target) for own in (text, fresh)]
         for used, expected in zip(*both, strict=True):
             np.testing.assert_array_equal(used.tables, expected.tables)
 

@@ -10,12 +10,14 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction_methods import make_extraction
+from nmtalign.aligner.learning import train
 from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
@@ -540,3 +542,37 @@ def test_the_padding_is_no_word_of_the_vectors():
     model = vector_aligner(*sides)
     source, target = model.scorer.score_text(model.encoded([("cat x", "chat")])).known
     assert (source.tolist(), target.tolist()) == ([False, True, False], [False, True])
+
+
+def forms_of_vectors(words: list[str]) -> list[Any]:
+    """Return the same vectors in every form in Python."""
+    matrix = np.eye(3)
+    by_word = {word: row.tolist() for word, row in zip(words, matrix, strict=True)}
+    arrays = dict(zip(words, matrix, strict=True))
+    return [by_word, arrays, pd.DataFrame(matrix, index=words), (words, matrix), [words, matrix.tolist()]]
+
+
+def test_vectors_in_the_containers_of_python():
+    sides = forms_of_vectors(["the", "black", "cat"]), forms_of_vectors(["le", "noir", "chat"])
+    for source, target in zip(*sides, strict=True):
+        for aligner in (vector_aligner(source, target), load((source, target))):
+            assert aligner.align("the black cat", "le chat noir").links == [(0, 0), (1, 2), (2, 1)]
+    source, target = sides[0][0], sides[1][2]
+    assert (
+        train([("the black cat", "le chat noir")] * 3, vectors=(source, target)).scorer.names[-1] == "vectors"
+    )
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({"the": 1}, "a dictionary word -> vector with vectors of one length"),
+        ({"the": [1.0], "cat": [1.0, 2.0]}, "a dictionary word -> vector with vectors of one length"),
+        ({}, "a dictionary word -> vector"),
+        (pd.DataFrame(np.eye(2)), "expected a DataFrame whose index are the words, found 0; set_index"),
+        ((["the"], np.eye(1), 3), r"expected \(words, matrix\) as the vectors of a side"),
+    ],
+)
+def test_other_containers_are_refused(vectors, message):
+    with pytest.raises(UsageError, match=message):
+        vector_aligner(vectors, forms_of_vectors(["a", "b", "c"])[0])

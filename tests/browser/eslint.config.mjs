@@ -6,6 +6,7 @@ const browser = [
   "document",
   "window",
   "localStorage",
+  "sessionStorage",
   "fetch",
   "atob",
   "Blob",

@@ -20,7 +20,6 @@ from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
-from nmtalign.report.style import COLOR_COUNT, color_scale
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
@@ -29,9 +28,10 @@ from tests.browser.test_report_page import (
     go_to_pairs,
     plain,
     point_at,
+    point_at_cell,
     press,
     texts,
-    tip,
+    wait_for_reason,
     word,
 )
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
@@ -46,7 +46,7 @@ def choose(page: Any, key: str, text: str, of: str = "key") -> None:
 
 
 def attention_widths(page: Any, box: int = 0) -> list[float]:
-    """Return the widths of the curves of a word's attention in the order of words, the stub of null last."""
+    """Return the widths of the curves of a word's attention in the order of words."""
     return page.execute_script(
         "const box = document.querySelectorAll('.sentences')[arguments[0]];"
         "const curves = [...box.querySelectorAll('.attention path')];"
@@ -55,9 +55,9 @@ def attention_widths(page: Any, box: int = 0) -> list[float]:
     )
 
 
-def expected(weights: np.ndarray, none: float = 0.0) -> list[float]:
-    shares = [w for w in (*weights, none) if w >= 0.005]
-    return [pytest.approx(0.7 + 9 * w, abs=0.03) for w in shares]  # weights are 255ths
+def expected(weights: np.ndarray) -> list[float]:
+    shares = [w for w in weights if w >= 0.005]
+    return [pytest.approx(0.7 + 6 * w, abs=0.03) for w in shares]  # weights are 255ths
 
 
 @pytest.mark.parametrize("view", ["combined", "forward", "reverse"])
@@ -66,25 +66,21 @@ def test_the_attention_of_a_word_goes_to_the_other_side_and_to_null(open_report:
     go_to_pairs(page)
     choose(page, "view", view)
     aligned = CAT.aligned
-    weights = {"combined": aligned.posterior, "forward": aligned.forward, "reverse": aligned.reverse}[view]
+    # without a choice a word looks at the other side in its own direction
+    weights = {"combined": aligned.forward, "forward": aligned.forward, "reverse": aligned.reverse}[view]
+    back = {"combined": aligned.reverse, "forward": aligned.forward, "reverse": aligned.reverse}[view]
     point_at(page, word(page, "dort"))
-    assert attention_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
-    assert texts(page, ".attention text") == ([] if view == "reverse" else ["∅"])
-    assert f"{view} {'posterior' if view == 'combined' else 'attention'}\n" in tip(page)
-    if view == "forward":
-        assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
+    assert attention_widths(page) == expected(weights[3])
+    none = ["no partner 50\u00a0%"]
+    assert texts(page, ".attention text.none") == ([] if view == "reverse" else none)
+    wait_for_reason(page, "no partner\n50 %\nblack\n25 %")
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
-    assert attention_widths(page) == expected(
-        weights[:, 1], 0 if view == "forward" else aligned.source_null[1]
+    assert attention_widths(page) == expected(back[:, 1])
+    attended = page.execute_script(
+        "return [...document.querySelectorAll('.attended')]"
+        ".map((word) => word.dataset.side + word.dataset.at)"
     )
-    shaded = page.execute_script(
-        "return [...document.querySelectorAll('.attended')].map("
-        "(word) => [word.dataset.side + word.dataset.at,"
-        " +word.style.getPropertyValue('--weight')])"
-    )
-    assert dict(shaded) == {
-        f"t{t}": pytest.approx(w, abs=0.003) for t, w in enumerate(weights[:, 1]) if w > 0
-    }
+    assert attended == [f"t{t}" for t, w in enumerate(back[:, 1]) if w >= 0.005]
 
 
 def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) -> None:
@@ -95,7 +91,7 @@ def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) 
     point_at(page, word(page, "le"))
     point_at(page, find(page, "#pairs-head")[0])
     assert texts(page, pressed) == ["cat"]
-    assert attention_widths(page) == expected(CAT.aligned.posterior[:, 2], CAT.aligned.source_null[2])
+    assert attention_widths(page) == expected(CAT.aligned.reverse[:, 2])
     word(page, "cat").click()
     point_at(page, find(page, "#pairs-head")[0])
     assert attention_widths(page) == []
@@ -120,18 +116,20 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     assert first["y"] == second["y"]
     assert first["x"] + first["width"] <= second["x"]
     assert "first attention less second attention" in texts(page, ".matrix figcaption")[2]
-    colors = page.execute_script("""
+    shades = page.execute_script("""
         const picture = document.querySelectorAll('.matrix svg[tabindex]')[2];
-        const ground = picture.querySelector('rect'), of = (name) => ground.getAttribute(name);
-        const cell = of('width') / 4, found = Array(16).fill(of('fill')), at = (x) => Math.round(x / cell);
-        for (const path of picture.querySelectorAll(':scope > path[shape-rendering]'))
+        const grid = picture.querySelector('.grid').getAttribute('d');
+        const frame = grid.match(/M([\\d.]+) ([\\d.]+)h([\\d.]+)/);
+        const [left, top, wide] = frame.slice(1).map(Number);
+        const found = Array(16).fill(0), at = (x) => Math.floor((4 * x) / wide);
+        for (const path of picture.querySelectorAll(':scope > path.weight'))
           for (const [, x, y] of path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g))
-            found[at(y - of('y')) * 4 + at(x - of('x'))] = path.getAttribute('fill');
+            found[at(y - top) * 4 + at(x - left)] =
+              (path.matches('.less') ? -1 : 1) * path.getAttribute('fill-opacity');
         return found""")
     difference = CAT.aligned.forward - other
-    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference)) / 2) * (COLOR_COUNT - 1)
-    found = np.array([color_scale("PuOr").index(color) for color in colors]).reshape(4, 4)
-    assert np.abs(found - level).max() <= 0.9
+    level = np.sign(difference) * np.sqrt(np.abs(difference))
+    assert np.abs(np.reshape(shades, (4, 4)) - level).max() <= 0.06
     choose(page, "beside", "other")  # links of another system are weights of 1
     assert attention_widths(page, 1) == expected(np.zeros(4))
     word(page, "the").click()
@@ -169,16 +167,22 @@ def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open,
     wait(page, "return window.kept")
     picture = ElementTree.fromstring(page.execute_script("return window.kept"))
     written = [node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert written == ["×", "+", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]]
-    curves = list(picture.iter("{http://www.w3.org/2000/svg}path"))
-    assert [path.get("d") for path in curves] == page.execute_script(
+    assert {"×", "+", "missed", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]} <= set(written)
+    text = " ".join(written)
+    assert "One link is wrong: ‘cat’ – ‘chat’" in plain(text)
+    assert "It makes 2 of the 3 links that people made, and 1 that is wrong." in text
+    title, told = (picture.find(f"{{http://www.w3.org/2000/svg}}{name}").text for name in ("title", "desc"))
+    assert plain(title) == "One link is wrong: ‘cat’ – ‘chat’"
+    assert told in text
+    curves = {path.get("d"): path for path in picture.iter("{http://www.w3.org/2000/svg}path")}
+    links = page.execute_script(
         "return [...document.querySelectorAll('.curves .link')].map((link) => link.getAttribute('d'))"
     )
-    hit, wrong, missed = ("#6fcf9f", "#ff9d5c", "#6cb8f5") if dark else ("#2a7a55", "#b34700", "#0a66a8")
+    hit, wrong, missed = ("#4fc3a1", "#ff9d5c", "#6cb8f5") if dark else ("#00735a", "#b54708", "#0063b1")
     as_rgb = {
         f"rgb({', '.join(str(int(c[i : i + 2], 16)) for i in (1, 3, 5))})" for c in (hit, wrong, missed)
     }
-    assert {path.get("stroke") for path in curves} == as_rgb
+    assert {curves[d].get("stroke") for d in links} == as_rgb
     assert not {"class", "style"} & {name for node in picture.iter() for name in node.attrib}
 
 
@@ -252,7 +256,7 @@ def test_an_error_leads_to_its_examples_and_to_the_pair(open_report: Open) -> No
         "return document.querySelector('.sought h3')?.textContent === 'Pair 17'"
         " && document.querySelector('.sought .token')",
     )
-    assert texts(page, ".sought .token[aria-pressed=true]") == ["sleeps (not linked)"]
+    assert plain(texts(page, ".sought .headline")[0]) == "‘sleeps’ – ‘dort’ is a missed link"
 
 
 def test_one_system_against_another(open_report: Open) -> None:
@@ -364,16 +368,13 @@ def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
     edit(page)
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "sure"}  # the gold, where there is one
     matrix = find(page, ".matrix svg")[0]
-    box = find(page, ".matrix rect.white")[0].rect  # the cell 0-0
-    frame = matrix.rect
-    x, y = box["x"] + 9 - frame["x"] - frame["width"] / 2, box["y"] + 9 - frame["y"] - frame["height"] / 2
-    point_at(page, matrix, int(x), int(y))
-    find(page, ".matrix svg")[0]
+    page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", matrix)
+    point_at_cell(page, "0", "0")
     from selenium.webdriver import ActionChains
 
     ActionChains(page).click().perform()
     assert kinds(page) == {"0-0": "maybe", "1-2": "sure", "3-3": "sure"}
-    assert len(find(page, ".matrix rect.possible.white")) == 1
+    assert len(find(page, ".pan rect.possible")) == 1
 
 
 def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
@@ -385,6 +386,7 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     for box in find(page, ".check input")[:3]:
         box.click()
     first, second = pairs[0].aligned.matrix.source_tokens[0], find(page, ".pair .target .token")[4]
+    page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", second)
     word(page, first).click()
     second.click()
     again(page)

@@ -110,11 +110,11 @@ def test_each_panel_draws_its_own_links_and_marks_the_difference(
         True,
         True,
     ]
-    dots = "return [...document.querySelectorAll('.matrix')].map((m) => m.querySelectorAll('.dot').length)"
-    assert page.execute_script(dots) == [len(own[0]), len(own[1]), len(own[0])]  # the last is the difference
-    diamonds = (
-        "return [...document.querySelectorAll('.matrix')].map((m) => m.querySelectorAll('.diamond').length)"
+    dots = (
+        "return [...document.querySelectorAll('.matrix')].map((m) => m.querySelectorAll('.pan .dot').length)"
     )
+    assert page.execute_script(dots) == [len(own[0]), len(own[1]), len(own[0])]  # the last is the difference
+    diamonds = dots.replace(".dot", ".diamond")
     assert page.execute_script(diamonds) == [0, 0, 2 * len(own[1])]
 
 
@@ -134,7 +134,7 @@ def test_without_gold_panels_are_compared_with_each_other(open_report: Open, aga
         assert drawn(page, panel) == {
             link: ("both*", "") if link in other else tuple(mark.split()) for link in own
         }
-    assert texts(page, "#key > span")[:3] == ["in both", "Aonly in A", "Bonly in B"]
+    assert texts(page, ".pair .key li")[:3] == ["in both", "Aonly in A", "Bonly in B"]
 
 
 def test_words_are_lit_and_underlined_by_the_links_of_their_panel(open_report: Open) -> None:
@@ -324,7 +324,7 @@ def test_a_saved_card_has_both_panels(open_report: Open) -> None:
         "document.querySelector('.save').click();"
     )
     saved = page.execute_async_script("const done = arguments[0]; window.saved.text().then(done)")
-    assert saved.count(">sleeps</text>") == 2
+    assert saved.count(">sleeps</text>") == 2 + 3  # of two panels, and of three matrices
     assert [name in saved for name in ("A: these links", "B: other")] == [True, True]
 
 

@@ -98,17 +98,31 @@ def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
     page = typing_page
     fill(page, f"{EXAMPLE[0]}\nx", f"{EXAMPLE[1]}\ny")
     wait(page, "return document.querySelectorAll('.pair').length === 2")
-    fill(page, "a\nb", "c")
-    wait(page, "return document.querySelector('#typing p').textContent.includes('found 2 and 1')")
-    assert len(find(page, ".pair")) == 2
+    fill(page, f"{EXAMPLE[0]}\nb", EXAMPLE[1])  # the complete line is aligned, the last one waits
+    told = "2 source lines, 1 target: the last one waits for its partner. "
+    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
+    assert len(find(page, ".pair")) == 1
     fill(page, "", "")
     wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
+
+
+def test_what_is_typed_survives_a_reload_and_a_cut_is_told(typing_page: Any) -> None:
+    page = typing_page
+    fill(page, "one two", "eins zwei")
+    wait(page, "return document.querySelector('.token').textContent.startsWith('one')")
+    page.refresh()
+    wait(page, "return document.querySelector('.token')?.textContent.startsWith('one')")
+    values = "return [...document.querySelectorAll('#typing textarea')].map((box) => box.value)"
+    assert page.execute_script(values) == ["one two", "eins zwei"]
+    fill(page, "one " + 5000 * "\n", "eins " + 12000 * "\n")
+    told = "The target text was cut to 10,000 characters. "
+    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
 
 
 def test_an_old_result_is_marked_under_an_error(typing_page: Any) -> None:
     old = "return document.getElementById('list').classList.contains('old')"
     assert not typing_page.execute_script(old)
-    fill(typing_page, "one\ntwo", "eins")
+    fill(typing_page, "one " * 401, "eins")
     wait(typing_page, old)
     fill(typing_page, *EXAMPLE)
     wait(typing_page, "return !document.getElementById('list').classList.contains('old')")
@@ -118,7 +132,8 @@ def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
     page = typing_page
     made = toy_training("fast").aligner.align(*EXAMPLE)
     choose_models(page, "fast", "")
-    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.description)
+    said = "return document.querySelector('#typing p').textContent.endsWith(arguments[0])"
+    wait(page, said, f"by the model ‘\u2068fast\u2069’. {made.description}")
     assert links(page) == {tuple(link) for link in made.links}
 
 
@@ -136,7 +151,7 @@ def test_two_models_are_shown_at_once_and_their_differences_are_marked(typing_pa
     )
     assert {tuple(map(int, key.split("-"))) for key in marks} == own ^ other
     assert texts(page, ".view figcaption")[0].startswith("A: default")
-    assert len(find(page, ".matrix .scales")) == 1  # of the difference; the legend has that of both models
+    assert len(find(page, ".matrix figcaption .scale")) == len(find(page, ".matrix"))  # each has its scale
     choose_models(page, "default", "default")
     wait(page, "return document.querySelectorAll('.view').length === 0")
     assert links(page) == own
@@ -174,11 +189,12 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     chromium.switch_to.frame(0)
     wait(chromium, "return document.querySelector('.matrix svg')")
     point_at(chromium, find(chromium, ".token")[2])
-    wait(chromium, "return !document.getElementById('tip').hidden")
-    assert "Linked to" in texts(chromium, "#tip")[0]
+    wait(chromium, "return document.querySelector('.pair.lit .why')")
+    assert "is linked to" in texts(chromium, ".why .headline")[0]
     assert find(chromium, ".matrix svg")[0].is_displayed()
     assert not any(part.is_displayed() for part in find(chromium, "aside, .top, #lexicon, #summary"))
-    ground = chromium.execute_script("return getComputedStyle(document.body).backgroundColor")
+    style = "return getComputedStyle(document.querySelector('.pair')).backgroundColor"
+    ground = chromium.execute_script(style)
     assert (sum(map(int, ground[4:-1].split(","))) < 200) == dark
     chromium.switch_to.default_content()
     assert chromium.get_log("browser") == []

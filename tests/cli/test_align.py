@@ -99,6 +99,21 @@ def test_pairs_come_from_one_file_or_standard_input(tmp_path, vectors):
     assert (tmp_path / "links").read_text() == "0-0 1-1\n"
 
 
+def test_a_file_of_several_languages_is_the_vectors_of_both_sides(tmp_path, bitext, capsys):
+    words = [f"/c/en/{word}" for word in ENGLISH] + [f"/c/fr/{word}" for word in FRENCH]
+    rows = [" ".join([word, *map(str, np.eye(8)[n % 8])]) for n, word in enumerate(words)]
+    path = tmp_path / "numberbatch.txt"
+    path.write_text("\n".join(["16 8", *rows, ""]), encoding="utf-8")
+    both = "align", *bitext, "--source-vectors", path, "--target-vectors", path, "--positions", "none"
+    assert run(*both, "--strip-prefix", "/c/en/,/c/fr/") == 0
+    assert capsys.readouterr().out.startswith("0-0 1-2 2-1 3-3 4-4\n")
+    assert run(*both) == 0
+    assert "name it for each side: --strip-prefix /c/en/,/c/fr/" in capsys.readouterr().err
+    for wrong in ("/c/en/,", "a,b,c"):
+        assert run(*both, "--strip-prefix", wrong) == 2
+        assert "--strip-prefix must be a prefix of words, or two with a comma" in capsys.readouterr().err
+
+
 def test_two_files_of_vectors(tmp_path, bitext, capsys):
     for name, words in (("en.vec", ENGLISH), ("fr.vec", FRENCH)):
         rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, np.eye(8), strict=True)]

@@ -50,6 +50,23 @@ def test_texts_and_their_index_show_the_same(capsys, files, tmp_path):
     assert run(capsys, "find", "house", "--index", tmp_path / "corpus.db") == (0, HOUSE, "")
 
 
+@pytest.mark.parametrize("columns", [32, 40, 60, 80])
+def test_lines_fit_the_terminal_and_links_stay_marked(capsys, monkeypatch, tmp_path, columns):
+    """Also with letters that are two columns wide."""
+    left, right = " ".join(f"links{n}" for n in range(20)), " ".join(["文字"] * 20)
+    texts = {"source": [f"{left} house {left}"], "target": [f"{right} 房子 {right}"], "links": ["20-20"]}
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out, _ = run(capsys, "find", "house", *(tmp_path / name for name in texts))
+    lines = out.splitlines()
+    wide = "文字房子"
+    assert all(len(line) + sum(letter in wide for letter in line) <= columns for line in lines)
+    marked = [line for line in lines if "[" in line]
+    assert ["[house]" in marked[0], "[房子]" in marked[1]] == [True, True]
+    assert all(len(line) + sum(letter in wide for letter in line) <= columns for line in marked)
+
+
 def test_a_translation_a_side_and_limits(capsys, files):
     _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--translations", 1)
     assert "(2 others)                       2   66.7%\n" in out

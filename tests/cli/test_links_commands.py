@@ -442,5 +442,8 @@ def test_priors_of_eflomal_come_back(capsys, tmp_path):
         (source, target, float(count)) for _, source, target, count in (line.split("\t") for line in lines)
     ]
     write(tmp_path / "priors", *lines, "HMMF\t-1\t3", "HMMR\t2\t1.5", "FERF\thouse\t1\t2", "FERR\tla\t1\t1")
-    with pytest.warns(UserWarning, match="4 lines of jumps and fertilities"):
+    with pytest.warns(UserWarning, match="left out 2 lines") as caught:
         assert len(read_dictionary(tmp_path / "priors")) == len(lines)
+    messages = [str(warning.message) for warning in caught]
+    assert "left out 2 lines of fertilities (FERF, FERR)" in messages[0]
+    assert "left out 2 lines of jumps (HMMF, HMMR), which are not word pairs" in messages[1]

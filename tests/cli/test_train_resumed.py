@@ -123,8 +123,8 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("pairs", lambda array: array[:-1]),
-        ("pairs", lambda array: -array),
+        ("links", lambda array: array[:-1]),
+        ("links", lambda array: -array),
         ("source_null", lambda array: array.astype(np.float16)),
         ("target_null", lambda array: array * np.nan),
         ("tables_0", lambda array: array[:, :-1]),
@@ -143,7 +143,7 @@ def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, na
     with np.load(path) as file:
         arrays = dict(file)
     with monkeypatch.context() as patched:
-        patched.delattr(Estimator, "_initial")  # the state that was written is taken
+        patched.delattr(Estimator, "_initial_state")  # the state that was written is taken
         patched.delattr(Estimator, "_hmm_iteration")
         estimator.run(Checkpoint(path, "mine"))
     arrays[name] = changed(arrays[name])
@@ -209,10 +209,8 @@ def interrupt(*arguments: object) -> None:
 def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(Estimator, "run", interrupt)
     assert run("train", *bitext, "-o", tmp_path / "model") == 1
-    assert capsys.readouterr().err.endswith(
-        "error: interrupted, nothing is kept yet: "
-        "the first checkpoint follows after the iterations of model 1\n"
-    )
+    why = "the first checkpoint follows after the iterations of model 1"
+    assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -280,7 +280,20 @@ def test_unwanted_headwords_are_not_parsed(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         for name in ("cedict", "edict", "jmdict", "tei", "dix", "wiktionary", "tsv"):
             (tmp_path / "x").write_bytes(BYTES[name][0])
-            assert not list(DictionaryFile(tmp_path / "x").entries(lambda headword: False))
+            assert not list(DictionaryFile(tmp_path / "x").entries(lambda headwords: set()))
+
+
+def test_wiktionary_lines_without_a_wanted_word_are_not_parsed(tmp_path: Path) -> None:
+    """A line that is not JSON inside its braces is malformed only if a wanted word is in it."""
+    lines = ['{"word": "caf\\u00e9", "senses": [{"glosses": ["coffee"]}]}', '{"word": "tea", broken}']
+    (tmp_path / "x").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
+    dictionary = DictionaryFile(tmp_path / "x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [entry.headwords for entry in dictionary.entries(lambda words: {"café"} & set(words))]
+    assert found == [("café",), ("café",)]
+    with pytest.warns(UserWarning, match="1 of 3 entries"):
+        list(dictionary.entries())
 
 
 def test_the_numbers_of_an_index_are_those_of_base64() -> None:

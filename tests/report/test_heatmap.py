@@ -161,7 +161,7 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
 @pytest.mark.parametrize("colors", [DARK, LIGHT])
 def test_numbers_can_be_read_on_every_color(colors: str) -> None:
     levels = AlignmentMatrix(np.linspace(0.005, 1, 30).reshape(6, 5), SOURCE, TARGET)
-    axes = draw_heatmap(levels, colors=colors, numbers=True).axes[0]
+    axes = draw_heatmap(levels, cmap=colors, numbers=True).axes[0]
     image = axes.collections[0]
     grounds = [image.cmap(image.norm(weight)) for weight in levels.weights.ravel()]
     for ground, text in zip(grounds, axes.texts, strict=True):

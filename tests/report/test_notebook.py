@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
+import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -22,7 +26,7 @@ from nmtalign.report.notebook import _as_pair
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of, inflated
 
 PAIR = CAT.aligned
 
@@ -33,6 +37,7 @@ class Frames(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[str] = []
+        self.styles = ""
         self.frames: list[dict[str, str | None]] = []
         self.loose = ""
         self.feed(page)
@@ -43,16 +48,20 @@ class Frames(HTMLParser):
             self.frames.append(dict(attributes))
 
     def handle_data(self, data: str) -> None:
-        self.loose += data
+        if self.tags[-1:] == ["style"] and not self.frames:
+            self.styles += data
+        else:
+            self.loose += data
 
 
 @pytest.mark.parametrize("result", [PAIR, PAIR.matrix, PAIR.alignment])
 def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
     shown = Frames(result.show()._repr_html_())
-    assert (shown.tags, shown.loose) == (["iframe"], "")
+    assert (shown.tags, shown.loose) == (["style", "iframe"], "")
     (frame,) = shown.frames
     assert frame["sandbox"] == "allow-scripts allow-downloads"
     page = frame["srcdoc"]
+    assert ".vscode-dark" in shown.styles  # the frame follows the theme of the notebook
     assert page == cards_page([SamplePair(1, _as_pair(result))])
     assert "default-src 'none'" in page
     assert 'data-kind="cards"' in page
@@ -68,9 +77,25 @@ def test_a_card_shows_links_and_weights() -> None:
 def test_words_are_text() -> None:
     page = aligned_pair(HOSTILE_WORDS, HOSTILE_WORDS).show()
     shown = Frames(page._repr_html_())
-    assert (shown.tags, shown.loose) == (["iframe"], "")
+    assert (shown.tags, shown.loose) == (["style", "iframe"], "")
     assert shown.frames[0]["srcdoc"] == page.html
-    assert page.html.count("<script") == 2
+    assert page.html.count("<script") == 3  # what is packed, the data, and what unpacks them
+    assert page.html.count("<style") == 0
+
+
+def test_the_card_of_eight_words_is_small() -> None:
+    pair = nmtalign.load().align("The black cat sleeps in my bed .", "Le chat noir dort dans mon lit .")
+    assert len(pair.show().html.encode()) < 60_000
+
+
+def test_the_policy_of_a_card_allows_what_is_packed_and_what_unpacks_it() -> None:
+    page = PAIR.show().html
+    packed = json.loads(inflated(re.search(r'id="packed">([^<]*)<', page)[1]))
+    unpacking = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = set(re.findall(r"'sha256-([^']+)'", page))
+    allowed = {packed["script"], packed["style"], *unpacking}
+    assert hashes == {base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in allowed}
+    assert len(hashes) == 3
 
 
 def test_some_pairs_are_a_report() -> None:

@@ -121,7 +121,7 @@ def test_jsonl_keys_and_errors(tmp_path):
     errors = []
     assert list(read_bitext(path, select=select, on_error=errors.append)) == [("c", "a b"), *[("", "")] * 3]
     assert [str(error).partition(": ")[0][-6:] for error in errors] == ["line 2", "line 3", "line 4"]
-    with pytest.raises(DataError, match=r"line 1: expected text under the key 'source'"):
+    with pytest.raises(DataError, match=r"line 2: expected text under the key 'en'"):
         list(read_bitext(path))
 
 
@@ -547,3 +547,43 @@ def test_every_format_is_read_here():
         "parquet",
         *WRITERS,
     }
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+@pytest.mark.parametrize("header", ["source{}target", "the cat{}le chat"])
+def test_csv_dialects(separator, header, tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [header, '"a, b{0} c"{0}"x ""y"", z"', "the dog{}le chien"]
+    path.write_text("".join(f"{row}\n" for row in rows).replace("{}", separator).replace("{0}", separator))
+    expected = [(f"a, b{separator} c", 'x "y", z'), ("the dog", "le chien")]
+    found = [tuple(pair) for pair in read_bitext(path)]
+    assert found[-2:] == expected
+    assert len(found) == (2 if header.startswith("source") else 3)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"en": "the cat", "fr": "le chat", "id": 3},
+        {"translation": {"en": "the cat", "fr": "le chat"}},
+        {"src": "the cat", "tgt": "le chat"},
+        {"tgt": "le chat", "src": "the cat"},
+        {"source": "the cat", "target": "le chat", "en": "no"},
+    ],
+)
+def test_usual_keys_of_json_lines_need_no_choice(record, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    assert [tuple(pair) for pair in read_bitext(path)] == [("the cat", "le chat")]
+
+
+@pytest.mark.parametrize("ending", ["xlf", "xliff", "sdlxliff", "mqxliff", "mxliff"])
+def test_xliff_of_translation_tools_is_known_by_its_ending(ending, tmp_path):
+    path = tmp_path / f"a.{ending}"
+    path.write_text(
+        '<xliff version="1.2" xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"><file><body>'
+        '<trans-unit id="1"><source><g id="1">the</g> <x id="2"/>cat</source>'
+        '<seg-source><mrk mtype="seg" mid="1">no</mrk></seg-source>'
+        '<target><mrk mtype="seg" mid="1">le chat</mrk></target></trans-unit></body></file></xliff>'
+    )
+    assert [tuple(pair) for pair in read_bitext(path)] == [("the cat", "le chat")]

@@ -16,6 +16,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import WeightedWordPair, dictionary_pairs, open_dictionaries
+from nmtalign.training.word_parts import MAX_WHOLE_CHARS, known_parts, possible_parts
 
 UNDECIDED = [("red car", "auto rot")] * 10
 STRAIGHT, CROSSED = {(0, 0), (1, 1)}, {(0, 1), (1, 0)}
@@ -37,7 +38,8 @@ def pairs_of(
     said = [] if said is None else said
     sides = encode_pairs([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}
-    return set(dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), **options))
+    found = dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), **options)
+    return set(found.words)
 
 
 def test_all_kinds_of_dictionaries_decide_the_links(tmp_path: Path) -> None:
@@ -102,8 +104,38 @@ def test_forms_of_a_word_share_its_entries() -> None:
 def test_phrases_are_split_as_the_text_is() -> None:
     sides = encode_pairs([(["中", "国"], ["china"])])
     text = TextSettings("simple")
-    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text, report=print, warn=print)
-    assert set(found) == {("中", "china", 0.5), ("国", "china", 0.5)}
+    options = {"report": print, "warn": print}
+    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text, **options)
+    assert set(found.words) == {("中", "china", 0.5), ("国", "china", 0.5)}
+
+
+def test_words_without_an_entry_have_the_translations_of_their_parts() -> None:
+    text = [("电脑公司 行", "bank firm")] * 5
+    dictionary = [("电脑", "computer"), ("公司", "company"), ("公司", "firm", 8)]
+    assert na.train(text, prior=dictionary, workers=1).align(*text[0]).alignment.links == {(0, 1), (1, 0)}
+    sides = encode_pairs([(source.split(), target.split()) for source, target in text])
+    options = {"report": print, "warn": print}
+    found = dictionary_pairs(open_dictionaries(dictionary), sides, TextSettings(), **options)
+    assert found.words == [("公司", "firm", 8.0)]
+    assert found.compounds == [("电脑公司", "firm", 2.0)]  # half of the letters, which counts half
+
+
+def test_words_with_spaces_between_them_have_no_parts() -> None:
+    sides = encode_pairs([(["steamboat"], ["vapeur"])])
+    options = {"report": print, "warn": print}
+    found = dictionary_pairs(open_dictionaries([("boat", "vapeur")]), sides, TextSettings(), **options)
+    assert found == ([], [])
+
+
+def test_a_long_word_without_spaces_has_no_parts() -> None:
+    long_word = "中" * (MAX_WHOLE_CHARS + 1)
+    assert possible_parts([long_word]) == set()
+    assert known_parts(long_word, {"中": []}) == []
+
+
+def test_a_phrase_is_used_if_the_text_has_half_of_its_words() -> None:
+    rows = [("ghost town", "ville"), ("red ghost house town", "maison")]
+    assert pairs_of(rows, "town", "ville maison") == {("town", "ville", 0.5)}
 
 
 def test_a_dictionary_of_other_languages_is_told() -> None:

@@ -204,7 +204,6 @@ def test_compressed_files_need_no_ending(compress: Any, format: str, tmp_path: P
 @pytest.mark.parametrize(
     ("member", "what"),
     [
-        ("en.vec", "a zip archive; unpack it"),
         ("v/data.pkl", "a PyTorch file"),
         ("[Content_Types].xml", "a workbook of Excel"),
         ("embeddings.npy", "an archive of NumPy arrays: name it X.npz"),
@@ -363,3 +362,79 @@ def test_a_pickle_that_was_copied_as_text_is_mended(tmp_path: Path) -> None:
     (tmp_path / "word2int_en.pkl").write_bytes(pickle.dumps(words, 0).replace(b"\n", b"\r\n"))
     np.savez(tmp_path / "embeddings_en.npz", embeddings=MATRIX)
     assert load_embeddings(tmp_path / "word2int_en.pkl").vocabulary.words == list(words)
+
+
+@pytest.mark.parametrize("format", ["word2vec", "word2vec-binary"])
+def test_the_only_file_of_a_zip_archive_is_read(format: Any, tmp_path: Path) -> None:
+    vectors = Embeddings.of(WORDS, MATRIX.astype(np.float32))
+    save_embeddings(vectors, tmp_path / "x.vec", format=format)
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w", compression) as archive:
+            archive.mkdir("folder")
+            archive.write(tmp_path / "x.vec", "folder/x.vec")
+            archive.writestr("__MACOSX/folder/._x.vec", b"\0\1")
+            archive.writestr("folder/.DS_Store", b"\0\1")
+        read = load_embeddings(tmp_path / "x.zip")
+        assert read.vocabulary.words == WORDS
+        np.testing.assert_array_equal(read.matrix, MATRIX)
+
+
+def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    several = "expected a zip archive of one file, found 4 \\(a.vec, b.vec, c.vec, ...\\); unpack it"
+    for names, message in ((("a.vec", "b.vec", "c.vec", "d.vec"), several), ((), "of one file, found none")):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, text())
+        with pytest.raises(DataError, match=message):
+            load_embeddings(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.vec", text(header=None) + "word 0 0 0\n" * 2_000_000)
+    with pytest.raises(DataError, match="the file unpacks to over 4,194,304 bytes and 100 times its size"):
+        load_embeddings(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.vec", text())
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    with pytest.raises(DataError, match="the file is damaged or ends too early"):
+        load_embeddings(path)
+
+
+def prefixed(prefixes: list[str]) -> str:
+    """Write vectors with a language in front of each word."""
+    words = [prefix + word for prefix in prefixes for word in WORDS]
+    lines = [f"{len(words)} 3"]
+    lines += [f"{word} {n} 1 2" for n, word in enumerate(words)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_language_in_front_of_words_is_stripped(tmp_path: Path) -> None:
+    path = tmp_path / "n.txt"
+    path.write_text(prefixed(["/c/de/", "/c/en/", "/c/fr/"]), encoding="utf-8")
+    several = r"all words begin with a language \(/c/de/, /c/en/, /c/fr/\); .* `strip_prefix=/c/de/,/c/en/`"
+    with pytest.warns(UserWarning, match=several):
+        every = load_embeddings(path)
+    assert len(every) == 9
+    save_embeddings(every, tmp_path / "n.bin", format="word2vec-binary")
+    save_embeddings(every, tmp_path / "folder")
+    for name in ("n.txt", "n.bin", "folder"):
+        for limit in (None, 2):
+            read = load_embeddings(tmp_path / name, strip_prefix="/c/en/", limit=limit)
+            assert read.vocabulary.words == WORDS[:limit]
+            assert read.matrix[:, 0].tolist() == [3, 4, 5][:limit]
+        with pytest.raises(DataError, match="expected words that begin with '/c/it/', found none"):
+            load_embeddings(tmp_path / name, strip_prefix="/c/it/")
+
+
+def test_the_prefix_of_conceptnet_is_stripped_if_it_is_the_only_one(tmp_path: Path) -> None:
+    path = tmp_path / "n.txt"
+    words = ["the", "black", "cat", "sleeps"]
+    rows = [f"/c/en/{word} {n} 1" for n, word in enumerate(words)]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    with pytest.warns(UserWarning, match="words are read without /c/en/, which all of them begin with"):
+        assert load_embeddings(path).vocabulary.words == words
+    path.write_text("\n".join(row.replace("/c/en/", "en_") for row in rows), encoding="utf-8")
+    with pytest.warns(UserWarning, match="all words begin with a language"):
+        assert load_embeddings(path).vocabulary.words == [f"en_{word}" for word in words]
+    path.write_text("\n".join([*rows, "word 1 2"]), encoding="utf-8")
+    assert len(load_embeddings(path)) == 5

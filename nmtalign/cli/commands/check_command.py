@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.messages import log_option, quiet_option
@@ -40,7 +41,12 @@ class CheckOptions(Options):
 
 
 @command(quiet_option, log_option, name="check")
-def check_command(bitext: EscapedBitextOptions, outputs: OutputFileOptions, options: CheckOptions) -> None:
+def check_command(
+    bitext: EscapedBitextOptions,
+    errors: ErrorOptions,
+    outputs: OutputFileOptions,
+    options: CheckOptions,
+) -> None:
     """Find what is wrong with a bitext: two files, or one with both sides (--pairs).
 
     Writes a table with one row per finding: its line, the last line if there are several, the side, the kind,
@@ -58,15 +64,18 @@ def check_command(bitext: EscapedBitextOptions, outputs: OutputFileOptions, opti
 
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
-        source, target = lines_of_sides(bitext.open())
+        bad = errors.open(files)
+        source, target = lines_of_sides(bitext.open(bad.add), bad.track)
         findings = find_all(source, target, aligner)
         write_findings(findings, outputs.output, files)
         progress.advance(max(len(source), len(target)))
     log_findings(KindCounts(findings), bitext)
     log_written(f"{len(findings):,} findings in {progress.done:,} lines", [outputs.output], progress)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if options.strict and errors:
-        raise DataError(f"{len(errors):,} errors were found; without --strict they are only listed")
+    errors.say(bad)
+    count = sum(finding.severity == "error" for finding in findings)
+    if options.strict and count:
+        number = "1 error was" if count == 1 else f"{count:,} errors were"
+        raise DataError(f"{number} found, listed in {outputs.output}; without --strict the exit code is 0")
 
 
 def write_findings(findings: Sequence[Finding], path: str, files: AtomicFiles) -> None:

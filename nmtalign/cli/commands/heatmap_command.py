@@ -271,5 +271,5 @@ def _draw_pair(number: int, shown: Shown, picture: PictureOptions) -> Picture:
         title=title,
         numbers=picture.numbers,
         linear=picture.linear or None,
-        colors=LIGHT if picture.light else DARK,
+        cmap=LIGHT if picture.light else DARK,
     )

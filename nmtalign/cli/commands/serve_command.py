@@ -52,9 +52,17 @@ EXAMPLES = {  # one sentence, by language
 }
 
 
+# The sentence of a famous figure, in which three words cross: Bahdanau, Cho and Bengio (2015), Figure 3.
+CROSSING_EXAMPLE = {
+    "en": "The agreement on the European Economic Area was signed in August 1992 .",
+    "fr": "L' accord sur la zone économique européenne a été signé en août 1992 .",
+}
+
+
 def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     """Return a pair in two languages; two empty texts where one of them is unknown."""
-    source, target = (EXAMPLES.get(language or "", "") for language in languages)
+    examples = CROSSING_EXAMPLE if set(languages) == set(CROSSING_EXAMPLE) else EXAMPLES
+    source, target = (examples.get(language or "", "") for language in languages)
     return (source, target) if source and target else ("", "")
 
 

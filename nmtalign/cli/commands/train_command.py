@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
 from nmtalign.cli.messages import log, log_option, quiet_option, warn
@@ -20,6 +21,7 @@ from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CountName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
@@ -138,6 +140,7 @@ class TrainTextOptions(TextOptions):
 @command(quiet_option, log_option, name="train")
 def train_command(
     bitext: EscapedBitextOptions,
+    errors: ErrorOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
     learning: LearningOptions,
@@ -183,7 +186,8 @@ def train_command(
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
-    with _kept_for_resuming(run), ExitStack() as stack:
+    with _kept_for_resuming(run), AtomicFiles() as stack:
+        bad = errors.open(stack)
         run.start()
         stopped = "if this run is stopped, repeat the command to go on"
         log(f"checkpoints are in {run.folder} until all is written; {stopped}", event="checkpoints")
@@ -196,7 +200,7 @@ def train_command(
             make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
             settings = replace(settings, make_backend=make_backend)
         findings = RunFindings()
-        watched = _checked_lines(findings, bitext, strict=tokenization.strict)
+        watched = _checked_lines(findings, bitext, bad, strict=tokenization.strict)
         lines = progress.count(watched)
         words_of = partial(unit.expert_words, text=settings.text, languages=languages)
         pairs = model_options.with_expert(
@@ -219,7 +223,8 @@ def train_command(
                 from nmtalign.batch.cluster import align_unit_on_cluster
                 from nmtalign.links.alignments import concatenate_batches
 
-                again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
+                lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
+                again = without_long_pairs(unit.prepared(lines, settings.text, languages))
                 parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
                 batch = concatenate_batches([part.batch for part in parts])
             findings.add_links(batch, 0)
@@ -227,6 +232,7 @@ def train_command(
             running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()
     log_findings(findings.counts(), bitext)
+    errors.say(bad)
     _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
 
 
@@ -292,9 +298,11 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
         raise
 
 
-def _checked_lines(findings: RunFindings, bitext: BitextOptions, *, strict: bool) -> Iterator[SentencePair]:
+def _checked_lines(
+    findings: RunFindings, bitext: BitextOptions, bad: BadRecords, *, strict: bool
+) -> Iterator[SentencePair]:
     """Yield the pairs of a bitext and count what is wrong with them; if `strict`, an error ends the run."""
-    yield from findings.watched(bitext.read())
+    yield from findings.watched(bad.track(bitext.read(bad.add)))
     if strict and (error := findings.first_error):
         raise DataError(error.describe(files_of_sides(bitext)))
 

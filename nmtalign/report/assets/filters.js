@@ -13,6 +13,24 @@ export const isCondition = (word) => [LENGTH, LINK, KIND].some((form) => form.te
 // The links of the two systems in a pair, of which the second one may be missing.
 const linksOfRivals = (pair) => rivals().map((view) => (view && linksOf(pair, view)) || new Map());
 
+const FORMS = {
+  is: "is: takes differ, won or lost",
+  words: "words: takes > or < and a number, as in words:>30",
+  link: "link: takes two words, as in link:cat=chat",
+};
+export const formOf = (text) => FORMS[text.split(":")[0]] ?? FORMS.link.replaceAll("link:", `${text.split(":")[0]}:`);
+
+// A condition in words.
+export function meaningOfCondition(condition) {
+  const [, than, limit] = LENGTH.exec(condition) ?? [];
+  if (than) return `${than === ">" ? "over" : "under"} ${limit} words`;
+  const [, kind] = KIND.exec(condition) ?? [];
+  if (kind) return (conditions().find(([value]) => value === condition) ?? [0, `pairs that ${kind}`])[1];
+  const [, by, source, target] = LINK.exec(condition) ?? [];
+  const link = `a link of ${source || "any word"} to ${target || "any word"}`;
+  return by === "link" ? link : `${link} by ${by.toUpperCase()} alone`;
+}
+
 // The cells of a pair that a condition names: both words as they are written, either may be left out.
 export function cellsLinked(pair, condition, folded) {
   const [, by, source, target] = LINK.exec(condition) ?? [];

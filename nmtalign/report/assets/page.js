@@ -23,12 +23,11 @@ export const state = {
   find: "",
   in: "both",
   whole: false,
-  matrices: root.dataset.kind === "cards" || window.innerWidth > 600,
+  matrices: true,
   linear: false,
   down: false,
 };
 export const onPaper = () => "paper" in root.dataset;
-export const colors = () => (onPaper() ? data.paper : data.colors); // of weights; paper stays white
 
 // Elements of HTML and SVG with attributes and children; null is left out.
 function fill(node, attributes, children) {
@@ -62,11 +61,31 @@ export function isolate(word, direction) {
 
 export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
+
+// A probability in whole percents, which says where rounding would make it certain; a no-break space precedes "%".
+export function wholePercent(p) {
+  if (p > 0 && p < 0.005) return "<\u00a01\u00a0%";
+  if (p < 1 && p >= 0.995) return ">\u00a099\u00a0%";
+  return `${Math.round(100 * p)}\u00a0%`;
+}
+
+// "1 link", "2 links"
+export const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
+
 export const percent = (x) => (x === null ? "–" : `${(100 * x).toFixed(1)} %`);
+
+// The name of a side of the pairs: its language where that is known.
+export function nameOfSide(k) {
+  const code = data.languages?.[k];
+  try {
+    return new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? ["source", "target"][k];
+  } catch {
+    return ["source", "target"][k];
+  }
+}
+
 export const lower = (word) => word.normalize("NFC").toLowerCase();
 export const unseen = (text) => html("span", { class: "unseen" }, text);
-export const shorten = (word, longest) =>
-  word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
 
 const ruler = document.createElement("canvas").getContext("2d");
 const widths = new Map();
@@ -80,8 +99,15 @@ export function width(text, size) {
 export const list = byId("list");
 export let room = 0; // width inside a card
 
+const MAX_CARD_WIDTH = 1240;
+const PADDING = { wide: 33, medium: 25, narrow: 17 }; // of a card, with its border, as in the style sheet
+export let cardSize = "wide";
+
 export function measureRoom() {
-  room = list.clientWidth - (window.innerWidth > 600 || onPaper() ? 34 : 22);
+  const cardWidth = Math.min(list.clientWidth, MAX_CARD_WIDTH);
+  cardSize = cardWidth >= 900 ? "wide" : cardWidth >= 560 ? "medium" : "narrow";
+  root.dataset.size = cardSize;
+  room = cardWidth - 2 * (onPaper() ? PADDING.narrow : PADDING[cardSize]);
 }
 
 export const bar = byId("bar");

@@ -1,7 +1,7 @@
 // What a panel draws: its own links beside those of the gold, else of the panel next to it, or, where it stands alone,
 // of another system.
 
-import { data, state } from "./page.js";
+import { counted, data, state } from "./page.js";
 import { besideOf, linksOf, nameOf, viewOf } from "./pairs/pairs.js";
 
 export const TAGS = { wrong: "×", missed: "+", only: "A", other: "B", theirs: "B" };
@@ -17,8 +17,13 @@ const nextTo = (pair, view) => {
   return beside === null ? null : view === beside ? viewOf(pair) : beside;
 };
 
-export const twoPanels = () => !["none", "=all", state.view].includes(state.beside);
+const twoPanels = () => !["none", "=all", state.view].includes(state.beside);
 export const nameOfPanel = (view) => (view === "combined" ? (data.own ?? "these links") : nameOf(view));
+// A long name of a system is a letter where it would not fit; the legend above the pairs names it.
+const MAX_SHORT_NAME = 12; // characters
+export const hasLongNames = () => data.others.some((name) => name.length > MAX_SHORT_NAME);
+export const badgeOf = (i) => String.fromCharCode(66 + i); // A is the links of the report
+export const shortNameOf = (i) => (hasLongNames() ? badgeOf(i) : data.others[i]);
 export const letterOf = (pair, view) => (view === besideOf(pair) ? "B" : "A");
 
 // The links of a panel and those that it lacks: { key, kind, tag, shared }; what is shared is so next to it.
@@ -59,7 +64,7 @@ export function tellPanel(pair, view) {
   const own = ownLinks(pair, view);
   const count = (chosen) => links.filter(chosen).length;
   const alone = count(({ key, shared }) => own.has(key) && !shared);
-  const told = [`${own.size} links`, `${alone} only here`];
+  const told = [counted(own.size, "link"), `${alone} only here`];
   if (state.compare === "gold" && pair.gold && view !== "=gold") {
     told.push(`${count(({ kind }) => kind === "wrong")} wrong`, `${count(({ kind }) => kind === "missed")} missing`);
   }

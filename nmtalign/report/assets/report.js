@@ -1,11 +1,11 @@
 // What begins when all modules are read.
 
 import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } from "./page.js";
-import { scrollTip } from "./tooltip.js";
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
+import { showPinned } from "./pairs/light.js";
 import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
-import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
+import { anchor, query, readAddress, readPin, readTheme, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary, drawSystems, tellTotals } from "./tools/summary.js";
 import { drawIndex, markCurrent } from "./tools/index.js";
@@ -14,10 +14,16 @@ import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
 import { drawFirst } from "./tools/first.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
+import { listKeys } from "./tools/keys.js";
 
 function chooseTheme() {
   const order = ["auto", "light", "dark"];
   const button = byId("theme");
+  const asked = readTheme();
+  if (asked) {
+    root.dataset.theme = asked;
+    button.textContent = `Theme: ${asked}`;
+  }
   button.addEventListener("click", () => {
     const next = order[(order.indexOf(root.dataset.theme ?? "auto") + 1) % 3];
     if (next === "auto") delete root.dataset.theme;
@@ -40,9 +46,12 @@ function goTo() {
     return settle(part);
   }
   if (!shownPairs().includes(pair)) showAll();
+  const pinned = readPin(pair);
+  if (pinned) pair.pinned = pinned;
   writeAddress();
   seek(pair);
   bring(pair);
+  if (pinned) showPinned(pair);
 }
 
 // Narrow windows begin with the tools folded, so that the first pair can be seen.
@@ -72,7 +81,6 @@ function layOutForScreen() {
 let scrolled = 0;
 
 function followScrolling() {
-  scrollTip();
   scrolled ||= requestAnimationFrame(() => {
     scrolled = 0;
     render();
@@ -108,9 +116,11 @@ function followKeys(event) {
   if (!next) return;
   seek(next);
   bring(next);
+  next.card.querySelector("h3 a").focus({ preventScroll: true });
 }
 
 readAddress();
+chooseTheme();
 drawSystems();
 drawSummary();
 drawFirst();
@@ -127,7 +137,7 @@ drawLexicon();
 makeConcordance();
 drawErrors();
 tellTotals();
-chooseTheme();
+
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => {
   const before = room;
@@ -146,6 +156,7 @@ document.addEventListener("chosen", () => {
 document.addEventListener("sorted", find);
 document.addEventListener("keydown", goToEnds);
 document.addEventListener("keydown", followKeys);
+listKeys();
 window.addEventListener("hashchange", goTo);
 window.addEventListener("scroll", followScrolling, { passive: true });
 window.addEventListener("resize", followScrolling);

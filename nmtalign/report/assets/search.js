@@ -1,7 +1,7 @@
 // Searching words: in both sentences or one, whole words or parts, without accents; and conditions.
 
 import { state } from "./page.js";
-import { cellsLinked, holds, isCondition } from "./filters.js";
+import { cellsLinked, formOf, holds, isCondition, meaningOfCondition } from "./filters.js";
 
 export const SIDES = { both: ["s", "t"], source: ["s"], target: ["t"] };
 const LETTERS = { ß: "ss", ø: "o", ł: "l", đ: "d", œ: "oe", æ: "ae", ı: "i", ς: "σ", "’": "'" };
@@ -46,24 +46,42 @@ function foldedWords(pair) {
   return { s: s.slice(1, -1).split("\n"), t: t.slice(1, -1).split("\n") };
 }
 
+// "-" before a condition or a word turns it round.
+const partsOf = () =>
+  queryOf().map((part) => {
+    const negated = /^-./.test(part) && (isCondition(part.slice(1)) || /^-\p{L}/u.test(part));
+    return { text: negated ? part.slice(1) : part, negated };
+  });
+
 // Whether each word of the query is somewhere in a pair, and each condition holds.
 export function search() {
-  const query = queryOf();
-  const asked = query.filter(isCondition);
-  const wanted = query.filter((word) => !isCondition(word));
+  const parts = partsOf();
   const sides = SIDES[state.in];
   const has = (pair, text) => sides.some((side) => foldedText(pair)[side].includes(text));
-  return (pair) => {
-    if (!wanted.every((text) => has(pair, state.whole ? `\n${text}\n` : text))) return false;
-    return asked.every((condition) => holds(pair, condition, () => foldedWords(pair)));
-  };
+  const fits = (pair, text) =>
+    isCondition(text)
+      ? holds(pair, text, () => foldedWords(pair))
+      : has(pair, state.whole ? `\n${text}\n` : text);
+  return (pair) => parts.every(({ text, negated }) => fits(pair, text) !== negated);
+}
+
+// What the query was understood as, where it is more than words; also of conditions that are not known.
+export function tellQuery() {
+  const told = partsOf().flatMap(({ text, negated }) => {
+    const meaning = isCondition(text) ? meaningOfCondition(text) : null;
+    if (meaning) return [`${negated ? "not " : ""}${meaning}`];
+    if (/^(is|words|link|a|b):/.test(text)) return [`${text} is read as a word; ${formOf(text)}`];
+    return negated ? [`without ${text.split("\n").join(" ")}`] : [];
+  });
+  return told.length ? ` (${told.join("; ")})` : "";
 }
 
 export function markFound(pair) {
   const query = queryOf();
   const found = { s: new Set(), t: new Set() };
   const words = query.length ? foldedWords(pair) : null;
-  for (const wanted of query) {
+  for (const { text: wanted, negated } of partsOf()) {
+    if (negated) continue;
     for (const [s, t] of cellsLinked(pair, wanted, words)) {
       found.s.add(s);
       found.t.add(t);

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
@@ -27,7 +31,11 @@ if TYPE_CHECKING:
     from nmtalign.corpus.bitext_index import IndexedPair, IndexLanguages
     from nmtalign.text.tokenization import TextSettings
 
-_MAX_BAR_CHARS = 30
+_MAX_BAR_COLUMNS = 30
+_MAX_NAME_COLUMNS = 24
+_MIN_NAME_COLUMNS = 8
+_COUNT_COLUMNS = 20  # of a count and its share, with the spaces around them
+_MARGIN_COLUMNS = 11  # before the words of a line: its number
 _CONTEXT_WORDS = 9  # on either side of those that are marked
 
 
@@ -142,7 +150,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
             max_examples=options.examples,
         )
         if result.place_count:
-            text = "\n".join(_lines_about(printable(word), side, result))
+            text = "\n".join(_lines_about(printable(word), side, result, _terminal_columns()))
             click.echo(f"\n{text}" if shown else text)
             shown += 1
     if not shown:
@@ -181,58 +189,112 @@ def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator
             yield source_words[n], target_words[n], chunk.batch.links(n)
 
 
-def _lines_about(word: str, side: Side, result: SearchResult) -> Iterator[str]:
+def _terminal_columns() -> int | None:
+    """Return the columns of the terminal; None where the output goes elsewhere, and nothing is cut."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def _lines_about(word: str, side: Side, result: SearchResult, columns: int | None) -> Iterator[str]:
     """Yield the lines that show what was found: a head, translations with bars, lines of context."""
     yield f"{click.style(word, bold=True)}: {result.place_count:,} in the {side}"
+    name_columns = _MAX_NAME_COLUMNS
+    bar_columns = _MAX_BAR_COLUMNS
+    if columns is not None:
+        name_columns = min(_MAX_NAME_COLUMNS, max(_MIN_NAME_COLUMNS, columns - _COUNT_COLUMNS - 2))
+        bar_columns = min(_MAX_BAR_COLUMNS, columns - name_columns - _COUNT_COLUMNS - 2)
     _, largest = result.translations[0]
     remaining = result.place_count
     for text, count in result.translations:
-        bar = "█" * max(1, round(_MAX_BAR_CHARS * count / largest))
-        yield f"{_line_of_translation(printable(text) or '(no link)', count, result.place_count)}  {bar}"
+        name = printable(text) or "(no link)"
+        if columns is not None:
+            name = _shortened(name, name_columns)
+        line = f"  {_padded(name, name_columns)} {count:>9,} {count / result.place_count:>7.1%}"
+        bar = "█" * max(1, round(bar_columns * count / largest)) if bar_columns > 0 else ""
+        yield f"{line}  {bar}".rstrip()
         remaining -= count
     if others := result.translation_count - len(result.translations):
-        yield _line_of_translation(f"({others:,} others)", remaining, result.place_count)
+        name = _padded(f"({others:,} others)", name_columns)
+        yield f"  {name} {remaining:>9,} {remaining / result.place_count:>7.1%}"
     drawn = len(result.occurrences)
     if 0 < drawn < result.candidates:
-        yield f"\n  {drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
+        told = f"{drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
+        yield ""
+        yield from textwrap.wrap(told, columns or 120, initial_indent="  ", subsequent_indent="  ")
+    room = None if columns is None else columns - _MARGIN_COLUMNS
     for occurrence in result.occurrences:
-        line = occurrence.pair + 1
-        yield f"\n{line:>9,}  {_in_context(occurrence, 0)}"
-        yield f"{'':>9}  {_in_context(occurrence, 1)}"
+        line = f"{occurrence.pair + 1:>9,}"
+        yield f"\n{line}  {_in_context(occurrence, 0, room)}"
+        yield f"{'':>9}  {_in_context(occurrence, 1, room)}"
 
 
-def _line_of_translation(name: str, count: int, total: int) -> str:
-    """Return the line of a translation, without its bar."""
-    return f"  {_padded(name, 24)} {count:>9,} {count / total:>7.1%}"
-
-
-def _padded(text: str, width: int) -> str:
-    """Return a text with spaces up to a width; wide letters take two columns, marks none."""
+def _columns_of(text: str) -> int:
+    """Return the columns of a text in a terminal: wide letters take two, marks none."""
     columns = 0
     for character in text:
         if not combining(character):
             columns += 2 if east_asian_width(character) in ("W", "F") else 1
-    return text + " " * (width - columns)
+    return columns
 
 
-def _in_context(occurrence: Occurrence, side: int) -> str:
-    """Return the words of a sentence around those that are marked."""
+def _padded(text: str, columns: int) -> str:
+    """Return a text with spaces up to a number of columns."""
+    return text + " " * (columns - _columns_of(text))
+
+
+def _shortened(text: str, columns: int) -> str:
+    """Return the beginning of a text with "…" if it is wider than a number of columns."""
+    if _columns_of(text) <= columns:
+        return text
+    while _columns_of(text) > columns - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _in_context(occurrence: Occurrence, side: int, room: int | None) -> str:
+    """Return the marked words of a sentence and as many words around them as have room."""
     words = occurrence.words[side]
     marked = occurrence.positions[side]
+    if not words:
+        return ""
     if marked:
         first, last = marked[0], marked[-1]
     else:  # show the words that are as far in the sentence as the marked ones of the other side
         other = 1 - side
         fraction = occurrence.positions[other][0] / max(1, len(occurrence.words[other]))
-        first = last = int(fraction * len(words))
-    start = max(0, first - _CONTEXT_WORDS)
-    end = min(len(words), last + _CONTEXT_WORDS + 1)
-    shown: list[str] = []
-    for position in range(start, end):
+        first = last = min(len(words) - 1, int(fraction * len(words)))
+
+    def fits(positions: set[int]) -> bool:
+        return room is None or _columns_of(_joined(words, positions, marked)) <= room
+
+    shown = set(range(first, last + 1))
+    if not fits(shown):
+        shown = set(marked) or {first}
+    sides_to_extend = {-1: first, 1: last}  # the direction, and the last word that is shown there
+    for _ in range(_CONTEXT_WORDS):
+        for direction, edge in list(sides_to_extend.items()):
+            position = edge + direction
+            if 0 <= position < len(words) and fits(shown | {position}):
+                shown.add(position)
+                sides_to_extend[direction] = position
+            else:
+                del sides_to_extend[direction]
+    return _joined(words, shown, marked, bold=True)
+
+
+def _joined(words: Sequence[str], shown: set[int], marked: Sequence[int], *, bold: bool = False) -> str:
+    """Return some words of a sentence, the marked ones in brackets, with "…" for those between and around."""
+    parts: list[str] = []
+    previous = -1
+    for position in sorted(shown):
+        if position > previous + 1:
+            parts.append("…")
         word = printable(words[position])
-        shown.append(click.style(f"[{word}]", bold=True) if position in marked else word)
-    if start > 0:
-        shown.insert(0, "…")
-    if end < len(words):
-        shown.append("…")
-    return " ".join(shown)
+        if position in marked:
+            word = click.style(f"[{word}]", bold=True) if bold else f"[{word}]"
+        parts.append(word)
+        previous = position
+    if previous < len(words) - 1:
+        parts.append("…")
+    return " ".join(parts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, command, option
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import LexiconEntry
     from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
     from nmtalign.applications.linked_pairs import LinkedPair
+
+MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class LexiconOptions(Options):
     )
     priors: str | None = option(
         "--priors FILE",
-        "Write eflomal priors: lines of LEX source target count; for LINKS, jumps and fertilities as well.",
+        "Write eflomal priors: lines of LEX source target count, and jumps; for LINKS, fertilities as well.",
         type=OUTPUT,
     )
     vmap: str | None = option(
@@ -82,6 +85,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
 
     Example: nmtalign lexicon --model model -o lex
     """
+    from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
     from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
 
@@ -91,11 +95,15 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
-        others = None if listed.model is not None or listed.priors is None else JumpAndFertilityCounts()
+        others: Iterable[str] = ()  # lines of priors beside word pairs
         if listed.model is None:
-            entries = _entries_of_links(linked, bad, plain=plain, others=others)
+            counts = None if listed.priors is None else JumpAndFertilityCounts()
+            entries = _entries_of_links(linked, bad, plain=plain, others=counts)
+            others = () if counts is None else counts.lines()
         else:
-            entries = _entries_of_model(listed.model, bad, plain=plain)
+            aligner = load_aligner(listed.model)
+            entries = _entries_of_model(aligner, listed.model, bad, plain=plain)
+            others = _jumps_of_model(aligner)
         chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
         files = _files(chosen, listed, others)
         for path, lines in files.items():
@@ -109,7 +117,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
 
 
 def _files(
-    entries: list[LexiconEntry], listed: LexiconOptions, others: JumpAndFertilityCounts | None
+    entries: list[LexiconEntry], listed: LexiconOptions, others: Iterable[str]
 ) -> dict[str, Iterable[str]]:
     """Return the lines of each file that is written, by its path; `others` are priors beside word pairs."""
     from nmtalign.applications.bilingual_lexicon import (
@@ -126,7 +134,7 @@ def _files(
         rows = chain([TABLE_HEADER], _table_rows(entries, listed))
         files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
     if listed.priors is not None:
-        files[listed.priors] = chain(format_priors(entries), () if others is None else others.lines())
+        files[listed.priors] = chain(format_priors(entries), others)
     if listed.vmap is not None:
         files[listed.vmap] = format_vocabulary_map(entries, limit=listed.limit)
     return files
@@ -162,13 +170,30 @@ def _entries_of_links(
     return count_links(counted()).entries()
 
 
-def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[LexiconEntry]:
+def _jumps_of_model(aligner: na.Aligner) -> Iterator[str]:
+    """Yield the jumps of a model as lines of priors; jumps that it hardly expects are left out."""
+    from nmtalign.aligner.learning import jumps_of_model
+    from nmtalign.applications.eflomal_priors import format_jumps
+
+    counts = jumps_of_model(aligner)
+    if counts is None:
+        return
+    of_sides: list[dict[int, float]] = []
+    for of_side in counts:
+        widest = len(of_side) // 2
+        listed = enumerate(of_side.tolist(), -widest)
+        of_sides.append({width: count for width, count in listed if count >= MIN_WRITTEN_JUMPS})
+    yield from format_jumps(*of_sides)
+
+
+def _entries_of_model(
+    aligner: na.Aligner, model: str, bad: BadRecords, *, plain: bool
+) -> Iterator[LexiconEntry]:
     """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
-    from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import entries_of_model
     from nmtalign.links.separators import find_split_word
 
-    for entry in bad.track(entries_of_model(load_aligner(model))):
+    for entry in bad.track(entries_of_model(aligner)):
         found = find_split_word([entry.source], [entry.target]) if plain else None
         if found is None:
             yield entry

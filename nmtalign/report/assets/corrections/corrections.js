@@ -2,7 +2,6 @@
 // shows it: { text, links, by, at }. Each change is told as the event "corrected".
 
 import { byId, html, quote, state } from "../page.js";
-import { hideTip } from "../tooltip.js";
 import { panelLinks } from "../panels.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
 import { keep, now, readKept } from "./kept.js";
@@ -23,6 +22,9 @@ const differences = (links, others) =>
 
 // Whether somebody has changed a link of a pair, not only looked.
 const isCorrected = (pair) => differences(goldOf(pair), startOf(pair)).length > 0;
+
+// Whether a link is of the reader's hand, not of the gold or the links that the report was made with.
+export const isYours = (pair, key) => Boolean(pair.reviewed) && !startOf(pair).has(key);
 
 // Whether the gold of a pair is another one than in the figures that the report was made with.
 export const isChanged = (pair) => Boolean(pair.reviewed) && (!pair.inherited || isCorrected(pair));
@@ -146,7 +148,6 @@ export function setLink(pair, s, t, kindAfter, focusAgain) {
   else links.set(key, kind);
   correct([[pair.n, correction(pair, links)]]);
   focusAgain();
-  hideTip();
   byId("live").textContent =
     `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}: ${["possible", "sure"][kind] ?? "no link"}`;
 }

@@ -1,121 +1,178 @@
-// The card of a pair: its words, curves and matrices.
+// The card of a pair: its words and curves at full width, below them the inspector and the matrix.
 
-import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
+import { cardSize, clamp, counted, data, html, nameOfSide, onPaper, percent, room, root, state } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
-import { letterOf, nameOfPanel, tellPanel } from "../panels.js";
+import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
 import { markFound } from "../search.js";
 import { editorOf, isChanged } from "../corrections/corrections.js";
-import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
-import { makeCurves, saveCurves } from "./curves.js";
+import { isLong, sizeOfWords } from "./words.js";
+import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
-import { drawMatrix, matrixSizes } from "./matrix.js";
+import { drawMatrix, lensSpace, matrixSizes, matrixWidth } from "./matrix.js";
+import { toolsOf } from "./actions.js";
+
+const MANY_WORDS = 40; // from which a card says how many it has
+const AER_TOLD = "Alignment error rate: 0 % means exactly the links that people made";
+
+function tellErrorRates(pair) {
+  const others = data.others.map((_, i) => `${shortNameOf(i)} ${percent(pair.scoreOf(i))}`);
+  const own = pair.error === null ? null : html("abbr", { title: AER_TOLD }, `AER ${percent(pair.error)}`);
+  if (data.gold) return own || others.length ? [[own, own && others.length ? ", " : null, others.join(", ")]] : [];
+  return [...(own ? [[own]] : []), ...others.map((other) => [`F1 with ${other}`])];
+}
 
 // What the head of a card says, in which a correction changes the errors.
 function factsOf(pair) {
-  const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
-  if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
-  if (pair.told) facts.push(isChanged(pair) ? `${pair.told}, as reported` : pair.told);
-  const others = data.others.map((name, i) => `${name} ${percent(pair.scoreOf(i))}`);
-  const error = pair.error === null ? [] : [`AER ${percent(pair.error)}`];
-  if (data.gold) facts.push([...error, ...others].join(", "));
-  else facts.push(...error, ...others.map((other) => `F1 with ${other}`));
-  return facts.map((fact) => html("span", { class: "fact" }, fact));
+  const facts = [[counted(pair.links.size, "link")]];
+  if (Math.max(pair.S, pair.T) >= MANY_WORDS) facts.push([`${pair.S} and ${pair.T} words`]);
+  if (pair.gold) {
+    const keys = new Set([...pair.links.keys(), ...pair.gold.keys()]);
+    const judged = [...keys].map((key) => judge(pair, pair.links, key));
+    for (const kind of ["wrong", "missed"]) {
+      const count = judged.filter((one) => one === kind).length;
+      if (count) facts.push([html("span", { class: `of-${kind}` }, `${count} ${kind}`)]);
+    }
+  }
+  facts.push(...tellErrorRates(pair));
+  if (pair.directions.s !== pair.directions.t) facts.push(["opposite directions: both are read from the top"]);
+  if (pair.told) facts.push([isChanged(pair) ? `${pair.told}, as reported` : pair.told]);
+  return facts.map((fact) => html("span", { class: "fact" }, ...fact));
 }
 
 export function tellFacts(pair) {
-  const head = pair.card.firstElementChild;
-  for (const fact of head.querySelectorAll(".fact")) fact.remove();
-  head.firstElementChild.after(...factsOf(pair));
+  pair.card.querySelector(".facts").replaceChildren(...factsOf(pair));
+}
+
+function titleOf(pair) {
+  const languages = html("span", { class: "languages" }, `${nameOfSide(0)} → ${nameOfSide(1)}`);
+  const title = root.dataset.kind === "cards" ? languages : html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
+  const score = pair.p === null ? null : `Pair score ${pair.p.toFixed(2)}`;
+  return html("h3", { id: `head-${pair.n}`, title: score }, title);
 }
 
 export function makeCard(pair) {
-  const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
-  const save = html("button", { type: "button", class: "save", ...told }, "↓");
-  save.addEventListener("click", () => saveCurves(pair));
-  const head = html(
-    "header",
-    {},
-    html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)),
-    ...factsOf(pair),
-    ...editorOf(pair),
-    save,
-  );
-  const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": head.firstElementChild.id };
+  const title = titleOf(pair);
+  const facts = html("p", { class: "facts" }, ...factsOf(pair));
+  const head = html("header", {}, title, facts, ...editorOf(pair), toolsOf(pair));
+  const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": title.id };
   return html("article", about, head, html("div", { class: "body" }));
 }
 
 const GAP_ON_PAPER = 8; // as in the style sheet
+const INSPECTOR_HEIGHT = 300; // about, of what a card says first
+const gapOfColumns = () => (cardSize === "wide" ? 48 : 24); // between inspector and matrix
 
 // How high a card may be, before it is drawn.
 export function guessHeight(pair) {
-  const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
-  if (isLong(pair)) {
-    const rows = Math.ceil((1.2 * wide) / (room * (state.matrices ? 0.52 : 1)));
-    return 60 + Math.max(state.matrices ? 600 : 0, 130 * rows);
-  }
-  const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8;
-  const cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
-  return 60 + Math.max(words, state.matrices ? pair.T * cell + 105 : 0);
+  const { layout } = sizeOfWords(pair, room);
+  const letters = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
+  const words =
+    layout === "across" ? 250 : layout === "rows" ? 112 * Math.ceil(letters / room) : Math.max(pair.S, pair.T) * 32;
+  const { cell, beside, lens } = placeMatrix(pair);
+  const matrix = !state.matrices ? 0 : lens ? 420 : 80 + pair.T * cell;
+  return 120 + words + (beside ? Math.max(INSPECTOR_HEIGHT, matrix) : INSPECTOR_HEIGHT + matrix);
 }
 
 function drawWords(pair) {
   const view = viewOf(pair);
   const beside = besideOf(pair);
   const body = pair.card.lastChild;
-  pair.bands = [];
-  if (beside !== null) drawTwo(pair, body, view, beside);
-  else {
-    const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
-    const { size, left, narrow } = all.length
-      ? { size: sizeOfWords(pair, room, 1), left: null }
-      : onPaper()
-        ? placeOnPaper(pair)
-        : placeWords(pair);
-    showLayout(pair, size.layout, left, narrow);
-    body.replaceChildren(drawSentences(pair, pair.card, size, view));
-    if (!state.matrices) return markFound(pair);
-    const columns = Math.min(isLong(pair) ? 2 : 4, all.length + 1);
-    const space = all.length ? Math.max(220, room / columns - 36) : (left ?? room);
-    body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
-  }
+  pair.cursors = [];
+  pair.card.classList.remove("narrow", "opposite", "many");
+  if (onPaper()) drawOnPaper(pair, body, view);
+  else if (beside !== null) drawTwo(pair, body, view, beside);
+  else drawOne(pair, body, view);
   markFound(pair);
 }
 
-// The layout of the words, and the room that is left for a matrix beside them, if that is enough. Words that leave too
-// little beside their lines stand in columns, where that leaves enough.
-function placeWords(pair) {
-  const beside = (size) => ({
-    size,
-    left: fitsBeside(pair, room - size.wide - 36) ? room - size.wide - 36 : null,
-  });
-  const usual = beside(sizeOfWords(pair, room));
-  if (!state.matrices || usual.left !== null || usual.size.layout !== "across") return usual;
-  const down = beside(sizeOfColumns(pair, room));
-  return down.left === null ? usual : down;
+const inspector = () => html("div", { class: "why" });
+
+function drawOne(pair, body, view) {
+  const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
+  const sentences = drawSentences(pair, pair.card, sizeOfWords(pair, room), view);
+  const low = html("div", { class: "low" }, inspector());
+  body.replaceChildren(sentences, low);
+  if (!state.matrices) return;
+  if (all.length) return drawMany(pair, body, [[view], ...all.map((other) => [other])]);
+  const place = placeMatrix(pair);
+  if (sentences.classList.contains("down") && cardSize === "wide" && place.beside) {
+    return drawBesideColumns(pair, body, sentences, low, place, view);
+  }
+  low.classList.toggle("stacked", !place.beside);
+  low.append(drawMatrix(pair, pair.card, place, view));
+}
+
+const ROW_OF_COLUMN = 36; // pixels of a word in a column, as in the style sheet
+
+// Words in columns have the matrix beside them; where all of it is seen, the target words are also its rows.
+function drawBesideColumns(pair, body, sentences, low, place, view) {
+  const large = { cell: ROW_OF_COLUMN, bare: true };
+  const isLarge = matrixWidth(pair, matrixSizes(pair, large)) <= place.space && !place.lens && pair.T <= 25;
+  const matrix = drawMatrix(pair, pair.card, isLarge ? { ...place, ...large } : place, view);
+  if (isLarge) sentences.style.paddingTop = `${matrixSizes(pair, large).top}px`;
+  body.replaceChildren(html("div", { class: "columns-and-matrix" }, sentences, matrix), low);
+}
+
+// Matrices of several views below the inspector, each as wide as its part of the card.
+function drawMany(pair, body, views) {
+  const columns = clamp(Math.floor(room / 300), 1, isLong(pair) ? 2 : views.length);
+  const space = room / columns - 24;
+  const fits = (cell) => matrixWidth(pair, matrixSizes(pair, { cell })) <= space;
+  const cell = [22, 18].find(fits);
+  const lens = lensSpace(pair);
+  const place = cell ? { cell, space } : { ...lens, space: Math.min(space, lens.space) };
+  pair.card.classList.add("many");
+  body.append(
+    html("div", { class: "matrices" }, ...views.map((shown) => drawMatrix(pair, pair.card, place, ...shown))),
+  );
+}
+
+// Cells of 22 pixels, or larger ones of few words, where they fit into half of the card; else of 18; else below the
+// inspector; else a part of the matrix with an overview.
+function placeMatrix(pair) {
+  const half = (room - gapOfColumns()) / 2;
+  const widthOf = (cell) => matrixWidth(pair, matrixSizes(pair, { cell }));
+  const longest = Math.max(pair.S, pair.T, 1);
+  const large = clamp(Math.floor(INSPECTOR_HEIGHT / longest), 22, 36);
+  const cells = cardSize === "wide" ? [large, 22, 18] : [18];
+  const beside = cardSize === "narrow" || longest > 60 ? undefined : cells.find((cell) => widthOf(cell) <= half);
+  if (beside) return { cell: beside, space: half, beside: true, lens: false };
+  if (widthOf(18) <= room && longest <= 60) return { cell: 18, space: room, beside: false, lens: false };
+  const lens = lensSpace(pair);
+  const all = lens.space + lens.overview + 24;
+  const isBeside = cardSize === "wide" && all + gapOfColumns() + 320 <= room;
+  return { ...lens, space: Math.min(room, lens.space), beside: isBeside };
 }
 
 // On paper two narrow cards stand side by side, wherever words and matrix fit into them.
-function placeOnPaper(pair) {
+function drawOnPaper(pair, body, view) {
   const half = (room - GAP_ON_PAPER - 34) / 2;
   const size = sizeOfWords(pair, half);
-  const narrow = size.layout !== "rows" && size.wide <= half && (!state.matrices || fitsBeside(pair, half));
-  const own = narrow || size.layout === "down" ? size : sizeOfWords(pair, room, 1);
+  const narrow = size.layout !== "rows" && size.wide <= half && (!state.matrices || fitsOnPaper(pair, half));
+  const own = narrow || size.layout === "down" ? size : sizeOfWords(pair, room);
   const place = narrow ? half : room;
   const beside = place - own.wide - 24;
-  return { size: own, left: own.layout !== "rows" && fitsBeside(pair, beside) ? beside : place, narrow };
+  const left = own.layout !== "rows" && fitsOnPaper(pair, beside) ? beside : place;
+  pair.card.classList.toggle("narrow", narrow);
+  body.replaceChildren(drawSentences(pair, pair.card, own, view));
+  if (state.matrices) body.append(drawMatrix(pair, pair.card, { cell: cellOnPaper(pair, left), space: left }, view));
 }
 
-function showLayout(pair, layout, left = null, narrow = false) {
-  pair.card.classList.toggle("long", isLong(pair) && left !== null && !onPaper());
-  pair.card.classList.toggle("narrow", narrow);
+function cellOnPaper(pair, space) {
+  const labels = matrixSizes(pair, { cell: 12 }).left;
+  return clamp(Math.floor((space - labels - 8) / Math.max(pair.S, pair.T, 1)), 4, 12);
+}
+
+function fitsOnPaper(pair, space) {
+  const cell = cellOnPaper(pair, space);
+  return cell >= 10 && matrixWidth(pair, matrixSizes(pair, { cell })) <= space;
 }
 
 // Two views side by side, their matrices, and the difference of these.
 function drawTwo(pair, body, ...views) {
   const half = room > 560 ? (room - 36) / 2 : room;
-  const third = (room - 80) / 3;
-  const size = sizeOfWords(pair, half, 1);
+  const size = sizeOfWords(pair, half);
   const words = (view) =>
     html(
       "figure",
@@ -123,21 +180,11 @@ function drawTwo(pair, body, ...views) {
       html("figcaption", {}, `${letterOf(pair, view)}: ${nameOfPanel(view)}`, html("small", {}, tellPanel(pair, view))),
       drawSentences(pair, pair.card, size, view),
     );
-  showLayout(pair, size.layout);
-  body.replaceChildren(...views.map(words));
-  const space = fitsBeside(pair, third) ? third : half;
-  if (state.matrices) {
-    body.append(
-      ...[[views[0]], [views[1]], views].map((shown) => drawMatrix(pair, pair.card, space, ...shown)),
-    );
-  }
-}
-
-// Whether the matrix has room beside the words, with cells that can be pointed at.
-function fitsBeside(pair, space) {
-  if (isLong(pair)) return space > 300;
-  const g = matrixSizes(pair, space);
-  return g.cell >= 10 && g.left + pair.S * g.cell + 8 <= space;
+  body.replaceChildren(
+    html("div", { class: "views" }, ...views.map(words)),
+    html("div", { class: "low" }, inspector()),
+  );
+  if (state.matrices) drawMany(pair, body, [[views[0]], [views[1]], views]);
 }
 
 // All words first, then all places of words, then all curves: the page is laid out once.
@@ -147,5 +194,5 @@ export function draw(...chosen) {
     [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]),
   );
   for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
-  for (const pair of chosen) if (pair.pinned && !onPaper()) showPinned(pair);
+  for (const pair of chosen) if (!onPaper()) showPinned(pair);
 }

@@ -1,11 +1,13 @@
-// What is pointed at is lit. A word that was clicked keeps its attention; a second click, or Escape, lets it go.
+// What is pointed at is lit and explained. A word or a cell that was clicked stays so; a second click, or Escape, lets
+// it go.
 
-import { hideTip } from "../tooltip.js";
 import { byNumber, positions } from "./pairs.js";
 import { drawnLinks } from "../corrections/corrections.js";
-import { clearAttention, drawAttention } from "./attention.js";
+import { clearAttention, drawAttention, labelCurve } from "./attention.js";
+import { explainCell, explainWord, tellProbability } from "./reasons.js";
+import { explainPair, fillInspector } from "./inspector.js";
 
-export function light(card, chosen) {
+function light(card, chosen) {
   card.classList.add("lit");
   for (const node of card.querySelectorAll("[data-link]")) {
     node.classList.toggle("on", chosen(node.dataset.link));
@@ -22,24 +24,47 @@ export function light(card, chosen) {
   }
 }
 
+function lightWords(card, side, i) {
+  for (const node of card.querySelectorAll(`[data-side="${side}"][data-at="${i}"]`)) node.classList.add("on");
+}
+
+// Nothing is pointed at any more: the card shows what is kept, or what it has begun with.
 export function unlight(card) {
   card.classList.remove("lit");
   for (const node of card.querySelectorAll(".on")) node.classList.remove("on");
   for (const cursors of card.querySelectorAll(".cursors")) cursors.replaceChildren();
   showPinned(byNumber.get(card.id));
-  hideTip();
 }
 
+// Light a word, its links and its attention, and say why; what is said is returned.
 export function lightWord(pair, card, side, i) {
   light(card, (key) => positions(key)[side === "s" ? 0 : 1] === i);
-  for (const node of card.querySelectorAll(`[data-side="${side}"][data-at="${i}"]`)) node.classList.add("on");
-  for (const show of pair.bands ?? []) show(side, i);
+  lightWords(card, side, i);
+  for (const show of pair.cursors) show.word(side, i);
   drawAttention(pair, card, side, i);
+  const reason = explainWord(pair, side, i);
+  fillInspector(pair, reason);
+  return reason;
 }
 
-export function pin(pair, side, i) {
-  const same = pair.pinned?.side === side && pair.pinned.i === i;
-  pair.pinned = side === null || same ? null : { side, i };
+// The same for a link or a cell of the matrix.
+export function lightCell(pair, card, s, t) {
+  const key = `${s}-${t}`;
+  light(card, (link) => link === key);
+  lightWords(card, "s", s);
+  lightWords(card, "t", t);
+  for (const show of pair.cursors) show.cell(s, t);
+  labelCurve(card, key, tellProbability(pair, s, t));
+  const reason = explainCell(pair, s, t);
+  fillInspector(pair, reason);
+  return reason;
+}
+
+const isSame = (a, b) => Boolean(a && b) && ["side", "i", "s", "t"].every((name) => a[name] === b[name]);
+
+// Keep a word { side, i } or a cell { s, t }, or let go what is kept.
+export function pin(pair, chosen) {
+  pair.pinned = chosen === null || isSame(pair.pinned, chosen) ? null : chosen;
   showPinned(pair);
 }
 
@@ -53,6 +78,8 @@ export function showPinned(pair) {
     );
   }
   card.classList.toggle("lit", held !== null);
-  if (held) lightWord(pair, card, held.side, held.i);
-  else clearAttention(card);
+  if (held?.side) return lightWord(pair, card, held.side, held.i);
+  if (held) return lightCell(pair, card, held.s, held.t);
+  clearAttention(card);
+  return explainPair(pair);
 }

@@ -1,163 +1,246 @@
-// The matrix of a pair. Columns of a right-to-left sentence run from right to left, as its words do. A matrix that is
-// larger than its place is moved under its words, which stay in sight, and has buttons for the size of its cells.
+// The matrix of a pair: cells are violet, the likelier the more opaque, so that 0 has the color of the card. Columns of
+// a right-to-left sentence run from right to left, as its words do. A matrix that is larger than its place is moved
+// under its words, which stay in sight, and has an overview beside it.
 
-import {
-  barHeight,
-  byId,
-  clamp,
-  colors,
-  data,
-  html,
-  isolate,
-  onPaper,
-  share,
-  shorten,
-  state,
-  svg,
-  width,
-} from "../page.js";
-import { scrollTip, showTip, tip } from "../tooltip.js";
-import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { byId, clamp, data, html, isolate, onPaper, share, state, svg, width } from "../page.js";
+import { besideOf, extentOf, linksOf, positions, toldView, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { chooseCell, goldOf } from "../corrections/corrections.js";
-import { isLong } from "./words.js";
-import { clearAttention } from "./attention.js";
-import { explainCell } from "./reasons.js";
-import { light, unlight } from "./light.js";
+import { chooseCell, goldOf, isYours } from "../corrections/corrections.js";
+import { isShare } from "./attention.js";
+import { nameOfDiamonds } from "./key.js";
+import { reversedRun } from "./notes.js";
+import { plainSentence } from "./inspector.js";
+import { lightCell, pin, unlight } from "./light.js";
 
 const BOLD = 1.12; // labels are bold, and so wider, while they are pointed at
+const MAX_LABEL = 16; // characters; longer ones keep both ends
+const LEVELS = 31; // of opacity above 0
+const EDGE = 4; // pixels beside the last cells
+const LENS_CELL = 20;
+const LENS_CELLS = 13; // of a matrix that is seen in parts, in a row
+const MAX_OVERVIEW = 230; // pixels
 
-export function matrixSizes(pair, space) {
-  const wide = Math.max(pair.S, pair.T, 1);
-  const longest = (words, size) =>
-    Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shorten(word, 18), size)))) + 8;
-  const [least, most, smallest] = onPaper() ? [4, 12, 6] : [9, 27, 9]; // pixels of cells and of letters
-  const left = Math.min(space, onPaper() ? space : 560) - longest(pair.t, onPaper() ? 9 : 14) - 8;
-  const fitting = clamp(Math.floor(left / wide), least, most);
-  const cell = onPaper() ? fitting : (pair.cell ?? (isLong(pair) ? 15 : fitting));
-  const size = cell < smallest ? 0 : clamp(cell * 0.8, smallest, 14);
-  if (!size) return { cell, size, left: 3, top: 3 };
-  return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
+function shortenWord(word, longest = MAX_LABEL) {
+  return word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
 }
 
-// What a matrix shows: the weights of a view, or the difference of two, whose colors are the same at both ends of 0.
+// Where cells and labels are, for cells of a size; labels are left out where cells are too small for them, and those of
+// rows where the matrix is bare, as the words stand beside it.
+export function matrixSizes(pair, { cell, bare = false }) {
+  const size = onPaper() ? (cell < 6 ? 0 : clamp(cell * 0.8, 6, 12)) : cell < 18 ? 0 : cell < 22 ? 11 : 12;
+  if (!size) return { cell, size, left: 3, top: 3 };
+  const longest = (words) =>
+    Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shortenWord(word), size)))) + 8;
+  return { cell, size, left: bare ? 3 : longest(pair.t), top: longest(pair.s) };
+}
+
+export const matrixWidth = (pair, g) => g.left + pair.S * g.cell + EDGE;
+
+// What a matrix shows: the weights of a view, or the difference of two; level() is from -1 to 1, and 0 is not drawn.
 function weightsToDraw(pair, view, minus) {
   const w = weightsOf(pair, view);
   const [low, high] = extentOf(view);
-  const last = colors().length - 1;
+  const range = isShare(view) ? [0, 1] : [low, high];
   if (minus === null) {
-    return {
-      w,
-      low,
-      high,
-      ramp: colors(),
-      title: toldView(view),
-      level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last),
-    };
+    const level = (x) => (range[1] > range[0] ? toScale(clamp((x - range[0]) / (range[1] - range[0]), 0, 1)) : 1);
+    return { w: withProbabilities(pair, view, w), range, title: toldView(view), level };
   }
   const other = weightsOf(pair, minus);
-  const difference = w.map((x, i) => x - other[i]);
   const [least, largest] = extentOf(minus);
   const most = Math.max(high - least, largest - low, 1e-6); // the same for all pairs
-  const level = (x) => Math.round((0.5 + (Math.sign(x) * toScale(Math.abs(x) / most)) / 2) * last);
   return {
-    w: difference,
-    low: -most,
-    high: most,
-    ramp: data.differences,
+    w: w.map((x, i) => x - other[i]),
+    range: [-most, most],
     title: `${toldView(view)} less ${toldView(minus)}`,
-    level,
+    level: (x) => Math.sign(x) * toScale(Math.min(1, Math.abs(x) / most)),
   };
 }
 
-export function drawMatrix(pair, card, space, view, minus = null) {
+// One number for one thing: a cell of a link has the probability of the link.
+function withProbabilities(pair, view, w) {
+  if (view !== "combined" || !isShare(view)) return w;
+  const cells = w.slice();
+  for (const [key, thousandths] of pair.links) {
+    const [s, t] = positions(key);
+    cells[t * pair.S + s] = thousandths / 1000;
+  }
+  return cells;
+}
+
+// A square root shows small weights; linear opacity is that of `nmtalign heatmap --linear`.
+const toScale = (x) => (state.linear ? x : Math.sqrt(x));
+
+function drawCells(pair, { w, level }, place, cell) {
+  const inset = cell >= 14 ? 1 : 0;
+  const round = cell >= 14 ? 3 : 0;
+  const side = cell - 2 * inset;
+  const straight = side - 2 * round;
+  const corner = (x, y) => (round ? `a3 3 0 0 1 ${x} ${y}` : "");
+  const cells = new Map();
+  for (let t = 0; t < pair.T; t++) {
+    for (let s = 0; s < pair.S; s++) {
+      const n = Math.round(LEVELS * level(w[t * pair.S + s]));
+      if (!n) continue;
+      const [x, y] = place(s, t);
+      const path =
+        `M${x + inset + round} ${y + inset}h${straight}${corner(3, 3)}v${straight}${corner(-3, 3)}` +
+        `h${-straight}${corner(-3, -3)}v${-straight}${corner(3, -3)}z`;
+      cells.set(n, (cells.get(n) ?? "") + path);
+    }
+  }
+  return [...cells].map(([n, d]) =>
+    svg("path", {
+      class: n < 0 ? "weight less" : "weight",
+      d,
+      "fill-opacity": (Math.abs(n) / LEVELS).toFixed(3),
+      "shape-rendering": round ? null : "crispEdges",
+    }),
+  );
+}
+
+function drawGrid(pair, place, cell) {
+  const [x, y] = place(pair.directions.s === "rtl" ? pair.S - 1 : 0, 0);
+  const [wide, high] = [pair.S * cell, pair.T * cell];
+  const lines = [`M${x} ${y}h${wide}v${high}h${-wide}z`];
+  for (let s = 1; s < pair.S && cell >= 14; s++) lines.push(`M${x + s * cell} ${y}v${high}`);
+  for (let t = 1; t < pair.T && cell >= 14; t++) lines.push(`M${x} ${y + t * cell}h${wide}`);
+  return svg("path", { class: "grid", d: lines.join("") });
+}
+
+// place: { cell, space, lens } as placeMatrix() in cards.js gives it.
+export function drawMatrix(pair, card, { cell, space, lens = false, bare = false }, view, minus = null) {
   const { S, T } = pair;
-  const { w, low, high, ramp, title, level } = weightsToDraw(pair, view, minus);
-  const g = matrixSizes(pair, space);
-  const ground = minus === null ? 0 : level(0);
+  const weights = weightsToDraw(pair, view, minus);
+  const { title } = weights;
+  const g = matrixSizes(pair, { cell, bare });
   const column = (s) => (pair.directions.s === "rtl" ? S - 1 - s : s);
-  const place = (s, t) => [g.left + column(s) * g.cell, g.top + t * g.cell];
+  const place = (s, t) => [g.left + column(s) * cell, g.top + t * cell];
   const shape = `${T} target words as rows, ${S} source words as columns`;
   const picture = svg("svg", {
-    width: g.left + S * g.cell + 8,
-    height: g.top + T * g.cell + 8,
+    width: matrixWidth(pair, g),
+    height: g.top + T * cell + EDGE,
     tabindex: 0,
     role: "application",
     "aria-roledescription": "matrix",
     "aria-label":
       `Matrix of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
   });
-  picture.append(
-    svg("rect", {
-      class: "ground",
-      ...{ x: g.left, y: g.top, width: S * g.cell, height: T * g.cell },
-      fill: ramp[ground],
-    }),
-  );
-  const levels = new Map();
-  for (let t = 0; t < T; t++) {
-    for (let s = 0; s < S; s++) {
-      const n = level(w[t * S + s]);
-      const [x, y] = place(s, t);
-      if (n !== ground) levels.set(n, `${levels.get(n) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
-    }
-  }
-  for (const [n, d] of levels) {
-    picture.append(svg("path", { d, fill: ramp[n], "shape-rendering": "crispEdges" }));
-  }
+  const bands = svg("g", { class: "cursors" });
+  const cursor = svg("g", { class: "cursors" });
+  picture.append(bands, drawGrid(pair, place, cell), ...drawCells(pair, weights, place, cell));
   const [source, target] = pair.u ?? [[], []]; // without a vector: their weights say nothing
   const band = (x, y, wide, high) =>
-    picture.append(svg("rect", { class: "lacking", x, y, width: wide * g.cell, height: high * g.cell }));
+    picture.append(svg("rect", { class: "lacking", x, y, width: wide * cell, height: high * cell }));
   for (const s of source) band(...place(s, 0), 1, T);
-  for (const t of target) band(g.left, place(0, t)[1], S, 1);
-  drawMarks(picture, place, g.cell, marksOf(pair, view, minus));
-  const cursor = svg("g", { class: "cursors" });
+  for (const t of target) band(g.left, g.top + t * cell, S, 1);
+  drawMarks(picture, place, cell, marksOf(pair, view, minus));
+  if (minus === null) noteCrossing(pair, picture, place, cell);
   picture.append(cursor);
   const pan = html("div", { class: "pan" }, picture);
-  const most = clamp(window.innerHeight - barHeight() - 110, 240, 1.2 * space);
-  const scrolls = !onPaper() && (g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most);
-  if (scrolls) {
-    Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+  if (lens) {
+    Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${g.top + LENS_CELLS * cell + EDGE}px` });
     followDrag(pan);
   }
   if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
-  followCells(pair, card, picture, cursor, place, column, g);
-  const figure = html("figure", { class: "matrix", "data-view": view }, pan);
-  const again = (cell) => {
-    pair.cell = cell;
-    const [x, y] = [pan.scrollLeft / pan.scrollWidth, pan.scrollTop / pan.scrollHeight];
-    const other = drawMatrix(pair, card, space, view, minus);
-    figure.replaceWith(other);
-    other.firstChild.scrollTo(x * other.firstChild.scrollWidth, y * other.firstChild.scrollHeight);
-    return other;
-  };
-  figure.append(
-    html(
-      "figcaption",
-      {},
-      scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
-      data.caption ? `${title}, score: ${data.caption}` : title,
-      minus !== null || (pair.m[view] && String(extentOf(view)) !== String(extentOf(viewOf(pair))))
-        ? tellScale(low, high, ramp)
-        : null,
-    ),
-  );
-  if (pair.directions.s === "rtl") requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
+  followCells(pair, card, picture, bands, cursor, place, column, g);
+  const part = lens ? html("div", { class: "parts" }, drawOverview(pair, weights, pan, g, column), pan) : pan;
+  const figure = html("figure", { class: "matrix", "data-view": view }, part, captionOf(pair, view, minus, weights));
+  if (pair.directions.s === "rtl") {
+    figure.append(html("p", { class: "caption" }, "← columns run from right to left, as their sentence does"));
+    requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
+  }
   return figure;
 }
 
-const ZOOMS = [4, 6, 9, 12, 15, 20, 27]; // pixels of a cell; from 9 on words fit beside it
+// ---- the key below the matrix ----------------------------------------------------------------------------
 
-function zoomButtons(cell, again) {
-  const nearest = ZOOMS.reduce((a, b) => (Math.abs(b - cell) < Math.abs(a - cell) ? b : a));
-  const button = (text, label, step) => {
-    const next = ZOOMS[ZOOMS.indexOf(nearest) + step];
-    const node = html("button", { type: "button", "aria-label": label, disabled: !next }, text);
-    node.addEventListener("click", () => again(next).querySelector(`[aria-label="${label}"]`).focus());
-    return node;
-  };
-  return html("span", { class: "zoom" }, button("−", "Smaller cells", -1), button("+", "Larger cells", 1));
+function captionOf(pair, view, minus, { range, title }) {
+  const usual = minus === null && view === "combined" && data.usual === "combined";
+  const named = data.caption ? `${title}, score: ${data.caption}` : title;
+  const parts = usual && !data.caption ? [] : [html("span", { class: "scales" }, named)];
+  parts.push(scaleOf(range, minus !== null));
+  const marks = marksOf(pair, view, minus);
+  const links = marks.dots ?? new Map();
+  const [missed, wrong] = errorsOfMarks(marks);
+  const entry = (text, chosen) => parts.push(html("span", {}, markSample(chosen), text));
+  const one = new Map([["0-0", 1]]);
+  if (links.size) entry("linked", { dots: one });
+  if (missed.length) entry("missed", { gold: one });
+  if (wrong.length) entry("wrong", { gold: new Map(), dots: one });
+  if ([...(marks.gold ?? [])].some(([key, sure]) => !sure && !links.has(key))) {
+    entry("possible", { gold: new Map([["0-0", 0]]) });
+  }
+  if (marks.yours?.size) entry("yours", { yours: one });
+  if (marks.diamonds?.size) entry(nameOfDiamonds(pair) ?? toldView(minus), { diamonds: one });
+  if (pair.u?.some((side) => side.length)) {
+    const gray = svg("svg", { width: 14, height: 14, "aria-hidden": "true" },
+      svg("rect", { class: "lacking", width: 14, height: 14, rx: 3 }));
+    parts.push(html("span", {}, gray, "no vector"));
+  }
+  return html("figcaption", {}, ...parts);
 }
+
+const markSample = (marks) => {
+  const picture = svg(
+    "svg",
+    { width: 14, height: 14, "aria-hidden": "true" },
+    svg("rect", { class: "weight", width: 14, height: 14, rx: 3, "fill-opacity": marks.dots ? 1 : 0.3 }),
+  );
+  drawMarks(picture, () => [0, 0], 14, { gold: null, diamonds: null, dots: null, ...marks });
+  return picture;
+};
+
+// A scale from the least to the largest weight; of a difference from orange over nothing to violet.
+function scaleOf([low, high], isDifference) {
+  const STEPS = 7;
+  const bar = svg("svg", { class: "scale", width: 12 * STEPS, height: 12, "aria-hidden": "true" });
+  for (let i = 0; i < STEPS; i++) {
+    const x = isDifference ? (2 * i) / (STEPS - 1) - 1 : i / (STEPS - 1);
+    const opacity = isDifference ? Math.abs(x) : toScale(x);
+    const kind = x < 0 ? "weight less" : "weight";
+    bar.append(svg("rect", { class: kind, x: 12 * i, width: 12, height: 12, "fill-opacity": opacity.toFixed(3) }));
+  }
+  bar.append(svg("rect", { class: "frame", x: 0.5, y: 0.5, width: 12 * STEPS - 1, height: 11 }));
+  const ends = low === 0 && high === 1 ? ["0", "100\u00a0%"] : [share(low), share(high)];
+  return html("span", { class: "scales" }, ends[0], " ", bar, " ", ends[1]);
+}
+
+// ---- an overview of a matrix that is seen in parts -------------------------------------------------------
+
+function drawOverview(pair, weights, pan, g, column) {
+  const { S, T } = pair;
+  const dot = Math.min(2, MAX_OVERVIEW / Math.max(S, T));
+  const picture = svg("svg", { class: "overview", width: S * dot, height: T * dot, "aria-hidden": "true" });
+  const place = (s, t) => [column(s) * dot, t * dot];
+  const frame = svg("rect", { class: "lens" });
+  const ground = svg("rect", { class: "frame", width: S * dot, height: T * dot });
+  picture.append(ground, ...drawCells(pair, weights, place, dot), frame);
+  const follow = () => {
+    const [x, y] = [pan.scrollLeft, pan.scrollTop].map((at) => (at / g.cell) * dot);
+    const seen = [(pan.clientWidth - g.left) / g.cell, (pan.clientHeight - g.top) / g.cell];
+    const [wide, high] = [Math.min(S, seen[0]) * dot, Math.min(T, seen[1]) * dot];
+    for (const [name, value] of Object.entries({ x, y, width: Math.max(4, wide), height: Math.max(4, high) })) {
+      frame.setAttribute(name, value.toFixed(1));
+    }
+  };
+  pan.addEventListener("scroll", follow);
+  requestAnimationFrame(follow);
+  const go = (event) => {
+    if (event.buttons !== 1) return;
+    const box = picture.getBoundingClientRect();
+    const [s, t] = [(event.clientX - box.x) / dot, (event.clientY - box.y) / dot];
+    pan.scrollTo(s * g.cell - (pan.clientWidth - g.left) / 2, t * g.cell - (pan.clientHeight - g.top) / 2);
+  };
+  picture.addEventListener("pointerdown", go);
+  picture.addEventListener("pointermove", go);
+  return html("div", {}, picture, html("p", { class: "caption" }, `all ${S} × ${T} words`));
+}
+
+export const lensSpace = (pair) => {
+  const g = matrixSizes(pair, { cell: LENS_CELL });
+  const overview = Math.min(2, MAX_OVERVIEW / Math.max(pair.S, pair.T)) * pair.S;
+  return { cell: LENS_CELL, lens: true, space: g.left + LENS_CELLS * LENS_CELL + EDGE, overview };
+};
 
 // The words above stay above, and those on the left stay on the left, when the matrix is moved under them; the other
 // matrices of the pair move with it.
@@ -167,8 +250,7 @@ function keepInSight(pan, { above, left, corner }) {
     above.setAttribute("transform", `translate(0 ${y})`);
     left.setAttribute("transform", `translate(${x} 0)`);
     corner.setAttribute("transform", `translate(${x} ${y})`);
-    for (const other of pan.closest(".pair").querySelectorAll(".pan")) other.scrollTo(x, y);
-    scrollTip();
+    for (const other of pan.closest(".pair")?.querySelectorAll(".pan") ?? []) other.scrollTo(x, y);
   });
 }
 
@@ -190,81 +272,129 @@ function followDrag(pan) {
   });
 }
 
-// A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.
-const toScale = (x) => (state.linear ? x : Math.sqrt(x));
-
 function drawLabels(pair, picture, place, g) {
   const strip = (width, height, lang = null) => {
     const group = svg("g", { lang }, svg("rect", { class: "strip", width, height }));
     picture.append(group);
     return group;
   };
-  const left = strip(g.left, g.top + pair.T * g.cell + 8, data.languages[1]);
-  const above = strip(g.left + pair.S * g.cell + 8, g.top, data.languages[0]);
+  const left = strip(g.left, g.top + pair.T * g.cell + EDGE, data.languages[1]);
+  const above = strip(matrixWidth(pair, g), g.top, data.languages[0]);
   const label = (side, at, word, where) =>
     svg(
       "text",
       { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
-      isolate(shorten(word, 18), pair.directions[side]),
+      isolate(shortenWord(word), pair.directions[side]),
     );
   pair.s.forEach((word, s) => {
     const [x] = place(s, 0);
     above.append(label("s", s, word, { transform: `translate(${x + g.cell / 2} ${g.top - 5}) rotate(-90)` }));
   });
-  pair.t.forEach((word, t) =>
+  const rows = g.left > 3 ? pair.t : []; // a bare matrix has its words beside it
+  rows.forEach((word, t) =>
     left.append(label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" })),
   );
   return { above, left, corner: strip(g.left, g.top) };
 }
 
-// Circles are the links of a panel; diamonds are those of the other panel in the difference of two, else those of the
-// system that is compared with.
+// ---- marks -----------------------------------------------------------------------------------------------
+
+// Dots are the links of a panel; diamonds are those of the other panel in the difference of two, else those of the
+// system that is compared with. The gold is compared with the dots.
 function marksOf(pair, view, minus) {
   const others = besideOf(pair) === null ? pair.others[state.compare] : null;
+  if (state.edit) {
+    const gold = goldOf(pair);
+    const yours = new Map([...gold].filter(([key]) => isYours(pair, key)));
+    const dots = new Map([...gold].filter(([, sure]) => sure));
+    return { gold: new Map([...gold].filter(([, sure]) => !sure)), diamonds: null, dots, yours, judged: false };
+  }
   return {
-    gold: state.edit ? goldOf(pair) : pair.gold,
+    gold: minus === null && state.compare !== "none" ? pair.gold : null,
     diamonds: minus === null ? others : linksOf(pair, minus),
     dots: ownLinks(pair, view),
   };
 }
 
-export function drawMarks(picture, place, cell, { gold, diamonds, dots }) {
-  const parts = (key) => place(...positions(key));
-  for (const [key, sure] of gold ?? []) {
-    const [x, y] = parts(key);
-    const gap = Math.min(1.5, cell / 6);
-    const box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
-    for (const color of ["black", "white"]) {
-      picture.append(svg("rect", { class: `box ${color} ${sure ? "sure" : "possible"}`, ...box }));
-    }
-  }
-  for (const key of diamonds?.keys() ?? []) {
-    const [x, y] = parts(key);
-    const h = cell / 2;
-    const r = cell * 0.4;
-    for (const under of [" under", ""]) {
-      picture.append(
-        svg("path", {
-          class: `diamond${under}`,
-          d: `M${x + h} ${y + h - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`,
-        }),
-      );
-    }
-  }
-  for (const key of dots?.keys() ?? []) {
-    const [x, y] = parts(key);
-    picture.append(
-      svg("circle", {
-        class: cell < 9 ? "dot small" : "dot",
-        cx: x + cell / 2,
-        cy: y + cell / 2,
-        r: Math.max(1, cell * 0.17),
-      }),
-    );
-  }
+// Sure links that are missing, and links that the gold does not have.
+function errorsOfMarks({ gold, dots, judged = true }) {
+  if (!gold || !judged) return [[], []];
+  const missed = [...gold].filter(([key, sure]) => sure && !dots?.has(key)).map(([key]) => key);
+  return [missed, [...(dots?.keys() ?? [])].filter((key) => !gold.has(key))];
 }
 
-function followCells(pair, card, picture, cursor, place, column, g) {
+function drawMarks(picture, place, cell, marks) {
+  const { gold, diamonds, dots, yours = new Map() } = marks;
+  const [missed, wrong] = errorsOfMarks(marks);
+  const corner = (key) => place(...positions(key));
+  const middle = (key) => corner(key).map((at) => at + cell / 2);
+  const arm = Math.max(1.5, cell * 0.16);
+  const box = (key, kind) => {
+    const [x, y] = corner(key);
+    const gap = Math.min(1, cell / 8) + 0.5;
+    const size = { width: cell - 2 * gap, height: cell - 2 * gap };
+    picture.append(svg("rect", { class: `box ${kind}`, x: x + gap, y: y + gap, rx: cell >= 14 ? 3 : 0, ...size }));
+  };
+  const sign = (key, kind, d) => {
+    const [x, y] = middle(key);
+    for (const under of ["under ", ""]) {
+      picture.append(svg("path", { class: `sign ${under}${kind}`, d: `M${x} ${y}${d}` }));
+    }
+  };
+  const plus = `m${-arm} 0h${2 * arm}m${-arm} ${-arm}v${2 * arm}`;
+  const cross = `m${-arm} ${-arm}l${2 * arm} ${2 * arm}m0 ${-2 * arm}l${-2 * arm} ${2 * arm}`;
+  for (const [key, sure] of gold ?? []) if (!sure && !dots?.has(key)) box(key, "possible");
+  for (const key of missed) {
+    box(key, "missed");
+    sign(key, "missed", plus);
+  }
+  for (const key of wrong) {
+    box(key, "wrong");
+    sign(key, "wrong", cross);
+  }
+  for (const key of diamonds?.keys() ?? []) {
+    const [x, y] = middle(key);
+    const r = cell * 0.4;
+    for (const under of [" under", ""]) {
+      picture.append(svg("path", { class: `diamond${under}`, d: `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z` }));
+    }
+  }
+  const isWrong = new Set(wrong);
+  for (const key of dots?.keys() ?? []) {
+    const [cx, cy] = middle(key);
+    const kind = isWrong.has(key) ? "dot hidden" : cell < 9 ? "dot small" : "dot";
+    picture.append(svg("circle", { class: kind, cx, cy, r: Math.max(1, cell * 0.14) }));
+  }
+  for (const key of yours.keys()) box(key, "yours");
+}
+
+// A bracket beside the cells of words whose order is reversed, where its place is empty.
+function noteCrossing(pair, picture, place, cell) {
+  const run = reversedRun(pair);
+  if (!run || cell < 18 || onPaper() || pair.directions.s === "rtl") return;
+  const targets = run.map((s) => [...pair.links.keys()].map(positions).find((link) => link[0] === s)[1]);
+  const [first, last] = [Math.min(...targets), Math.max(...targets)];
+  const columns = Math.ceil((width("the crossing", 11) + 18) / cell);
+  const from = run[1] + 1;
+  if (from + columns > pair.S || last === first) return;
+  const w = weightsOf(pair, "combined");
+  const keys = [...pair.links.keys(), ...(pair.gold?.keys() ?? [])].map(positions);
+  for (let t = first; t <= last; t++) {
+    for (let s = from; s < from + columns; s++) {
+      if (w[t * pair.S + s] > 0.01 || keys.some(([a, b]) => a === s && b === t)) return;
+    }
+  }
+  const [x, y] = place(from, first);
+  const high = (last - first + 1) * cell;
+  picture.append(
+    svg("path", { class: "bracket", d: `M${x + 4} ${y + 3}h5v${high - 6}h-5` }),
+    svg("text", { class: "note small", x: x + 15, y: y + high / 2, "dominant-baseline": "central" }, "the crossing"),
+  );
+}
+
+// ---- pointing and keys -----------------------------------------------------------------------------------
+
+function followCells(pair, card, picture, bands, cursor, place, column, g) {
   let now = pair.cursor ?? null;
   const band = (side, at) => {
     const [x, y] = side === "s" ? place(at, 0) : place(0, at);
@@ -272,8 +402,8 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     return svg(
       "rect",
       row
-        ? { class: "band", x: g.left, y, width: pair.S * g.cell, height: g.cell }
-        : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell },
+        ? { class: "band", x: 0, y, width: matrixWidth(pair, g), height: g.cell, rx: 3 }
+        : { class: "band", x, y: 0, width: g.cell, height: g.top + pair.T * g.cell, rx: 3 },
     );
   };
   // moves the matrix until a cell is in sight; one of them alone may be given
@@ -286,34 +416,24 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     const down = t === null ? 0 : off(y, pan.scrollTop + g.top, pan.scrollTop + pan.clientHeight);
     if (over || down) pan.scrollBy(near(over, pan.clientWidth), near(down, pan.clientHeight));
   };
-  pair.bands.push((side, at) => {
-    cursor.replaceChildren(band(side, at));
-    const link = [...pair.links.keys()].map(positions).find((one) => one[side === "s" ? 0 : 1] === at);
-    reveal(...(link ?? (side === "s" ? [at, null] : [null, at])));
+  pair.cursors.push({
+    word(side, at) {
+      bands.replaceChildren(band(side, at));
+      cursor.replaceChildren();
+      const link = [...pair.links.keys()].map(positions).find((one) => one[side === "s" ? 0 : 1] === at);
+      reveal(...(link ?? (side === "s" ? [at, null] : [null, at])));
+    },
+    cell(s, t) {
+      const [x, y] = place(s, t);
+      bands.replaceChildren(band("t", t), band("s", s));
+      cursor.replaceChildren(svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell, rx: 4 }));
+      reveal(s, t);
+    },
   });
   const show = (s, t, spoken) => {
     now = pair.cursor = [s, t];
-    const [x, y] = place(s, t);
-    cursor.replaceChildren(
-      band("t", t),
-      band("s", s),
-      svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }),
-    );
-    if (spoken) reveal(s, t);
-    clearAttention(card);
-    light(card, (key) => key === `${s}-${t}`);
-    for (const node of card.querySelectorAll(
-      `[data-side="s"][data-at="${s}"], [data-side="t"][data-at="${t}"]`,
-    )) {
-      node.classList.add("on");
-    }
-    const told = explainCell(pair, s, t);
-    const free = () => {
-      const { left, right, top } = picture.getBoundingClientRect();
-      return { left, right, top: top + y, bottom: top + y + g.cell, at: top + y + g.cell / 2 };
-    };
-    showTip(free, ["right", "left", "below", "above"], told);
-    if (spoken) byId("live").textContent = `${told.title}: ${told.text}`;
+    const { headline, say } = lightCell(pair, card, s, t);
+    if (spoken) byId("live").textContent = `${headline}. ${plainSentence(say)}`;
   };
   const leave = () => unlight(card);
   const point = (event) => {
@@ -323,12 +443,13 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     const s = column(Math.floor((event.clientX - frame.x - g.left) / g.cell));
     const t = Math.floor((event.clientY - frame.y - g.top) / g.cell);
     if (s < 0 || t < 0 || s >= pair.S || t >= pair.T) return leave();
-    if (!now || now[0] !== s || now[1] !== t || tip.hidden) show(s, t, false);
+    if (!now || now[0] !== s || now[1] !== t || !picture.querySelector(".cursor")) show(s, t, false);
   };
   picture.addEventListener("pointermove", point);
   picture.addEventListener("click", (event) => {
     point(event);
-    if (picture.querySelector(".cursor")) chooseCell(pair, ...now, null, picture);
+    if (!picture.querySelector(".cursor")) return pin(pair, null);
+    if (!chooseCell(pair, ...now, null, picture)) pin(pair, { s: now[0], t: now[1] });
   });
   picture.addEventListener("pointerleave", leave);
   picture.addEventListener("blur", leave);
@@ -337,26 +458,20 @@ function followCells(pair, card, picture, cursor, place, column, g) {
   });
   picture.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (event.key === "Escape") leave();
+    if (event.key === "Escape") {
+      pair.pinned = null;
+      leave();
+    }
     if (now && chooseCell(pair, ...now, event.key, picture)) return event.preventDefault();
+    if (now && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      pin(pair, { s: now[0], t: now[1] });
+      return show(...now, false);
+    }
     if (!step || !pair.S || !pair.T) return;
     event.preventDefault();
     const [s, t] = now ?? [0, 0];
     const way = pair.directions.s === "rtl" ? -1 : 1;
     show(clamp(s + way * step[0], 0, pair.S - 1), clamp(t + step[1], 0, pair.T - 1), true);
   });
-}
-
-// The colors of the weights that all pairs show; others tell theirs below the matrix.
-export const tellColors = (view) => tellScale(...extentOf(view), colors(), toldView(view));
-
-function tellScale(low, high, ramp, name = "") {
-  const told = state.linear || ramp === data.differences ? null : `middle ${share(low + (high - low) / 4)}`;
-  return html("span", { class: "of-matrix scales" }, name, scaleBar(low, high, ramp), told);
-}
-
-function scaleBar(low, high, ramp) {
-  const bar = svg("svg", { class: "scale", width: ramp.length * 3, height: 9, "aria-hidden": "true" });
-  ramp.forEach((fill, i) => bar.append(svg("rect", { x: i * 3, y: 0, width: 3.2, height: 9, fill })));
-  return html("span", {}, share(low), " ", bar, " ", share(high));
 }

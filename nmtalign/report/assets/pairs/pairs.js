@@ -37,7 +37,8 @@ export class Pair {
   pinned = null;
   check = null;
   told = null; // its error to begin with
-  cell = null; // pixels of a cell of its matrix, where that was chosen
+  cursors = []; // what lights words and cells in its matrices, while it is in the page
+  cursor = null; // the cell that the keys have come to
   h;
   reviewed = null; // its correction, where somebody has looked
   #links; #gold; #others; #directions; #shown;
@@ -147,7 +148,7 @@ export const nameOf = (view) =>
   view[0] !== "=" ? view : (data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
 
 // What the number of a cell is, as in "combined posterior".
-export const kindOf = (view) =>
+const kindOf = (view) =>
   view[0] === "="
     ? "links"
     : view === "scores"

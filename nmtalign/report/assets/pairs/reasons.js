@@ -1,26 +1,70 @@
-// Why a link was made or refused, in words.
+// Why a link was made or not: { headline, say, groups, both, notes }. `say` is a list of strings and of [word, kind],
+// which is emphasized; `groups` are bars of what two words look at; `both` is the bar of both directions together.
 
-import { data, quote, share } from "../page.js";
-import { OTHER, besideOf, kindOf, toldView, viewOf, weightsOf } from "./pairs.js";
-import { attentionOf, tellAttention } from "./attention.js";
+import { counted, data, nameOfSide, quote, share } from "../page.js";
+import { judge } from "../panels.js";
+import { OTHER, besideOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { attentionOf, directionView, isShare, tellAttention, tellWeight } from "./attention.js";
 
-const LOOKS = { forward: ": target looks at source", reverse: ": source looks at target" };
+const SHOWN_PARTNERS = 2; // words of a group of bars, before "no partner" and "the rest"
+const CLOSE_CALLS = 6;
 
+const wordOf = (pair, side, i) => quote(pair.shown[side][i]);
+const probabilityOf = (pair, s, t) =>
+  pair.links.has(`${s}-${t}`) ? pair.links.get(`${s}-${t}`) / 1000 : weightsOf(pair, "combined")[t * pair.S + s];
+
+// One number for one thing: the calibrated probability of a link, else the posterior.
+export const tellProbability = (pair, s, t) => tellWeight("combined", probabilityOf(pair, s, t));
+
+const judgedKind = (pair, s, t) => {
+  const key = `${s}-${t}`;
+  const judged = pair.gold ? judge(pair, pair.links, key) : "";
+  return judged || (pair.links.has(key) ? "right" : "");
+};
+
+// ---- what a word looks at --------------------------------------------------------------------------------
+
+function looksAt(pair, side, i, partner) {
+  const view = directionView(pair, side);
+  const { weights, none } = attentionOf(pair, side, i, view);
+  const ranked = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
+  const shown = ranked.slice(0, SHOWN_PARTNERS);
+  if (partner !== null && !shown.includes(partner)) shown.push(partner);
+  const bars = shown.map((j) => ({
+    name: pair.shown[OTHER[side]][j],
+    share: weights[j],
+    told: tellWeight(view, weights[j]),
+  }));
+  const shares = isShare(view);
+  const knowsNone = view !== "combined" && Boolean(side === "s" ? pair.ns : pair.nt);
+  if (knowsNone) bars.push({ name: "no partner", share: none, told: tellWeight(view, none), dim: true });
+  bars.sort((a, b) => b.share - a.share);
+  const rest = 1 - bars.reduce((sum, bar) => sum + bar.share, 0);
+  const isWhole = shares && view !== "combined" && weights.length > shown.length;
+  if (isWhole && rest >= 0.005) bars.push({ name: "the rest", share: rest, told: tellWeight(view, rest), dim: true });
+  const names = [nameOfSide(0), nameOfSide(1)];
+  if (side === "t") names.reverse();
+  return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars };
+}
+
+// "Seen from ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."
 function preference(pair, s, t, side) {
-  const of = side === "t" ? "forward" : "reverse";
-  const view = of in pair.m ? of : "combined";
+  const view = directionView(pair, side);
   const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
-  const word = side === "t" ? pair.shown.t[t] : pair.shown.s[s];
-  const here = share(w[t * pair.S + s]);
+  const [i, j] = side === "t" ? [t, s] : [s, t];
+  const here = tellWeight(view, w[t * pair.S + s]);
+  const seen = `Seen from ${wordOf(pair, side, i)}, `;
+  const than = `${wordOf(pair, OTHER[side], j)} (${here})`;
   if (best < 0) {
     const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
-    return `${quote(word)} prefers to stay without a link (${kindOf(view)} ${share(none)} to ${here})`;
+    return `${seen}no partner is likelier (${tellWeight(view, none)}) than ${than}. `;
   }
-  const rival = side === "t" ? pair.shown.s[best] : pair.shown.t[best];
-  const there = side === "t" ? w[t * pair.S + best] : w[best * pair.S + s];
-  return `${quote(word)} prefers ${quote(rival)} (${kindOf(view)} ${share(there)} to ${here})`;
+  const there = tellWeight(view, side === "t" ? w[t * pair.S + best] : w[best * pair.S + s]);
+  return `${seen}${wordOf(pair, OTHER[side], best)} is likelier (${there}) than ${than}. `;
 }
+
+// ---- a cell ----------------------------------------------------------------------------------------------
 
 // The side whose word is linked as a second word, and the neighbor beside which it is; null for other links.
 function secondWord(pair, s, t) {
@@ -38,51 +82,57 @@ function secondWord(pair, s, t) {
   return null;
 }
 
-function verdict(pair, s, t) {
-  const linked = pair.links.has(`${s}-${t}`);
-  const row = pair.bf[t] === s;
-  const column = pair.br[s] === t;
-  const p = weightsOf(pair, "combined")[t * pair.S + s];
-  const limit = data.rule.threshold;
-  const by = data.rule.name ? ` by the rule “${data.rule.name}”` : "";
-  const second = secondWord(pair, s, t);
-  const of = second?.[0] === "t" ? "forward" : "reverse";
-  const own = second && weightsOf(pair, of)[t * pair.S + s];
-  const word = second && quote(second[0] === "t" ? pair.shown.t[t] : pair.shown.s[s]);
-  const beside = second && quote(second[1]);
-  if (linked && second) {
-    const found = `a second word: ${word} has no other link, stands beside ${beside}`;
-    const enough = `its direction gives this link attention ${share(own)} against ${data.rule.second}`;
-    return ["✓ Linked", `${found}, and ${enough}. Chosen${by}.`];
-  }
-  if (linked) {
-    const why =
-      row && column
-        ? "each is the other’s best choice"
-        : row
-          ? "the best source word for this target word"
-          : column
-            ? "the best target word for this source word"
-            : "neither is the other’s best choice";
-    const enough = limit === null ? "" : `; ${kindOf("combined")} ${share(p)} against a threshold of ${limit}`;
-    return ["✓ Linked", `${why}${enough}. Chosen${by}.`];
-  }
-  const reasons = lacking(pair, s, t);
-  if (!row) reasons.push(preference(pair, s, t, "t"));
-  if (!column) reasons.push(preference(pair, s, t, "s"));
-  if (limit !== null && p < limit) reasons.push(`${kindOf("combined")} ${share(p)} is below the threshold ${limit}`);
-  if (second) {
-    const needed = `would need attention ${data.rule.second} in its direction, and has ${share(own)}`;
-    reasons.push(`as a second word beside ${beside}, ${word} ${needed}`);
-  }
-  return ["✗ Not linked", reasons.length ? `${reasons.join("; ")}. Decided${by}.` : `left out${by}.`];
+// Words without a vector; a hidden Markov model, which shows no scores, places one of them by its neighbors.
+function lackingVectors(pair, s, t) {
+  const found = [["s", s], ["t", t]].filter(([side, at]) => pair.u?.[side === "s" ? 0 : 1].includes(at));
+  if (found.length === 2) return ["Neither word has a vector. "];
+  return pair.m.scores ? found.map(([side, at]) => `${wordOf(pair, side, at)} has no vector. `) : [];
 }
 
-// Words without a vector; a hidden Markov model, which shows no scores, places one of them by its neighbors.
-function lacking(pair, s, t) {
-  const found = [[0, s, pair.shown.s[s]], [1, t, pair.shown.t[t]]].filter(([side, at]) => pair.u?.[side].includes(at));
-  if (found.length === 2) return ["neither word has a vector"];
-  return pair.m.scores ? found.map(([, , word]) => `${quote(word)} has no vector`) : [];
+function choiceOf(pair, s, t) {
+  const row = pair.bf[t] === s;
+  const column = pair.br[s] === t;
+  if (row && column) return ["Each is the other’s first choice. "];
+  return [...(row ? [] : [preference(pair, s, t, "t")]), ...(column ? [] : [preference(pair, s, t, "s")])];
+}
+
+function tellSecondWord(pair, s, t, second) {
+  const view = second[0] === "t" ? "forward" : "reverse";
+  const has = tellWeight(view, weightsOf(pair, view)[t * pair.S + s]);
+  const word = second[0] === "t" ? wordOf(pair, "t", t) : wordOf(pair, "s", s);
+  const needed = `a second word needs ${tellWeight(view, data.rule.second)}`;
+  if (pair.links.has(`${s}-${t}`)) {
+    return `${word} is a second word: it has no other link and is next to ${quote(second[1])}, and it looks at this ` +
+      `word with ${has}; ${needed}. `;
+  }
+  return `As a second word next to ${quote(second[1])}, ${word} has ${has}; ${needed}. `;
+}
+
+// "Together that makes 17 %; a link needs 55 %."
+function tellTogether(pair, s, t, second) {
+  const limit = data.rule.threshold;
+  const told = [tellProbability(pair, s, t), null];
+  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes " : "Its weight is ";
+  const linked = pair.links.has(`${s}-${t}`);
+  const p = probabilityOf(pair, s, t);
+  if (limit === null || (linked && (second || p < limit))) return [verb, told, ". "];
+  const needs = `; a link needs ${tellWeight("combined", limit)}`;
+  if (!linked && p >= limit) return [verb, told, `${needs}, but other links were chosen. `];
+  return [verb, told, `${needs}. `];
+}
+
+function tellGold(pair, s, t) {
+  if (!pair.gold) return [];
+  const key = `${s}-${t}`;
+  const linked = pair.links.has(key);
+  if (!pair.gold.has(key)) {
+    if (linked) return ["People did not make this link: ", ["wrong", "wrong"], "."];
+    return ["People did not link them, either."];
+  }
+  const possible = pair.gold.get(key) ? "" : " as a possible one";
+  if (linked) return [`People made this link, too${possible}: `, ["right", "link"], "."];
+  if (possible) return ["People call this link possible."];
+  return ["People did link the two: ", ["a missed link", "missed"], "."];
 }
 
 // The score of two words, and the best that one of them has with another word.
@@ -94,81 +144,177 @@ function tellScore(pair, s, t) {
   const rivals = [...pair.t.keys()].filter((b) => b !== t).map((b) => [s, b]);
   rivals.push(...[...pair.s.keys()].filter((a) => a !== s).map((a) => [a, t]));
   const known = rivals.filter(([a, b]) => !pair.u?.[0].includes(a) && !pair.u?.[1].includes(b));
-  if (!known.length) return at(s, t).toFixed(digits);
+  if (!known.length) return `Score ${at(s, t).toFixed(digits)}.`;
   const [a, b] = known.reduce((best, next) => (at(...next) > at(...best) ? next : best));
-  const next = `${quote(pair.shown.s[a])} – ${quote(pair.shown.t[b])} ${at(a, b).toFixed(digits)}`;
-  return `${at(s, t).toFixed(digits)}, next best ${next}`;
+  const next = `${wordOf(pair, "s", a)} – ${wordOf(pair, "t", b)} with ${at(a, b).toFixed(digits)}`;
+  return `Score ${at(s, t).toFixed(digits)}; next best is ${next}.`;
 }
 
-export function explainCell(pair, s, t) {
+// Views other than the directions, other systems, and the rule.
+function notesOf(pair, s, t) {
+  const notes = [];
   const at = t * pair.S + s;
-  const key = `${s}-${t}`;
-  const [mark, why] = verdict(pair, s, t);
-  const facts = [];
-  if (pair.links.has(key)) facts.push(["probability", (pair.links.get(key) / 1000).toFixed(3)]);
-  for (const view of new Set(["combined", viewOf(pair), besideOf(pair), ...Object.keys(LOOKS)])) {
-    if (pair.m[view]) facts.push([toldView(view) + (LOOKS[view] ?? ""), share(weightsOf(pair, view)[at])]);
-  }
-  if (pair.m.scores) facts.push(["score", tellScore(pair, s, t)]);
-  if (pair.nt) facts.push(["target word has no partner", share(pair.nt[t] / 1000)]);
-  if (pair.ns) facts.push(["source word has no partner", share(pair.ns[s] / 1000)]);
-  if (pair.gold) {
-    facts.push(["gold", pair.gold.has(key) ? (pair.gold.get(key) ? "sure" : "possible") : "no link"]);
-  }
-  data.others.forEach((name, i) => facts.push([name, pair.others[i].has(key) ? "linked" : "no link"]));
-  return { title: `${quote(pair.shown.s[s])} → ${quote(pair.shown.t[t])}`, facts, text: `${mark}: ${why}` };
+  const chosen = [viewOf(pair), besideOf(pair)].filter((view) => pair.m[view]);
+  const others = chosen.filter((view) => !["combined", "forward", "reverse", "scores"].includes(view));
+  for (const view of new Set(others)) notes.push(`${toldView(view)}: ${tellWeight(view, weightsOf(pair, view)[at])}.`);
+  if (pair.m.scores) notes.push(tellScore(pair, s, t));
+  const told = data.others.map((name, i) => `${name}: ${pair.others[i]?.has(`${s}-${t}`) ? "linked" : "not linked"}`);
+  if (told.length) notes.push(`${told.join("; ")}.`);
+  if (data.rule.name === "posterior" && "forward" in pair.m && "reverse" in pair.m) {
+    notes.push("Both together is not the mean: each direction is more certain than it is right.");
+  } else if (data.rule.name) notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
+  return notes;
 }
 
-function likeliest(pair, side, i) {
-  const view = side === "s" ? "reverse" : "forward";
-  const weights = attentionOf(pair, side, i, pair.m[view] ? view : "combined").weights;
-  const most = Math.max(...weights);
-  return most >= 0.005
-    ? `The likeliest would be ${quote(pair.shown[OTHER[side]][weights.indexOf(most)])} (${share(most)}).`
-    : "";
+const VERDICTS = { right: "link", wrong: "wrong", missed: "missed" }; // kinds of colors
+
+function bothOf(pair, s, t) {
+  if (!isShare("combined")) return null;
+  const limit = data.rule.threshold;
+  return {
+    head: "forward" in pair.m && "reverse" in pair.m ? "Both together" : "Weight",
+    share: probabilityOf(pair, s, t),
+    told: tellProbability(pair, s, t),
+    kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
+    limit,
+    needs: limit === null ? "" : `a link needs ${tellWeight("combined", limit)}`,
+  };
 }
+
+function headlineOf(pair, s, t) {
+  const words = `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
+  const kind = judgedKind(pair, s, t);
+  if (kind === "missed") return `${words} is a missed link`;
+  if (kind === "wrong") return `${words} is a link: wrong`;
+  return `${words} is ${kind ? "a" : "no"} link`;
+}
+
+function reasonOfCell(pair, s, t, first = "t") {
+  const second = secondWord(pair, s, t);
+  const say = [
+    ...lackingVectors(pair, s, t),
+    ...choiceOf(pair, s, t),
+    ...(second ? [tellSecondWord(pair, s, t, second)] : []),
+    ...tellTogether(pair, s, t, second),
+    ...tellGold(pair, s, t),
+  ];
+  const groups = [looksAt(pair, "t", t, s), looksAt(pair, "s", s, t)];
+  if (first === "s") groups.reverse();
+  return { say, groups, both: bothOf(pair, s, t), notes: notesOf(pair, s, t) };
+}
+
+export const explainCell = (pair, s, t) => ({ headline: headlineOf(pair, s, t), ...reasonOfCell(pair, s, t) });
+
+// ---- a word ----------------------------------------------------------------------------------------------
+
+const cellOf = (side, i, j) => (side === "s" ? [i, j] : [j, i]);
+
+// The positions of the other side that a map links a word with, the likeliest first.
+function partnersIn(pair, side, i, links) {
+  const k = side === "s" ? 0 : 1;
+  const found = [...links.keys()].map(positions).filter((link) => link[k] === i);
+  return found.map((link) => link[1 - k]).sort((a, b) => probabilityOf(pair, ...cellOf(side, i, b)) -
+    probabilityOf(pair, ...cellOf(side, i, a)));
+}
+
+const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
 export function explainWord(pair, side, i) {
-  const { title, facts, text } = reasonOfWord(pair, side, i);
-  return {
-    title,
-    facts: [
-      ...facts,
-      ...[viewOf(pair), besideOf(pair)]
-        .filter(Boolean)
-        .map((view) => [toldView(view), tellAttention(pair, side, i, view)]),
-    ],
-    text,
-  };
+  const word = wordOf(pair, side, i);
+  const partners = partnersIn(pair, side, i, pair.links);
+  const missed = pair.gold ? partnersIn(pair, side, i, pair.gold) : [];
+  const { weights } = attentionOf(pair, side, i, directionView(pair, side));
+  const likeliest = weights.length ? weights.indexOf(Math.max(...weights)) : null;
+  const partner = partners[0] ?? missed[0] ?? likeliest;
+  const extra = pair.u?.[side === "s" ? 0 : 1].includes(i) ? [`${word} has no vector.`] : [];
+  if (partner === null) {
+    return { headline: `${word} has no link`, say: ["There is no word to link it with."], notes: extra };
+  }
+  const reason = reasonOfCell(pair, ...cellOf(side, i, partner), side);
+  for (const view of new Set([viewOf(pair), besideOf(pair)].filter(Boolean))) {
+    if (["combined", "forward", "reverse"].includes(view)) continue;
+    extra.push(`${toldView(view)}: ${tellAttention(pair, side, i, view)}.`);
+  }
+  const told = partners.map((j) => wordOf(pair, OTHER[side], j));
+  const wrong = partners.filter((j) => judgedKind(pair, ...cellOf(side, i, j)) === "wrong");
+  const judged = !wrong.length ? "" : partners.length === wrong.length ? ": wrong" : ", not all of them right";
+  const headline = partners.length ? `${word} is linked to ${listed(told)}${judged}` : `${word} has no link`;
+  return { ...reason, headline, notes: [...extra, ...reason.notes] };
 }
 
-function reasonOfWord(pair, side, i) {
-  const source = side === "s";
-  const word = pair.shown[side][i];
-  const lines = [];
-  for (const [key] of pair.links) {
-    const [s, t] = key.split("-").map(Number);
-    if ((source ? s : t) === i) {
-      lines.push(`${quote(source ? pair.shown.t[t] : pair.shown.s[s])} ${(pair.links.get(key) / 1000).toFixed(2)}`);
+// ---- a whole pair ----------------------------------------------------------------------------------------
+
+const nameOfLink = (pair, key) => {
+  const [s, t] = positions(key);
+  return `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
+};
+
+// The cells whose probability is nearest to what a link needs.
+function closestCalls(pair) {
+  const limit = data.rule.threshold;
+  if (limit === null || !isShare("combined")) return null;
+  const w = weightsOf(pair, "combined");
+  const found = [];
+  for (let t = 0; t < pair.T; t++) {
+    for (let s = 0; s < pair.S; s++) {
+      const linked = pair.links.has(`${s}-${t}`);
+      if (!linked && w[t * pair.S + s] < 0.05) continue;
+      const p = probabilityOf(pair, s, t);
+      found.push({ s, t, p, away: Math.abs(p - limit) });
     }
   }
-  const none = source ? pair.ns : pair.nt;
-  const facts = none ? [["has no partner", share(none[i] / 1000)]] : [];
-  if (pair.u && pair.u[source ? 0 : 1].includes(i)) facts.push(["vector", "none"]);
-  if (lines.length) return { title: quote(word), facts, text: `Linked to ${lines.join(", ")}.` };
-  const best = source ? pair.br[i] : pair.bf[i];
-  if (best < 0) {
-    return {
-      title: quote(word),
-      facts,
-      text: `Not linked: no partner is likelier than none. ${likeliest(pair, side, i)}`,
-    };
-  }
-  return {
-    title: quote(word),
-    facts,
-    text: source
-      ? `Its best choice is ${quote(pair.shown.t[best])}. ${verdict(pair, i, best).join(": ")}`
-      : `Its best choice is ${quote(pair.shown.s[best])}. ${verdict(pair, best, i).join(": ")}`,
-  };
+  if (!found.length) return null;
+  const bars = found
+    .sort((a, b) => a.away - b.away)
+    .slice(0, CLOSE_CALLS)
+    .map(({ s, t, p }) => ({
+      name: `${pair.shown.s[s]} – ${pair.shown.t[t]}`,
+      share: p,
+      told: tellWeight("combined", p),
+      kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
+      limit,
+    }));
+  return { head: "Closest calls", note: `a link needs ${tellWeight("combined", limit)}`, bars };
+}
+
+const errorHeadline = (name, keys, pair) =>
+  keys.length === 1 ? `One link is ${name}: ${nameOfLink(pair, keys[0])}` : `${keys.length} links are ${name}`;
+
+// "It makes 13 of the 14 links that people made, and none that is wrong."
+function sentenceOfErrors(pair, wrong, missed) {
+  const sure = [...pair.gold.values()].filter(Boolean).length;
+  const made = `It makes ${sure - missed.length} of the ${counted(sure, "link")} that people made`;
+  if (!wrong.length) return `${made}, and none that is wrong.`;
+  return `${made}, and ${wrong.length} that ${wrong.length === 1 ? "is" : "are"} wrong.`;
+}
+
+function explainErrors(pair) {
+  const keys = [...new Set([...pair.links.keys(), ...pair.gold.keys()])];
+  const of = (kind) => keys.filter((key) => judge(pair, pair.links, key) === kind);
+  const [wrong, missed] = [of("wrong"), of("missed")];
+  const say = [sentenceOfErrors(pair, wrong, missed)];
+  if (wrong.length > 1) say.push(` The surest of the wrong ones is ${nameOfLink(pair, surest(pair, wrong))}.`);
+  if (wrong.length) return { headline: errorHeadline("wrong", wrong, pair), say };
+  if (missed.length) return { headline: errorHeadline("missing", missed, pair), say };
+  return { headline: `All ${counted(pair.links.size, "link")} are right`, say };
+}
+
+const surest = (pair, keys) => keys.reduce((a, b) => ((pair.links.get(b) ?? 0) > (pair.links.get(a) ?? 0) ? b : a));
+
+function explainCertainty(pair) {
+  const count = counted(pair.links.size, "link");
+  if (!pair.links.size) return { headline: "There are no links", say: ["No two words are likely enough for one."] };
+  const least = [...pair.links].reduce((a, b) => (b[1] < a[1] ? b : a));
+  const p = least[1] / 1000;
+  const name = nameOfLink(pair, least[0]);
+  if (!isShare("combined")) return { headline: count, say: [`The weakest is ${name}, ${share(p)}.`] };
+  if (p >= 0.9) return { headline: `All ${count} are surer than 90\u00a0%`, say: [`The least sure is ${name}.`] };
+  const headline = `The least sure link is ${name}`;
+  return { headline, say: [`It has ${tellWeight("combined", p)}. There are ${count}.`] };
+}
+
+// What a card says while nothing is pointed at, with the closest calls.
+export function explainWhole(pair) {
+  const reason = pair.gold ? explainErrors(pair) : explainCertainty(pair);
+  return { ...reason, calls: closestCalls(pair) };
 }

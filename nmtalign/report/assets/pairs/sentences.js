@@ -1,13 +1,10 @@
 // The two sentences of a pair: what pointing, clicking and the keys do with their words.
 
 import { html, state, svg } from "../page.js";
-import { boxOf, hideTip, showTip } from "../tooltip.js";
 import { positions } from "./pairs.js";
 import { drawnLinks, nextKind, setLink } from "../corrections/corrections.js";
-import { focusWord, rowsOf, wordAt, wordList } from "./words.js";
-import { clearAttention } from "./attention.js";
-import { explainCell, explainWord } from "./reasons.js";
-import { light, lightWord, pin, unlight } from "./light.js";
+import { focusWord, rowsOf, spread, wordAt, wordList } from "./words.js";
+import { lightCell, lightWord, pin, unlight } from "./light.js";
 
 function drawRowsOfWords(pair, view, wide) {
   const cuts = rowsOf(pair, wide);
@@ -15,6 +12,7 @@ function drawRowsOfWords(pair, view, wide) {
     const [first, other] = cuts[k];
     const source = s > first || !pair.S ? wordList(pair, "s", view, first, s) : null;
     const target = t > other || !pair.T ? wordList(pair, "t", view, other, t) : null;
+    spread([source, target], [pair.s.slice(first, s), pair.t.slice(other, t)], wide, true);
     return html("div", { class: "row" }, source, target);
   });
 }
@@ -23,15 +21,20 @@ export function drawSentences(pair, card, { layout, wide }, view) {
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
   const across = layout !== "down";
   const about = { class: `sentences ${layout}`, "data-view": view };
+  const lists = layout === "rows" ? [] : [wordList(pair, "s", view), wordList(pair, "t", view)];
+  if (layout === "across") spread(lists, [pair.s, pair.t], wide);
   const box =
     layout === "rows"
       ? html("div", about, ...drawRowsOfWords(pair, view, wide), curves)
-      : html("div", about, wordList(pair, "s", view), curves, wordList(pair, "t", view));
+      : html("div", about, lists[0], curves, lists[1]);
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
   box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
   box.addEventListener("click", (event) => {
     const word = event.target.closest(".token");
+    const { link } = event.target.dataset;
     if (word && event.detail < 2 && chooseWord(pair, word)) return;
+    if (link && !state.edit) pin(pair, { s: positions(link)[0], t: positions(link)[1] });
+    if (!word && !link && pair.pinned) pin(pair, null); // a click on the ground
     overWord(pair, card, event.target);
     if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
   });
@@ -45,28 +48,10 @@ function overWord(pair, card, node) {
   const link = node.dataset.link;
   const word = node.closest(".token");
   if (!link && !word) return unlight(card);
-  const words = node.closest(".sentences");
-  const across = !words.classList.contains("down");
-  const sides = !across
-    ? ["right", "below", "above"]
-    : word?.dataset.side === "t"
-      ? ["below", "above"]
-      : ["above", "below"];
-  if (link) {
-    clearAttention(card);
-    light(card, (key) => key === link);
-    const [s, t] = positions(link);
-    return showTip(() => boxOf(words, node), sides, explainCell(pair, s, t));
-  }
+  if (link) return lightCell(pair, card, ...positions(link));
   const { side, at } = word.dataset;
   lightWord(pair, card, side, Number(at));
-  const edge = side === "s" ? "bottom" : "top";
-  const free = () => {
-    const box = boxOf(across ? word : words, word);
-    return words.classList.contains("across") ? { ...box, [edge]: boxOf(words)[edge] } : box;
-  };
-  showTip(free, sides, explainWord(pair, side, Number(at)));
-  word.setAttribute("aria-describedby", "tip");
+  word.setAttribute("aria-describedby", `headline-${pair.n} say-${pair.n}`);
 }
 
 // A selection within a pair is copied as sentences, a line each, without what the page says about their words.
@@ -89,8 +74,8 @@ export function copySentences(event) {
 function moveFocus(pair, box, event, across) {
   const { side, at } = event.target.dataset;
   if (event.key === "Escape") {
-    pin(pair, null);
-    return hideTip();
+    pair.pinned = null;
+    return unlight(pair.card);
   }
   if (side === undefined) return;
   if (event.key === "Enter" || event.key === " ") {
@@ -121,8 +106,8 @@ function chooseWord(pair, word) {
   const { side, at } = word.dataset;
   const i = Number(at);
   const held = pair.pinned;
-  if (!state.edit || !held || held.side === side) {
-    pin(pair, side, i);
+  if (!state.edit || !held?.side || held.side === side) {
+    pin(pair, { side, i });
     return false;
   }
   const [s, t] = side === "s" ? [i, held.i] : [held.i, i];

@@ -1,12 +1,18 @@
 // How the words of a pair stand: two lines, two columns, or for long pairs two lines in each of several rows.
 
-import { data, directionOf, html, onPaper, state, width } from "../page.js";
+import { cardSize, data, directionOf, html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { goldOf } from "../corrections/corrections.js";
 
-const LONG = 60; // words; longer pairs are cut into rows
-const LEAST_FOR_BOTH = 760; // room for rows with a matrix beside them
+const LONG = 60; // words; longer pairs are rows at every width
+const MIN_ROOM_OF_ROWS = 500; // a narrower card has columns instead
+const MIN_WORD_GAP = 8; // pixels between two words of a line
+const MAX_WORD_GAP = 56;
+const MAX_ROW_GAP = 24; // in rows, whose words stay close
+
+// Letters of a layout, in pixels.
+const letterSize = (layout) => (onPaper() ? 12 : layout === "rows" ? 15 : cardSize === "wide" ? 20 : 16);
 
 // The words of a side in a panel, or some of them.
 export function wordList(pair, side, view, from = 0, to = pair[side].length) {
@@ -49,31 +55,38 @@ export function wordList(pair, side, view, from = 0, to = pair[side].length) {
   return list;
 }
 
-// How the words stand, and how wide that is: computed, for asking the page would lay it out. Rows with a matrix beside
-// them take a part of the room.
-export function sizeOfWords(pair, room, part = 0.52) {
-  const type = onPaper() ? 12 : 15;
-  const line = (words) => words.reduce((sum, word) => sum + width(word, type) + SPACE, 0);
-  const wide = Math.max(line(pair.s), line(pair.t));
+const lettersOf = (words, size) => words.reduce((sum, word) => sum + width(word, size), 0);
+const widthOfLine = (words, size, gap) => lettersOf(words, size) + gap * Math.max(0, words.length - 1);
+
+// Give two lines of words the width that both are spread to, as far as the gaps between their words allow.
+export function spread(lists, sides, room, rows = false) {
+  const size = letterSize(rows ? "rows" : "across");
+  const gap = onPaper() ? MIN_WORD_GAP : rows ? MAX_ROW_GAP : MAX_WORD_GAP;
+  const wide = Math.min(room, Math.max(...sides.map((words) => widthOfLine(words, size, gap))));
+  lists.forEach((list, k) => {
+    if (!list) return;
+    list.style.width = `${Math.min(wide, Math.max(1, widthOfLine(sides[k], size, rows ? wide : gap)))}px`;
+  });
+}
+
+// How the words stand, and how wide that is: computed, for asking the page would lay it out.
+export function sizeOfWords(pair, room) {
+  const wide = Math.max(...[pair.s, pair.t].map((words) => widthOfLine(words, letterSize("across"), MIN_WORD_GAP)));
   // where lines run against each other, all curves would cross
   const down = state.down || pair.directions.s !== pair.directions.t;
-  if (!down && wide <= room) return { layout: "across", wide };
-  if (isLong(pair) && !down) {
-    const half = state.matrices && !onPaper() && room > LEAST_FOR_BOTH;
-    return { layout: "rows", wide: half ? Math.round(part * room) : room };
-  }
+  if (!down && wide <= room) return { layout: "across", wide: onPaper() ? wide : room };
+  const rows = isLong(pair) || (room >= MIN_ROOM_OF_ROWS && !onPaper());
+  if (rows && !down) return { layout: "rows", wide: room };
   return sizeOfColumns(pair, room);
 }
 
-export function sizeOfColumns(pair, room) {
+function sizeOfColumns(pair, room) {
   const column = (words) =>
-    Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, onPaper() ? 12 : 15))));
+    Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, letterSize("down")))));
   return { layout: "down", wide: column(pair.s) + (onPaper() ? 64 : 128) + column(pair.t) };
 }
 
 export const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;
-
-const SPACE = 13; // what a word takes beside its letters
 
 // A long pair as rows of words: where each begins and ends on both sides, [[s, t], [s, t], ...]. Each row is as long as
 // its place, or ends sooner, where fewer links lead out of it.
@@ -88,20 +101,25 @@ export function rowsOf(pair, room) {
 
 function widthsUpTo(words) {
   const found = [0];
-  for (const word of words) found.push(found.at(-1) + width(word, onPaper() ? 12 : 15) + SPACE);
+  const gap = onPaper() ? 13 : MIN_WORD_GAP + 2; // a little air, so that no row is crammed
+  for (const word of words) found.push(found.at(-1) + width(word, letterSize("rows")) + gap);
   return found;
 }
 
 function nextCut(links, ends, before, room) {
-  const ways = (side, from) => {
+  const lastOf = (side, from) => {
     const most = ends[side].findLastIndex((end) => end - ends[side][from] <= room);
-    const last = Math.max(most, Math.min(from + 1, ends[side].length - 1));
-    const least = last === ends[side].length - 1 ? last : from + Math.ceil(0.6 * (last - from));
-    return Array.from({ length: last - least + 1 }, (_, i) => last - i);
+    return Math.max(most, Math.min(from + 1, ends[side].length - 1));
+  };
+  const last = [lastOf("s", before[0]), lastOf("t", before[1])];
+  if (last[0] === ends.s.length - 1 && last[1] === ends.t.length - 1) return last;
+  const ways = (k) => {
+    const least = before[k] + Math.ceil(0.6 * (last[k] - before[k]));
+    return Array.from({ length: last[k] - least + 1 }, (_, i) => last[k] - i);
   };
   let best = null;
-  for (const a of ways("s", before[0])) {
-    for (const b of ways("t", before[1])) {
+  for (const a of ways(0)) {
+    for (const b of ways(1)) {
       const out = links.filter(([x, y]) => x < a !== y < b).length;
       if (best === null || out < best.out) best = { out, cut: [a, b] };
     }

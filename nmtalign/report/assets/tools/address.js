@@ -15,6 +15,8 @@ export const anchor = () =>
 
 export function writeAddress() {
   const params = new URLSearchParams();
+  const before = new URLSearchParams(window.location.hash.slice(1));
+  for (const name of ["pin", "theme"]) if (before.has(name)) params.set(name, before.get(name));
   if (state.find) params.set("find", state.find);
   if (state.in !== "both") params.set("in", state.in);
   if (state.whole) params.set("whole", "1");
@@ -27,6 +29,20 @@ export function writeAddress() {
       `${window.location.href.split("#")[0]}${wanted ? `#${wanted}` : ""}`,
     );
   }
+}
+
+// The word or the cell of a pair that the address keeps, as in pin=t7 or pin=2-1.
+export function readPin(pair) {
+  const pin = new URLSearchParams(window.location.hash.slice(1)).get("pin") ?? "";
+  const [, side, i] = /^([st])(\d{1,6})$/.exec(pin) ?? [];
+  if (side) return Number(i) < pair[side].length ? { side, i: Number(i) } : null;
+  const [, s, t] = (/^(\d{1,6})-(\d{1,6})$/.exec(pin) ?? []).map(Number);
+  return s < pair.S && t < pair.T ? { s, t } : null;
+}
+
+export function readTheme() {
+  const theme = new URLSearchParams(window.location.hash.slice(1)).get("theme");
+  return ["light", "dark"].includes(theme) ? theme : null;
 }
 
 export function readAddress() {

@@ -1,7 +1,7 @@
 // The concordance in the pairs of the report: what a word, or words side by side, are linked to, and where. Words
 // that differ in case only are one; "…" stands between words of a translation that do not stand side by side.
 
-import { byId, directionOf, html, lower, percent, root, state, unseen } from "../page.js";
+import { byId, counted, directionOf, html, lower, percent, root, state, unseen } from "../page.js";
 import { OTHER, byNumber, directionOfSide, pairs, positions } from "../pairs/pairs.js";
 import { query, wordsIn, writeAddress } from "./address.js";
 
@@ -43,8 +43,6 @@ function lookUp(side, words, from = null) {
   drawConcordance();
 }
 
-const counted = (things, name) => `${things.length} ${name}${things.length === 1 ? "" : "s"}`;
-
 export function drawConcordance() {
   const places = placesOfWords(query.side, query.words);
   const counts = new Map();
@@ -53,7 +51,7 @@ export function drawConcordance() {
   const chosen = query.unit === null ? places : places.filter(({ unit }) => unit === query.unit);
   byId("concordance-words").value = query.words.join(" ");
   byId("concordance-side").value = query.side;
-  const some = `${counted(places, "place")}, ${counted(units, "translation")}`;
+  const some = `${counted(places.length, "place")}, ${counted(units.length, "translation")}`;
   const narrowed = query.unit === null ? "" : `; ${chosen.length} with the one chosen`;
   byId("concordance-told").textContent = places.length ? some + narrowed : "These pairs do not have it.";
   const direction = directionOfSide(OTHER[query.side]);

@@ -216,7 +216,7 @@ function showExamples({ name, cells }) {
   const line = ({ pair, s, t, kind, told }) => {
     const link = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
     link.addEventListener("click", () => {
-      pair.pinned = { side: "s", i: s };
+      pair.pinned = { s, t };
       if (pair.card) showPinned(pair);
     });
     const what = told === "missed" ? "missed link" : "wrong link";

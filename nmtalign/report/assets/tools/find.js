@@ -3,7 +3,7 @@
 import { byId, html, quote, state } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
 import { choose, chosenCondition, conditions } from "../filters.js";
-import { SIDES, markFound, search } from "../search.js";
+import { SIDES, markFound, search, tellQuery } from "../search.js";
 import { drawnPairs, show } from "../list.js";
 import { writeAddress } from "./address.js";
 import { choice, tick } from "./toolbar.js";
@@ -22,6 +22,7 @@ export function find() {
       : count
         ? `${count} of ${pairs.length} pairs`
         : "No pair is found";
+  byId("found").textContent += tellQuery();
   tellNothing(!count);
   writeAddress();
   markCurrent();
@@ -63,6 +64,9 @@ export function drawFinder() {
     showFinder();
     find();
   });
+  const known = ["words:>30", "words:<10", "link:WORD=WORD", "a:WORD=WORD", "b:WORD=WORD", "-is:differ"];
+  const named = conditions().map(([value]) => value).filter(Boolean);
+  byId("queries").append(...[...new Set([...named, ...known])].map((value) => html("option", { value })));
   let typing = 0;
   byId("search").addEventListener("input", (event) => {
     clearTimeout(typing);

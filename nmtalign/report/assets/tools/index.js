@@ -1,7 +1,8 @@
 // Tables that can be sorted, and the index of the pairs, which marks the one that is being read.
 
-import { barHeight, byId, clamp, data, html, list, percent, shorten } from "../page.js";
+import { barHeight, byId, clamp, data, html, list, percent } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
+import { shortNameOf } from "../panels.js";
 import { bring, pairAt, shownPairs } from "../list.js";
 
 const rowOf = (columns, row) =>
@@ -82,8 +83,8 @@ function pairColumns() {
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
   ];
-  data.others.forEach((name, i) => {
-    const head = `${data.gold ? "AER" : "F1"} ${shorten(name, 12)}`;
+  data.others.forEach((_, i) => {
+    const head = `${data.gold ? "AER" : "F1"} ${shortNameOf(i)}`;
     columns.push([head, `other-${i}`, (p) => p.scoreOf(i) ?? -1, (p) => percent(p.scoreOf(i)), data.gold]);
   });
   columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
@@ -111,6 +112,7 @@ export function drawIndex() {
   const table = makeTable(columns, pairs, "All pairs", drawRows, sortPairs);
   box.replaceChildren(table);
   box.onscroll = drawRows;
+  box.onkeydown = walk;
   box.onclick = (event) => {
     if (!event.target.closest("a, button")) event.target.closest("tr")?.querySelector("a")?.click();
   };
@@ -138,13 +140,38 @@ export function drawRows() {
     const tr = rowOf(columns, pair);
     tr.setAttribute("aria-rowindex", String(first + i + 2));
     if (pair === current) mark(tr);
+    tr.querySelector("a").tabIndex = -1;
     return tr;
   });
+  const stop = drawn[rows.indexOf(current) - first] ?? drawn[0]; // the one tab stop of the list
+  if (stop) stop.querySelector("a").tabIndex = 0;
   const body = box.querySelector("tbody");
   if (!body) return;
   body.parentElement.setAttribute("aria-rowcount", String(rows.length + 1));
   body.replaceChildren(space(first), ...drawn, space(rows.length - last));
   if (focused) body.querySelector(`a[href="${focused}"]`)?.focus({ preventScroll: true });
+}
+
+// Arrow keys walk from row to row of the list.
+function walk(event) {
+  const link = event.target.closest("tbody a");
+  const rows = shownPairs();
+  const step = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length }[event.key];
+  if (!link || !step) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const at = rows.findIndex((pair) => `#pair-${pair.n}` === link.hash);
+  const next = clamp(at + step, 0, rows.length - 1);
+  const box = byId("index");
+  const head = box.querySelector("thead").offsetHeight;
+  const over = next * ROW - box.scrollTop;
+  const under = (next + 1) * ROW + head - box.clientHeight - box.scrollTop;
+  if (over < 0 || under > 0) box.scrollTop += over < 0 ? over : under;
+  drawRows();
+  const found = box.querySelector(`a[href="#pair-${rows[next].n}"]`);
+  for (const old of box.querySelectorAll('tbody a[tabindex="0"]')) old.tabIndex = -1;
+  found.tabIndex = 0;
+  found.focus({ preventScroll: true });
 }
 
 function mark(tr) {

@@ -1,9 +1,9 @@
 // The tools above the pairs, and the key to what is drawn. A choice is told as the event "chosen".
 
-import { byId, colors, data, html, onPaper, root, state, svg } from "../page.js";
-import { nameOf, pairs } from "../pairs/pairs.js";
-import { TAGS, twoPanels } from "../panels.js";
-import { drawMarks, tellColors } from "../pairs/matrix.js";
+import { byId, data, html, onPaper, root, state } from "../page.js";
+import { pairs } from "../pairs/pairs.js";
+import { badgeOf, hasLongNames } from "../panels.js";
+import { keyOf } from "../pairs/key.js";
 
 export function choice(label, key, options) {
   const select = html(
@@ -62,77 +62,20 @@ export function makeToolbar() {
   if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit"));
 }
 
-const KEYS = {
-  none: [["both", "link"]],
-  gold: [
-    ["hit", "link in the gold"],
-    ["wrong", "link not in it"],
-    ["missed", "sure link missing"],
-  ],
-  other: [
-    ["both", "both"],
-    ["only", "only here"],
-    ["other", "only there"],
-  ],
-  edit: [
-    ["sure", "sure"],
-    ["maybe", "possible"],
-  ],
-  panels: [
-    ["both", "in both"],
-    ["only", "only in A"],
-    ["theirs", "only in B"],
-  ],
-};
-
-function kindsToTell() {
-  if (state.edit) return KEYS.edit;
-  if (twoPanels() && state.compare !== "gold") return KEYS.panels;
-  return KEYS[state.compare] ?? KEYS.other;
+// On paper the key stands above the pairs; on screens each card has its own.
+export function drawKey() {
+  const entries = onPaper() ? keyOf(pairs) : [];
+  byId("key").replaceChildren(...entries.map((entry) => html("span", {}, ...entry)));
+  drawLegend();
 }
 
-export function drawKey() {
-  const key = byId("key");
-  key.replaceChildren(
-    ...kindsToTell().map(([kind, text]) => {
-      const sample = svg(
-        "svg",
-        { width: 34, height: 14, "aria-hidden": "true" },
-        svg("path", { class: `link ${kind}`, d: "M1 7H33", "stroke-width": 2 }),
-      );
-      if (TAGS[kind]) sample.append(svg("text", { class: `tag ${kind}`, x: 17, y: 7 }, TAGS[kind]));
-      return html("span", {}, sample, text);
-    }),
-  );
-  if (twoPanels() && !state.edit) key.append(html("span", {}, "A, B: only in this panel; faint: in both"));
-  const curve = svg(
-    "svg",
-    { width: 34, height: 14, "aria-hidden": "true" },
-    svg(
-      "g",
-      { class: "attention" },
-      svg("path", { d: "M1 2C17 2 17 12 33 12", "stroke-width": 4, opacity: 0.6 }),
-    ),
-  );
-  if (!onPaper()) key.append(html("span", { class: "of-matrix" }, curve, "attention of a word"));
-  const cell = (marks, text, kind = null) => {
-    const sample = svg(
-      "svg",
-      { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors()[10], class: kind }),
-    );
-    drawMarks(sample, () => [0, 0], 16, { gold: null, diamonds: null, dots: null, ...marks });
-    key.append(html("span", { class: "of-matrix" }, sample, text));
-  };
-  if (!state.matrices) return;
-  key.append(tellColors(state.view));
-  const one = new Map([["0-0", 1]]);
-  cell({ dots: one }, "link in the matrix");
-  if (data.gold) {
-    cell({ gold: one }, "sure in the gold");
-    cell({ gold: new Map([["0-0", 0]]) }, "possible");
-  }
-  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) cell({}, "no vector", "lacking");
-  const diamonds = twoPanels() ? `B: ${nameOf(state.beside)}` : data.others[state.compare];
-  if (diamonds !== undefined) cell({ diamonds: one }, diamonds);
+// The systems that are called by letters because their names are long.
+function drawLegend() {
+  const legend = byId("legend");
+  legend.hidden = !hasLongNames();
+  if (legend.hidden) return;
+  const names = [data.own ?? "these links", ...data.others];
+  const entry = (name, i) =>
+    html("span", {}, html("span", { class: "badge" }, i ? badgeOf(i - 1) : "A"), html("span", { title: name }, name));
+  legend.replaceChildren(...names.map(entry));
 }

@@ -1,11 +1,14 @@
 // The page of `nmtalign serve`: pairs are aligned while they are typed, line by line, and their cards drawn anew.
 
 import "../report.js";
-import { byId, data, html, inflate, state } from "../page.js";
+import { byId, counted, data, html, inflate, nameOfSide, quote, state } from "../page.js";
 import { Pair, byNumber, extents, pairs } from "../pairs/pairs.js";
 import { drawKey, makeToolbar } from "./toolbar.js";
 import { drawIndex } from "./index.js";
 import { find } from "./find.js";
+
+const MAX_CHARACTERS = 10000; // of a text; the server takes no longer ones
+const TYPED = "nmtalign typed"; // where this tab keeps what is typed, so that it survives a reload
 
 const typed = (name, about) =>
   html("textarea", {
@@ -13,7 +16,6 @@ const typed = (name, about) =>
     dir: "auto",
     autocomplete: "off",
     spellcheck: "false",
-    maxlength: 10000,
     ...about,
   });
 const sides = { source: typed("source", { autofocus: "" }), target: typed("target") };
@@ -46,13 +48,62 @@ function showAnswer(answer) {
   find();
 }
 
+// Complete pairs of lines are aligned while the last line waits for its partner.
+function completeLines() {
+  const linesOf = (text) => text.replace(/^[\r\n]+|[\r\n]+$/g, "").split("\n");
+  const lines = [sides.source.value, sides.target.value].map(linesOf);
+  const count = Math.min(...lines.map((some) => some.length));
+  const [longer, shorter] = lines[0].length > count ? ["source", "target"] : ["target", "source"];
+  const most = Math.max(...lines.map((some) => some.length));
+  const told = `${counted(most, `${longer} line`)}, ${count} ${shorter}: the last one waits for its partner.`;
+  const waiting = most === count ? "" : told;
+  return { texts: lines.map((some) => some.slice(0, count).join("\n")), waiting };
+}
+
+// Cut a text that is too long, and say so.
+function cutText() {
+  let told = "";
+  for (const box of Object.values(sides)) {
+    if (box.value.length <= MAX_CHARACTERS) continue;
+    box.value = box.value.slice(0, MAX_CHARACTERS);
+    told = `The ${box.name} text was cut to ${MAX_CHARACTERS.toLocaleString("en")} characters. `;
+  }
+  return told;
+}
+
+function keepTyped() {
+  try {
+    sessionStorage.setItem(TYPED, JSON.stringify([sides.source.value, sides.target.value]));
+  } catch {
+    // a browser that keeps nothing
+  }
+}
+
+function typedBefore() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(TYPED));
+    return Array.isArray(kept) && kept.length === 2 && kept.every((text) => typeof text === "string") ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+// "13 links by the model ‘default’. score=..."
+function tellResult() {
+  const links = pairs.reduce((sum, pair) => sum + pair.links.size, 0);
+  const languages = data.languages?.every(Boolean) ? ` of ${nameOfSide(0)} and ${nameOfSide(1)}` : "";
+  return `${counted(links, "link")} by the model ${quote(model.value)}${languages}. ${data.settings}`;
+}
+
 const chosenModels = () => [...new Set([model.value, second.value])].filter(Boolean);
 
 let asked = 0;
 
 async function ask() {
   const number = ++asked;
-  const [source, target] = [sides.source.value, sides.target.value];
+  const cut = cutText();
+  keepTyped();
+  const { texts: [source, target], waiting } = completeLines();
   if (!source.trim() || !target.trim()) {
     return tell("Type a sentence and its translation; pairs of lines are pairs of sentences.");
   }
@@ -67,7 +118,7 @@ async function ask() {
     if (answer.error) return tell(answer.error, true);
     answer.levels = await inflate(answer.weights);
     showAnswer(answer);
-    tell(data.settings);
+    tell(`${cut}${waiting ? `${waiting} ` : ""}${tellResult()}`);
   } catch {
     tell("The server does not answer; is `nmtalign serve` still running?", true);
   }
@@ -96,7 +147,7 @@ for (const kind of ["input", "change"]) {
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
-[sides.source.value, sides.target.value] = data.example;
+[sides.source.value, sides.target.value] = typedBefore() ?? data.example;
 second.value = data.models[1] ?? "";
 state.beside = "=all";
 ask();

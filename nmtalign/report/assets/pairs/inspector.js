@@ -1,0 +1,91 @@
+// The inspector of a card: why a word, a link or a cell is what it is. It is a fixed part of the card, which covers
+// nothing. Nothing that is pointed at moves: the inspector keeps the height that it has had.
+
+import { html, onPaper, state } from "../page.js";
+import { explainWhole } from "./reasons.js";
+import { keyOf } from "./key.js";
+
+const HINTS = {
+  idle: ["Point at a word, a curve or a cell to see why. Click or ", ["Enter"], " keeps it; ", ["?"], " lists keys."],
+  kept: ["Kept. Arrows walk to other words; ", ["Esc"], " lets go."],
+  seen: ["Click or ", ["Enter"], " keeps this here."],
+  edit: [["Enter"], " picks a word, and links it with the next; ", ["Ctrl Z"], " takes back, ", ["Esc"], " lets go."],
+};
+
+function hintOf(name) {
+  const parts = HINTS[state.edit ? "edit" : name].map((part) =>
+    typeof part === "string" ? part : html("kbd", {}, part[0]),
+  );
+  return html("p", { class: "hint" }, ...parts);
+}
+
+// A sentence of plain strings and of [word, kind], which is bold and has the color of its kind.
+const emphasized = ([word, kind]) => html("strong", { class: kind && `is-${kind}` }, word);
+const sentence = (parts) => parts.map((part) => (typeof part === "string" ? part : emphasized(part)));
+
+export const plainSentence = (parts) =>
+  parts.map((part) => (typeof part === "string" ? part : part[0])).join("");
+
+function barOf({ name, share, told, kind = "", dim = false, limit = null }) {
+  const track = html("span", { class: "track" });
+  track.style.setProperty("--v", `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`);
+  if (limit !== null) {
+    const tick = html("span", { class: "tick" });
+    tick.style.left = `${100 * limit}%`;
+    track.append(tick);
+  }
+  const label = name === null ? null : html("span", { class: "name", dir: "auto" }, name);
+  const about = { class: `share${kind && ` is-${kind}`}${dim ? " dim" : ""}` };
+  return html("p", about, label, track, html("span", {}, told));
+}
+
+const groupOf = ({ head, note, bars }) =>
+  html(
+    "div",
+    { class: "group" },
+    html("p", { class: "title" }, head),
+    note ? html("p", { class: "caption" }, note) : null,
+    ...bars.map(barOf),
+  );
+
+function bothTogether(both) {
+  const bar = barOf({ name: null, limit: both.limit, ...both });
+  const parts = [html("p", { class: "title" }, both.head), bar];
+  if (both.limit !== null) {
+    const needed = html("p", { class: "needed caption" }, both.needs);
+    needed.style.setProperty("--limit", String(both.limit));
+    parts.push(needed);
+  }
+  return html("div", { class: "verdict" }, ...parts);
+}
+
+// Show a reason: { headline, say, groups, both, notes } as in reasons.js.
+export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "kept" : "seen") {
+  const box = pair.card.querySelector(".why");
+  if (!box) return;
+  const { headline, say, groups = [], both = null, notes = [] } = reason;
+  const height = extra.length ? 0 : box.scrollHeight; // of what is shown so far
+  box.replaceChildren(
+    html("p", { class: "headline", id: `headline-${pair.n}` }, headline),
+    html("p", { class: "say", id: `say-${pair.n}` }, ...sentence(say)),
+    ...(groups.length ? [html("div", { class: "groups" }, ...groups.map(groupOf))] : []),
+    ...(both ? [bothTogether(both)] : []),
+    ...notes.map((note) => html("p", { class: "caption" }, note)),
+    ...extra,
+    hintOf(hint),
+  );
+  const least = Number.parseFloat(box.style.minHeight) || 0;
+  if (height > least) box.style.minHeight = `${height}px`;
+}
+
+// What a card says while nothing is pointed at: its most instructive link, how to read it, and the closest calls.
+export function explainPair(pair) {
+  if (onPaper()) return;
+  const { calls, ...reason } = explainWhole(pair);
+  const entries = html("ul", { class: "key" }, ...keyOf([pair]).map((entry) => html("li", {}, ...entry)));
+  const extra = [html("div", { class: "groups" },
+    html("div", { class: "group" }, html("p", { class: "title" }, "How to read it"), entries),
+    calls ? groupOf(calls) : null,
+  )];
+  fillInspector(pair, reason, extra, "idle");
+}

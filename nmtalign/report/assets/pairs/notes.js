@@ -1,0 +1,125 @@
+// Words on the figure: rings at words without a link, and a few notes while nothing is pointed at. A note is left out
+// where it would touch a curve or another note.
+
+import { onPaper, quote, state, svg, width } from "../page.js";
+import { pairs, positions } from "./pairs.js";
+
+const NOTE_SIZE = 12;
+const RING = 4.5; // radius
+
+// Places along the curves, which notes may not touch.
+const along = ([a, b, c, d]) =>
+  Array.from({ length: 25 }, (_, n) => {
+    const t = n / 24;
+    const u = 1 - t;
+    return [0, 1].map((k) => u * u * u * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t * t * t * d[k]);
+  });
+
+// The longest run of neighboring words whose only links run against each other: [first, last] source position.
+export function reversedRun(pair) {
+  const partners = pair.s.map(() => []);
+  for (const key of pair.links.keys()) {
+    const [s, t] = positions(key);
+    partners[s].push(t);
+  }
+  let best = null;
+  let first = 0;
+  for (let s = 1; s <= pair.S; s++) {
+    const goesOn = s < pair.S && partners[s].length === 1 && partners[s - 1].length === 1;
+    if (goesOn && partners[s][0] === partners[s - 1][0] - 1) continue;
+    if (s - first > 1 && (!best || s - first > best[1] - best[0] + 1)) best = [first, s - 1];
+    first = s;
+  }
+  return best;
+}
+
+class Board {
+  constructor(curves) {
+    this.taken = curves.flatMap(({ points }) => along(points)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
+    this.group = svg("g", { class: "notes" });
+  }
+
+  touches(left, top, right, bottom) {
+    return this.taken.some((one) => one[0] < right && one[2] > left && one[1] < bottom && one[3] > top);
+  }
+
+  // Write a note, and return whether there is room for it.
+  write(text, x, y, { anchor = "middle", kind = "" } = {}) {
+    const wide = width(text, NOTE_SIZE);
+    const left = anchor === "middle" ? x - wide / 2 : anchor === "end" ? x - wide : x;
+    const box = [left - 2, y - 8, left + wide + 2, y + 8];
+    if (this.touches(...box)) return false;
+    this.taken.push(box);
+    this.group.append(svg("text", { class: `note ${kind}`, x, y, "text-anchor": anchor }, text));
+    return true;
+  }
+}
+
+export function makeNotes(pair, box, places, curves) {
+  const rings = svg("g", { class: "rings" });
+  const board = new Board(curves.filter(({ far }) => !far));
+  const across = box.classList.contains("across");
+  const alone = [...box.querySelectorAll(".token.alone")].map((word) => [word.dataset.side, Number(word.dataset.at)]);
+  for (const [side, i] of alone) {
+    if (!pair.S || !pair.T) break;
+    const [x, y] = side === "s" ? places.ends(i, 0)[0] : places.ends(0, i)[1];
+    const away = (side === "s" ? 1 : -1) * RING;
+    const [cx, cy] = places.across ? [x, y + away] : [x + away, y];
+    rings.append(svg("circle", { class: "ring", cx, cy, r: RING }));
+  }
+  if (!across || onPaper() || state.edit) return [rings];
+  noteReversal(pair, places, board);
+  for (const { kind, middle: [x, y] } of curves) {
+    const word = { missed: "missed", wrong: "wrong" }[kind];
+    if (word && !board.write(word, x - 12, y, { anchor: "end", kind })) {
+      board.write(word, x + 12, y, { anchor: "start", kind });
+    }
+  }
+  for (const [side, i] of alone.slice(0, 8)) {
+    if (!pair.S || !pair.T) break;
+    const [x, y] = side === "s" ? places.ends(i, 0)[0] : places.ends(0, i)[1];
+    board.write("no link", x, y + (side === "s" ? -1 : 1) * (wordHeight(box) + 11));
+  }
+  if (pair === pairs[0]) noteCurve(pair, curves, board);
+  return [rings, board.group];
+}
+
+const wordHeight = (box) => box.querySelector(".token").getBoundingClientRect().height;
+
+// A bracket above the words whose order is reversed.
+function noteReversal(pair, { ends, frame, room, across }, board) {
+  const run = across && reversedRun(pair);
+  if (!run) return;
+  const text = "the word order is reversed here, so the curves cross";
+  const [from, to] = run.map((s) => ends(s, 0)[0]);
+  const [left, right] = [
+    Math.min(from[0] - room("s", run[0]) / 2, to[0] - room("s", run[1]) / 2),
+    Math.max(from[0] + room("s", run[0]) / 2, to[0] + room("s", run[1]) / 2),
+  ];
+  const top = from[1] - 46;
+  const half = width(text, NOTE_SIZE) / 2;
+  const x = Math.min(Math.max((left + right) / 2, half), Math.max(half, frame.width - half));
+  if (!board.write(text, x, top - 8)) return;
+  board.group.append(svg("path", { class: "bracket", d: `M${left} ${top + 6}v-5h${right - left}v5` }));
+}
+
+// On the first card: what a curve says.
+function noteCurve(pair, curves, board) {
+  for (const { key, kind, points } of curves) {
+    if (!["hit", "both"].includes(kind)) continue;
+    const [s, t] = positions(key);
+    const letters = [pair.s[s], pair.t[t]].every((word) => /\p{L}{3}/u.test(word));
+    if (!letters) continue;
+    const lines = ["this curve:", `${quote(pair.shown.s[s])}`, `is ${quote(pair.shown.t[t])}`];
+    const [[x, y]] = points;
+    const wide = Math.max(...lines.map((line) => width(line, NOTE_SIZE)));
+    const free = [[x + 10, "start", x + 8, x + 12 + wide], [x - 10, "end", x - 12 - wide, x - 8]].find(
+      ([, , left, right]) =>
+        left > 0 && !board.touches(left, y + 6, right, y + 60),
+    );
+    if (!free) continue;
+    const [at, anchor] = free;
+    lines.forEach((line, n) => board.write(line, at, y + 16 + 16 * n, { anchor }));
+    return;
+  }
+}

@@ -1,0 +1,117 @@
+// The picture of a card as it is seen, as a file of its own: text stays text.
+
+import { download, svg } from "../page.js";
+
+const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
+const OF_TEXT = ["text-anchor", "dominant-baseline", "paint-order"];
+const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint";
+
+export function saveCard(pair) {
+  const { card } = pair;
+  const frame = card.getBoundingClientRect();
+  const textOf = (css) => card.querySelector(css)?.textContent ?? "";
+  const size = { width: frame.width, height: frame.height };
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${frame.width} ${frame.height}`, ...size, "font-family": "system-ui, Noto Sans, sans-serif" },
+    svg("title", {}, textOf(".headline") || `Pair ${pair.n}`),
+    svg("desc", {}, textOf(".say")),
+    svg("rect", { ...size, fill: getComputedStyle(card).backgroundColor }),
+  );
+  copyParts(card, picture, frame);
+  const hint = card.querySelector(".hint")?.getBoundingClientRect();
+  const soft = getComputedStyle(card.querySelector("header")).color;
+  if (hint) {
+    const place = { x: hint.x - frame.x, y: hint.bottom - frame.y - 4 };
+    picture.append(svg("text", { ...place, "font-size": 12, fill: soft }, "nmtalign"));
+  }
+  download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
+}
+
+// What is seen of an element: grounds, bars, drawings and lines of text.
+function copyParts(node, picture, frame) {
+  for (const child of node.childNodes) {
+    if (child.nodeType === 3) copyText(child, picture, frame);
+    if (child.nodeType !== 1 || child.matches(NOT_DRAWN)) continue;
+    const { display, visibility } = getComputedStyle(child);
+    if (display === "none" || visibility === "hidden") continue;
+    if (child.matches("svg")) copyDrawing(child, picture, frame);
+    else {
+      copyGround(child, picture, frame);
+      copyParts(child, picture, frame);
+    }
+  }
+}
+
+function copyGround(node, picture, frame) {
+  const { backgroundColor: fill, borderRadius } = getComputedStyle(node);
+  const box = node.getBoundingClientRect();
+  const place = { x: box.x - frame.x, y: box.y - frame.y, height: box.height };
+  const clear = fill === "rgba(0, 0, 0, 0)";
+  if (!clear) picture.append(svg("rect", { ...place, width: box.width, fill, rx: parseFloat(borderRadius) || 0 }));
+  if (!node.matches(".track")) return;
+  const share = parseFloat(node.style.getPropertyValue("--v")) / 100;
+  const [, color] = /(rgba?\([^)]*\))/.exec(getComputedStyle(node).backgroundImage) ?? [];
+  picture.append(svg("rect", { ...place, width: box.width * share, fill: color ?? "currentcolor", rx: 2 }));
+}
+
+// A text node, a line at a time.
+function copyText(node, picture, frame) {
+  const range = document.createRange();
+  const style = getComputedStyle(node.parentElement);
+  const lines = [];
+  for (const { 0: word, index } of node.data.matchAll(/\S+\s*/g)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + word.trimEnd().length);
+    const box = range.getBoundingClientRect();
+    if (!box.width) continue;
+    const line = lines.at(-1);
+    if (line && Math.abs(line.box.y - box.y) < 4) line.text += word;
+    else lines.push({ text: word, box });
+  }
+  const turned = style.direction === "rtl" || node.parentElement.dir === "rtl";
+  for (const { text, box } of lines) {
+    const about = {
+      x: (turned && lines.length === 1 ? range.getBoundingClientRect().x : box.x) - frame.x,
+      y: box.y + box.height / 2 - frame.y,
+      fill: style.color,
+      "font-size": style.fontSize,
+      "font-weight": style.fontWeight,
+      "dominant-baseline": "central",
+    };
+    picture.append(svg("text", about, text.trimEnd()));
+  }
+}
+
+// A copy of a drawing with the style that it is seen with.
+function copyDrawing(drawing, picture, frame) {
+  const at = drawing.getBoundingClientRect();
+  const group = svg("g", {});
+  for (const child of drawing.children) copyShape(child, group);
+  const pan = drawing.closest(".pan");
+  if (!pan) {
+    group.setAttribute("transform", `translate(${at.x - frame.x} ${at.y - frame.y})`);
+    return picture.append(group);
+  }
+  const seen = pan.getBoundingClientRect(); // of a large matrix only a part
+  group.setAttribute("transform", `translate(${at.x - seen.x} ${at.y - seen.y})`);
+  const place = { x: seen.x - frame.x, y: seen.y - frame.y, width: seen.width, height: seen.height };
+  return picture.append(svg("svg", place, group));
+}
+
+function copyShape(node, into) {
+  const style = getComputedStyle(node);
+  if (node.matches(NOT_DRAWN) || style.display === "none" || style.visibility === "hidden") return;
+  const copy = node.cloneNode(false);
+  for (const name of ["class", "lang", "data-link", "data-side", "data-at"]) copy.removeAttribute(name);
+  if (node.matches("g")) {
+    for (const child of node.children) copyShape(child, copy);
+    return into.append(copy);
+  }
+  for (const name of [...AS_SEEN, "fill-opacity"]) copy.setAttribute(name, style.getPropertyValue(name));
+  if (node.matches("text")) {
+    for (const name of OF_TEXT) copy.setAttribute(name, style.getPropertyValue(name));
+    copy.textContent = node.textContent;
+  }
+  return into.append(copy);
+}

@@ -1,0 +1,182 @@
+"""Each kind of findings occurs where its dirt is, and nowhere in an honest text."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import nmtalign as na
+from nmtalign.checks.characters import find_mojibake
+from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
+from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.pairs import find_unusual_lengths
+from tests.text.test_slips import text_of_two_languages
+
+SOURCE, TARGET = text_of_two_languages(600)
+# Lines of a third invented language, each with several words
+GENERATOR = random.Random(5)
+FOREIGN = [
+    " ".join(GENERATOR.choice(["zyxq", "qyvu", "xuxi", "vizu", "yqyz"]) for _ in range(8)) for _ in range(5)
+]
+
+
+def kinds(source: str, target: str) -> set[tuple[str, str]]:
+    """Return the side and kind of each finding about one pair."""
+    frame = na.check([(source, target)])
+    return set(zip(frame["side"], frame["kind"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("", "", {("pair", "empty")}),
+        ("a house", " ", {("pair", "one-sided")}),
+        ("", "une maison", {("pair", "one-sided")}),
+        ("The old house.", "the old house", {("pair", "copy")}),
+        ("Tom Jones", "Tom Jones", {("pair", "maybe-copy")}),
+        ("Universal Declaration Rights", "Universal Declaration Rights", {("pair", "maybe-copy")}),
+        ("a\thouse", "une maison", {("source", "tab")}),
+        ("a house", "une ||| maison", {("target", "bars")}),
+        ("a\rhouse", "une maison", {("source", "carriage-return")}),
+        ("a house", "une\x07 maison", {("target", "control-character")}),
+        ("a house", "une\x9c maison", {("target", "control-character")}),
+        ("a\u2028house", "une maison", {("source", "line-separator")}),
+        ("Tom &amp; Ann", "Tom et Ann", {("source", "html-entity")}),
+        ("a house", "l&#8217;&eacute;t&eacute; vient", {("target", "html-entity")}),
+        ("it &apos;s a house", "une maison", {("source", "moses-escape")}),
+        ("a house &#124; a car", "une maison | une auto", {("source", "moses-escape")}),
+        ("the summer", "l'Ã©tÃ©", {("target", "mojibake")}),
+        ("the summer", "lâ€™Ã©tÃ©", {("target", "mojibake")}),
+        ("the summer", "l'Ã©tÃ\xa0", {("target", "mojibake")}),
+        ("the summer", "l'\ufffdt\ufffd", {("target", "replacement-character")}),
+        (
+            "https://example.org/a www.example.org",
+            "voyez https://example.org/a",
+            {("source", "only-addresses")},
+        ),
+        ("12 - 15 %", "de 12 à 15 %", {("source", "only-numbers")}),
+        ("<speaker>Ann Lee</speaker>", "Ann Lee parle", {("source", "markup")}),
+        ("thehouseonthehillisveryold", "la maison", {("source", "one-word")}),
+    ],
+)
+def test_each_kind_of_a_single_pair(source, target, expected):
+    assert kinds(source, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("AT&T and R&D; that's all", "AT&T et R&D ; c'est tout"),
+        ("x &lambdaish; y", "x y"),
+        ("« À » Â Ã ÉTÉ", "naïve façade — “œuvre”"),
+        ("Её подъезд ёлка «Ёж»", "her entrance"),
+        ("the a|b||c line", "la ligne a|b||c"),
+        ("中国は大きな国でとても古い歴史があるのでいつもすばらしい", "China is a large country"),
+    ],
+)
+def test_honest_pairs_have_no_findings(source, target):
+    assert kinds(source, target) == set()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1250", "cp1251"])
+def test_utf8_in_another_encoding_is_found(encoding):
+    line = {"cp1251": "она не знает этого", "cp1250": "őrült űrhajós város"}.get(encoding, "été – déjà vu")
+    spoiled = line.encode().decode(encoding, "replace").replace("\ufffd", "")
+    assert find_mojibake(spoiled)
+    assert not find_mojibake(line)
+
+
+def test_a_duplicate_names_the_first_line():
+    frame = na.check([("a", "b"), ("c", "d"), ("a", "b")])
+    assert frame.loc[frame["kind"] == "duplicate", ["line", "value"]].to_numpy().tolist() == [
+        [3, "as line 1"]
+    ]
+
+
+def test_unusual_lengths_are_found():
+    target = [*TARGET[:9], TARGET[9][:2], *TARGET[10:]]
+    found = list(find_unusual_lengths(SOURCE, target))
+    assert [(finding.line, finding.kind) for finding in found if finding.kind == "length-ratio"] == [
+        (9, "length-ratio")
+    ]
+    assert not [finding for finding in find_unusual_lengths(SOURCE, TARGET) if finding.severity == "error"]
+
+
+def test_an_honest_text_has_no_errors():
+    frame = na.check((SOURCE, TARGET))
+    assert not list(frame.loc[frame["severity"] == "error", "kind"])
+
+
+def test_findings_of_a_spoiled_text():
+    source, target = list(SOURCE), list(TARGET)
+    swapped, foreign, strangers = range(20, 30), range(60, 65), range(100, 110)
+    for line in swapped:
+        source[line], target[line] = target[line], source[line]
+    for line, text in zip(foreign, FOREIGN, strict=True):
+        target[line] = text
+    for line in strangers:
+        target[line] = TARGET[line + 300]
+    target.insert(400, "oo aa ee")
+    frame = na.check((source, target))
+    lines_of_kind = {kind: list(group["line"]) for kind, group in frame.groupby("kind")}
+    assert lines_of_kind["swapped"] == [line + 1 for line in swapped]
+    assert lines_of_kind["language"] == [line + 1 for line in foreign]
+    assert set(lines_of_kind["not-translation"]) <= {line + 1 for line in strangers}
+    assert len(lines_of_kind["not-translation"]) >= 5
+    assert frame.loc[frame["kind"] == "slip", ["line", "last", "value"]].to_numpy().tolist() == [
+        [401, 600, "by +1"]
+    ]
+    lone = frame.loc[frame["kind"] == "no-partner", ["line", "side"]]
+    assert lone.to_numpy().tolist() == [[401, "target"]]
+    assert list(frame["line"]) == sorted(frame["line"])
+
+
+def test_an_aligner_tells_that_the_files_are_swapped():
+    pairs = [("la maison est grande", "the house is big"), ("le chat noir", "the black cat")] * 30
+    frame = na.check(pairs, na.load())
+    assert "swapped-files" in set(frame["kind"])
+
+
+def test_an_aligner_finds_low_scores_and_pairs_without_links():
+    pairs = [("the house", "la maison"), ("xqzt", "blorp")]
+    frame = na.check(pairs, na.load())
+    assert set(frame.loc[frame["kind"] == "no-links", "line"]) == {2}
+
+
+def test_lines_of_different_numbers_need_no_equal_lists():
+    frame = na.check((SOURCE, [*TARGET, "zu viel"]))
+    assert frame[["line", "side", "kind"]].to_numpy().tolist() == [[601, "target", "no-partner"]]
+
+
+def test_every_kind_has_advice():
+    assert all(kind.advice and kind.plural for kind in KINDS.values())
+
+
+# --- counters ------------------------------------------------------------------------------------
+
+
+def test_counts_have_errors_first_and_name_the_first_line():
+    findings = find_in_lines([("a", "b"), ("", ""), ("a\tb", "c"), ("d\t", "e")], first=10)
+    counts = list(KindCounts(findings))
+    assert [(count.kind, count.count, count.first.line) for count in counts] == [
+        ("tab", 2, 12),
+        ("empty", 1, 11),
+    ]
+    message = counts[0].describe({"source": "a.en", "target": "a.fr"})
+    assert message.startswith("tabs inside lines: 2, first in line 13 of a.en; replace")
+    assert counts[1].describe({}).startswith("pairs without text: 1, in pair 12; ")
+
+
+def test_runs_of_low_scores_cross_chunks_and_need_a_model_that_fits():
+    import numpy as np
+
+    scores = np.full(300, 0.9)
+    scores[100:200] = 0.1
+    runs = LowScoreRuns()
+    for first in (0, 150):
+        runs.add(scores[first : first + 150], np.ones(150, bool), first)
+    assert runs.findings() == [Finding(100, "pair", "low-scores", "", last=199)]
+    runs = LowScoreRuns()
+    runs.add(np.full(300, 0.1), np.ones(300, bool), 0)
+    assert runs.findings() == []

@@ -1,0 +1,117 @@
+"""The weight of given vectors next to the lexicon, fitted to the text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nmtalign.aligner.learning import LearnOptions, learn, prepare
+from nmtalign.corpus.text import EncodedText
+from nmtalign.training import vectors_weight
+from nmtalign.training.vectors_weight import BucketPrediction, sharpened
+from nmtalign.vectors.embeddings import Embeddings
+from tests.aligner.toy_language import toy_bitext
+from tests.scorers.test_dense_training import TOY, VECTORS
+
+SHORT_TOY = toy_bitext(20)
+
+
+def fitted_weight(toy, vectors) -> float:
+    """Return the weight of the vectors in a model that is learned with them."""
+    aligner = learn(toy.pairs, LearnOptions(vectors=vectors)).aligner
+    return aligner.scorer.others[-1].weight
+
+
+def learn_text(toy) -> EncodedText:
+    """Return the text that training makes of a toy language."""
+    return prepare(toy.pairs, LearnOptions()).text
+
+
+def rotated(side: Embeddings) -> Embeddings:
+    """Return vectors in a space of their own."""
+    rotation, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((side.dimension, side.dimension)))
+    return Embeddings(side.vocabulary, np.asarray(side.matrix, np.float32) @ rotation.astype(np.float32))
+
+
+def test_good_vectors_have_more_weight_than_poor_ones():
+    assert fitted_weight(SHORT_TOY, VECTORS) > 0.4
+    assert fitted_weight(SHORT_TOY, (rotated(VECTORS[0]), VECTORS[1])) < 0.1
+
+
+def test_vectors_have_less_weight_in_a_longer_text():
+    assert fitted_weight(TOY, VECTORS) < 0.3
+    assert fitted_weight(toy_bitext(300), VECTORS) < 0.1
+
+
+def test_a_given_weight_is_not_fitted(monkeypatch):
+    monkeypatch.setattr(vectors_weight, "likeliest_weight", None)
+    options = LearnOptions(vectors=VECTORS, vectors_weight=0.25)
+    assert learn(TOY.pairs, options).aligner.scorer.others[-1].weight == 0.25
+
+
+def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
+    text = learn_text(SHORT_TOY)
+    assert len(vectors_weight._sample_of(text).buckets) == len(text.buckets)
+    monkeypatch.setattr(vectors_weight, "MAX_SAMPLE_CELLS", text.cells // 2)
+    sample = vectors_weight._sample_of(text)
+    assert len(sample.buckets) == math.ceil(len(text.buckets) / 2)
+    assert 0 < fitted_weight(SHORT_TOY, VECTORS) < 1
+
+
+def test_a_text_without_links_of_known_words_keeps_a_weight():
+    vectors = Embeddings.of(["x", "y"], np.eye(2)), Embeddings.of(["x", "y"], np.eye(2))
+    toy = [(["a", "x"], ["b", "y"])]
+    aligner = learn(toy, LearnOptions(vectors=vectors)).aligner
+    assert 0 <= aligner.scorer.others[-1].weight <= 1
+
+
+def naive_likelihood(bucket: BucketPrediction, factors: tuple[float, float]) -> float:
+    """Return the log-likelihood of the links, cell by cell."""
+    T, S, B = bucket.links.shape
+    total = 0.0
+    for b in range(B):
+        logits = factors[0] * bucket.lexicon[..., b] + factors[1] * bucket.vectors[..., b]
+        for t in range(T):
+            for s in range(S):
+                if not bucket.known[t, s, b]:
+                    continue
+                row = sum(math.exp(logits[t, n]) for n in range(S) if bucket.known[t, n, b])
+                column = sum(math.exp(logits[n, s]) for n in range(T) if bucket.known[n, s, b])
+                link = float(bucket.links[t, s, b])
+                total += link * (2 * float(logits[t, s]) - math.log(row) - math.log(column))
+    return total
+
+
+def test_derivatives_are_those_of_differences():
+    random = np.random.default_rng(4)
+    shape = 3, 4, 2
+    known = random.random(shape) < 0.7
+    known[1, :, 0] = False
+    lexicon, vectors = (random.standard_normal(shape).astype(np.float32) for _ in range(2))
+    links = (random.random(shape) * known).astype(np.float32)
+    bucket = BucketPrediction(links, lexicon, vectors, known)
+    factors, step = (0.8, 0.3), 1e-3
+
+    def slopes(a: float, b: float) -> np.ndarray:
+        return vectors_weight._derivatives(bucket, np.array([a, b])).gradient
+
+    expected = [
+        (naive_likelihood(bucket, (0.8 + step, 0.3)) - naive_likelihood(bucket, (0.8 - step, 0.3)))
+        / (2 * step),
+        (naive_likelihood(bucket, (0.8, 0.3 + step)) - naive_likelihood(bucket, (0.8, 0.3 - step)))
+        / (2 * step),
+    ]
+    found = vectors_weight._derivatives(bucket, np.array(factors))
+    np.testing.assert_allclose(found.gradient, expected, rtol=1e-3)
+    curvature = [
+        (slopes(0.8 - step, 0.3) - slopes(0.8 + step, 0.3)) / (2 * step),
+        (slopes(0.8, 0.3 - step) - slopes(0.8, 0.3 + step)) / (2 * step),
+    ]
+    np.testing.assert_allclose(found.curvature, curvature, rtol=1e-2)
+
+
+def test_a_power_of_the_odds_keeps_the_ends_and_the_middle():
+    assert [sharpened(weight, 3.0) for weight in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
+    assert sharpened(0.8, 3.0) == pytest.approx(64 / 65)
