@@ -212,9 +212,9 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:
-    """Return advice on what to write instead of an option that a function does not have.
+    """Return advice on what to write instead of an option that does not exist.
 
-    `known` are the options that it has.
+    `known` are the options that the function has.
 
     >>> suggest_option("n_jobs", ["preset", "workers"]), suggest_option("prest", ["preset", "workers"])
     ('write `workers`', 'did you mean `preset`?')

@@ -24,7 +24,7 @@ from nmtalign.files.limits import FREE_DECOMPRESSED_BYTES, MAX_COMPRESSION_RATIO
 from nmtalign.files.paths import file_inside
 
 MAX_TEXT_BYTES = 1 << 16  # longer texts of a headword are about the dictionary as a whole
-PLACES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
+PLACES_PER_BLOCK = 1_000  # headwords that are looked at together, which is quicker
 MAX_INFO_BYTES = 1 << 16  # the size of the file .ifo
 _ENDINGS = re.compile(r"(\.dict(\.dz|\.gz)?|\.index|\.ifo|\.idx(\.gz|\.dz)?)$")
 _DICTD_LINE = re.compile(rb"[^\t\n]*\t[A-Za-z0-9+/]{1,11}\t[A-Za-z0-9+/]{1,11}(\t[^\n]*)?\r?").fullmatch

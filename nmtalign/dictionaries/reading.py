@@ -48,8 +48,8 @@ class DictionaryFile:
 
         The jumps of eflomal's priors are added to `jumps`; a warning counts them if that is None.
 
-        A DataError if there are no entries, or half of them or more are malformed: then the file is not a
-        dictionary.
+        Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
+        a dictionary.
         """
         total = malformed = jumps_left_out = 0
         first: DataError | None = None

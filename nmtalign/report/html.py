@@ -343,7 +343,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
-        "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
+        "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],

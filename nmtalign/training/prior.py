@@ -19,8 +19,7 @@ from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
-from nmtalign.positions.hmm import MAX_JUMP
-from nmtalign.positions.jumps import BothJumpModels
+from nmtalign.positions.jumps import MAX_JUMP, BothJumpModels
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, form_function, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
