@@ -11,8 +11,7 @@ import nmtalign as na
 from nmtalign.aligner.learning import jumps_of_model
 from nmtalign.dictionaries.entries import Entry, JumpCount
 from nmtalign.dictionaries.reading import DictionaryFile
-from nmtalign.positions.jumps import MAX_JUMP
-from nmtalign.positions.jumps import add_width_counts, initial_jump_model
+from nmtalign.positions.jumps import MAX_JUMP, add_width_counts, initial_jump_model
 from nmtalign.training.prior import width_counts
 from tests.cli.running import write
 
