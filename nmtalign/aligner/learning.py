@@ -373,7 +373,7 @@ def warm_start(
 def _prior_of_model(older: Aligner) -> Prior:
     """Return an older model as a prior."""
     jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
-    return Prior((), older.lexicon, jump_models)
+    return Prior(lexicon=older.lexicon, jump_models=jump_models)
 
 
 def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
@@ -563,7 +563,9 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         jumps=jumps,
     )
     prior = options.prior or Prior()
-    return replace(prior, dictionary=pairs.words, compounds=pairs.compounds, jumps=width_counts(jumps))
+    return replace(
+        prior, dictionary_pairs=pairs.words, compound_pairs=pairs.compounds, jumps=width_counts(jumps)
+    )
 
 
 def _warn_about_bitext(
@@ -625,7 +627,7 @@ def estimate(
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
-            prior = replace(prior, words=[*prior.words, *counts])
+            prior = replace(prior, word_pairs=[*prior.word_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
     checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)
@@ -640,16 +642,19 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     if options.vectors is not None and options.vectors_weight != 0:
-        weight = options.vectors_weight
+        given_weight = options.vectors_weight
         vectors = make_vectors_scorer(
-            lexicon, *options.vectors, options.text, weight=INITIAL_WEIGHT if weight is None else weight
+            lexicon,
+            *options.vectors,
+            options.text,
+            weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
-        if weight is None:
-            weight = fit_vectors_weight(
+        if given_weight is None:
+            fitted = fit_vectors_weight(
                 lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
-            vectors = replace(vectors, weight=weight)
-            options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
+            vectors = replace(vectors, weight=fitted)
+            options.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,

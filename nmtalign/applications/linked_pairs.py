@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 
 import nmtalign as na
 from nmtalign.display import short_repr
@@ -16,8 +16,25 @@ if TYPE_CHECKING:
 
 LineOrWords = str | Sequence[str]  # a line, whose words are separated by spaces, or words
 PairLinks = str | Iterable[tuple[int, int]]  # a Pharaoh line, or (source, target) positions
-# Any: a table with columns of the sides and of the links
-LinkedBitext = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"] | Any
+
+
+class PolarsFrame(Protocol):
+    """A DataFrame of polars, to type checkers."""
+
+    def iter_rows(self) -> Iterator[tuple[Any, ...]]: ...
+
+
+class NamedColumns(Protocol):
+    """A table of pyarrow or a data set of Hugging Face, to type checkers."""
+
+    @property
+    def column_names(self) -> Any: ...
+
+
+LinkedPairs = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
+LinkedTable: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | PolarsFrame | NamedColumns"
+# a table has columns of the sides and of the links; pandas is not imported here, so its class is a string
+LinkedBitext = Union[LinkedPairs, LinkedTable]  # noqa: UP007
 
 ADVICE_ON_PAIRS = "pass a batch, aligned pairs, or tuples (source, target, links)"
 LINK_COLUMNS = ("links", "alignment", "alignments")
@@ -77,7 +94,7 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
     return _linked_lines(pairs)
 
 
-def keep_frame_index(table: pd.DataFrame, pairs: LinkedBitext) -> pd.DataFrame:
+def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
     """Return a table whose rows have the index that their pair has in a DataFrame, if pairs come from one.
 
     The column ``pair`` of the table numbers the pairs.

@@ -19,7 +19,6 @@ _LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 # UTF-8 that was read as another encoding: the first byte of a character, then one or more later bytes.
 _WRONG_ENCODINGS = ("cp1252", "latin-1", "cp1250", "cp1251")
-_MOJIBAKE_HINT = re.compile("[\u00c2-\u00f4\u0102-\u0158\u0402-\u045f\u0412-\u0444]")
 _MIN_SEQUENCES = {"cp1252": 1, "latin-1": 1, "cp1250": 1, "cp1251": 3}
 
 
@@ -99,32 +98,36 @@ def _line_separator_in_line(line: str) -> str:
 # --- mojibake ------------------------------------------------------------------------------------
 
 
-def _may_have_mojibake(text: str) -> bool:
-    """Return whether a text has a pair of characters that UTF-8 read in another encoding begins with."""
-    return any(pattern.search(text) for pattern in _SEQUENCES.values())
+def _look_in(encoding: str, first: int, last: int) -> str:
+    """Return how bytes look in an encoding, as the inside of a character class."""
+    characters = []
+    for code in range(first, last + 1):
+        raw = bytes([code])
+        try:
+            characters.append(re.escape(raw.decode(encoding)))
+        except UnicodeDecodeError:
+            characters.append(re.escape(raw.decode("latin-1")))  # as Windows does
+    return "".join(characters)
 
 
 def _sequence_pattern(encoding: str) -> re.Pattern[str]:
     """Return the pattern of the characters of UTF-8 as they look in another encoding."""
-
-    def characters(first: int, last: int) -> str:
-        found = []
-        for code in range(first, last + 1):
-            raw = bytes([code])
-            try:
-                found.append(re.escape(raw.decode(encoding)))
-            except UnicodeDecodeError:
-                found.append(re.escape(raw.decode("latin-1")))  # as Windows does
-        return "[" + "".join(found) + "]"
-
-    later = characters(0x80, 0xBF)
-    two = characters(0xC2, 0xDF) + later
-    three = characters(0xE1, 0xEF) + later + later
-    four = characters(0xF0, 0xF4) + later + later + later
+    later = f"[{_look_in(encoding, 0x80, 0xBF)}]"
+    two = f"[{_look_in(encoding, 0xC2, 0xDF)}]{later}"
+    three = f"[{_look_in(encoding, 0xE1, 0xEF)}]{later}{later}"
+    four = f"[{_look_in(encoding, 0xF0, 0xF4)}]{later}{later}{later}"
     return re.compile(f"{two}|{three}|{four}")
 
 
+def _hint_pattern() -> re.Pattern[str]:
+    """Return a pattern without alternatives, which is searched fast and matches wherever others match."""
+    leads = "".join(_look_in(encoding, 0xC2, 0xF4) for encoding in _WRONG_ENCODINGS)
+    later = "".join(_look_in(encoding, 0x80, 0xBF) for encoding in _WRONG_ENCODINGS)
+    return re.compile(f"[{leads}][{later}]")
+
+
 _SEQUENCES = {encoding: _sequence_pattern(encoding) for encoding in _WRONG_ENCODINGS}
+_may_have_mojibake = _hint_pattern().search
 
 
 def find_mojibake(line: str) -> str:
@@ -138,6 +141,8 @@ def find_mojibake(line: str) -> str:
     >>> find_mojibake("lâ€™Ã©tÃ©"), find_mojibake("l'été À « »")
     ('â€™', '')
     """
+    if line.isascii() or not _may_have_mojibake(line):
+        return ""
     for encoding, pattern in _SEQUENCES.items():
         sequences = pattern.findall(line)
         plausible = [text for text in sequences if _is_plausible(text, encoding)]

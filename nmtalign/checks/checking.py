@@ -88,10 +88,14 @@ def check(bitext: Pairs, aligner: Aligner | None = None, *, workers: int | None 
     0     1  source        tab    error
     1     2    pair  one-sided    error
     """
+    source, target = lines_of_sides(bitext)
+    return table_of_findings(find_all(source, target, aligner, workers=workers))
+
+
+def table_of_findings(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Return findings as a table with the columns of :func:`check`."""
     import pandas as pd
 
-    source, target = lines_of_sides(bitext)
-    findings = find_all(source, target, aligner, workers=workers)
     return pd.DataFrame([row_of_finding(finding) for finding in findings], columns=list(FINDING_COLUMNS))
 
 

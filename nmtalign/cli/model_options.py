@@ -352,6 +352,7 @@ def _log_defaults(vectors: AlignerVectorOptions) -> None:
         chosen.append("back-off for words without a vector")
     if chosen:
         text = f"the vectors are used with {' and '.join(chosen)}; for plain attention, give --positions none"
+        text += " (with some hundred pairs, `nmtalign train --vectors` gives better links)"
         log(text, event="defaults of vectors")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,9 @@ from nmtalign.report.sample import (
 )
 from nmtalign.report.style import visible
 from nmtalign.validation import check_type
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 # A page begins with one of these modules.
@@ -204,6 +207,7 @@ def write_report(
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
+    findings: pd.DataFrame | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -227,6 +231,8 @@ def write_report(
     text : str, optional
         Any name or number that tells the text from others, if only some of its pairs are shown. By it a
         report finds the corrections that the browser has kept of pairs that this report does not show.
+    findings : DataFrame, optional
+        What :func:`nmtalign.check` found in the text; a panel lists it.
 
     Raises
     ------
@@ -242,6 +248,8 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
     """
+    from nmtalign.report.text_findings import add_findings
+
     path, golds = as_path(path), None if gold is None else as_gold_sequence(gold)
     if golds is not None and not isinstance(golds, Sequence):
         golds = list(golds)
@@ -267,6 +275,7 @@ def write_report(
         systems=systems,
         text=text,
     )
+    page = add_findings(page, findings)
     with AtomicFiles() as files:
         files.text(path).write(page)
 

@@ -35,6 +35,7 @@ NAME_IN_MEMORY = "parameters"  # in messages, and of the origin of the score
 PARTS_OF_DOUBLES = 3  # so many parts keep all bits of double precision; single precision has one part
 BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double has 53
 MAX_LEARNED_WEIGHT = 1e9  # sums of products of larger weights may be infinite
+MIN_STORED_NULL, MAX_STORED_NULL = 1e-9, 0.999  # of a file of weights
 PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # in a folder of vectors
 PICTURE_TITLES = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}
 MIN_COSINE_SCALE, MAX_COSINE_SCALE = 8.0, 20.0  # bounds of the scale sqrt(D) of Vaswani et al. (2017)
@@ -98,9 +99,10 @@ def exact_parts(vectors: Reals, count: int) -> Reals:
     parts = []
     remainder = vectors
     for _ in range(count):
-        parts.append(exact_rows(remainder))
-        remainder = remainder - parts[-1]
-    return np.stack(parts, axis=1)
+        part = exact_rows(remainder)
+        parts.append(part)
+        remainder = remainder - part
+    return np.stack(parts, axis=1)  # (N, P, D)
 
 
 def products_of_parts(queries: Reals, keys: Reals) -> Reals:
@@ -111,10 +113,13 @@ def products_of_parts(queries: Reals, keys: Reals) -> Reals:
     """
     parts = queries.shape[-2]
     products = []
-    for sum_of_numbers in range(parts - 1, -1, -1):  # later parts are smaller
-        for query_part in range(sum_of_numbers + 1):
-            key_part = sum_of_numbers - query_part
-            products.append(dot(queries[..., query_part, :], keys[..., key_part, :]))
+    # the products of parts i and j have about the size of those of parts 0 and i + j; later parts are smaller
+    for sum_of_numbers in range(parts - 1, -1, -1):
+        for query_number in range(sum_of_numbers + 1):
+            key_number = sum_of_numbers - query_number
+            query_part = queries[..., query_number, :]  # (..., T, D)
+            key_part = keys[..., key_number, :]  # (..., S, D)
+            products.append(dot(query_part, key_part))  # (..., T, S)
     total = products[0]
     for product in products[1:]:
         total = total + product
@@ -127,11 +132,11 @@ def exact_rows(vectors: Reals) -> Reals:
     The grid of a row has the step 2^-26 p, where p is the power of two above the length of the row. Sums of
     products of two rows are multiples of 2^-52 p p', and at most p p' by Cauchy-Schwarz.
     """
-    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    _, length_exponents = np.frexp(lengths)
-    exponents = BITS_PER_ENTRY - length_exponents[:, None]
-    integers = np.rint(np.ldexp(vectors, exponents))
-    return np.asarray(np.ldexp(integers, -exponents))
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))  # (N,)
+    _, length_exponents = np.frexp(lengths)  # p = 2^length_exponent
+    shifts = BITS_PER_ENTRY - length_exponents[:, None]  # (N, 1): the step of the grid is 2^-shift
+    integers = np.rint(np.ldexp(vectors, shifts))
+    return np.asarray(np.ldexp(integers, -shifts))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -151,8 +156,12 @@ class LearnedScore:
 
     @property
     def weights(self) -> dict[str, Reals]:
-        """The learned arrays, first one of shape (D, A), by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.axes}
+        """The learned arrays by name, in the order of the fields: first one of shape (D, A)."""
+        arrays = {}
+        for field in fields(self):
+            if field.name in self.axes:
+                arrays[field.name] = getattr(self, field.name)
+        return arrays
 
     def __repr__(self) -> str:
         units = next(iter(self.weights.values())).shape[1]
@@ -193,14 +202,18 @@ class LearnedScore:
         if not cls.axes.keys() <= arrays.keys():
             raise DataError(f"expected the arrays {cls.wanted}; found {sorted(stored_arrays)}").at(path)
 
-        def array(
-            name: str, shape: Shape, low: float = -MAX_LEARNED_WEIGHT, high: float = MAX_LEARNED_WEIGHT
-        ) -> Reals:
+        def read(name: str, shape: Shape, low: float, high: float) -> Reals:
+            """Return an array in double precision, if it has the shape, and entries from `low` to `high`."""
             doubles = arrays[name].astype(np.float64)
             return check_stored_array(doubles, "f", shape, low, high, name=f"{path}, {name}")
 
-        null = float(array("null_probability", (), 1e-9, 0.999)) if "null_probability" in arrays else None
-        return cls(**cls._checked(array, dimension), origin=path.name, null=null)
+        def read_weights(name: str, shape: Shape) -> Reals:
+            return read(name, shape, -MAX_LEARNED_WEIGHT, MAX_LEARNED_WEIGHT)
+
+        null = None
+        if "null_probability" in arrays:
+            null = float(read("null_probability", (), MIN_STORED_NULL, MAX_STORED_NULL))
+        return cls(**cls._checked(read_weights, dimension), origin=path.name, null=null)
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
@@ -211,9 +224,10 @@ class LearnedScore:
     def _checked(cls, read: Callable[[str, Shape], Reals], dimension: int) -> dict[str, Any]:
         """Return the arrays that `read` returns for a name and a shape."""
         weights: dict[str, Reals] = {}
-        size = None
+        size = None  # A; any for the first array
         for name, axes in cls.axes.items():
-            weights[name] = read(name, (dimension, size)[-axes:])
+            shape = (dimension, size) if axes == 2 else (size,)
+            weights[name] = read(name, shape)
             size = weights[name].shape[-1]
         return weights
 
@@ -241,11 +255,19 @@ class BahdanauScore(LearnedScore):
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
+        completed = dict(arrays)
         if {"layer_1", "layer_2"} <= arrays.keys():
-            first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
-            bias = {"b": arrays["b"]} if "b" in arrays else {}
-            arrays = {"W": first[dimension:], "U": first[:dimension], "v": v, **bias}
-        return {"b": np.zeros_like(arrays["v"]), **arrays} if "v" in arrays else arrays
+            first_layer = arrays["layer_1"]  # (2 D, A), for [key; query]
+            completed = {
+                "W": first_layer[dimension:],
+                "U": first_layer[:dimension],
+                "v": arrays["layer_2"].reshape(-1),
+            }
+            if "b" in arrays:
+                completed["b"] = arrays["b"]
+        if "v" in completed and "b" not in completed:
+            completed["b"] = np.zeros_like(completed["v"])
+        return completed
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
@@ -288,8 +310,10 @@ class ProjectedDot(LearnedScore):
 
 def _project_rows(vectors: Reals, weights: Reals) -> Reals:
     """Return vectors @ weights (D, A); the bits of a row do not depend on the other rows."""
+    # a product of one matrix (1, D) for each row, whose bits are those of the row alone
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
-    return np.asarray((rows @ weights)[:, 0, :])
+    projected = rows @ weights  # (N, 1, A)
+    return np.asarray(projected[:, 0, :])
 
 
 def cosine_scale(dimension: int) -> float:
@@ -314,9 +338,11 @@ def make_score(
     UsageError if the name is unknown, if the temperature is not positive, if ``bahdanau`` lacks parameters,
     or if the score takes none.
     """
-    if temperature is not None and not 0 < temperature < math.inf:
-        raise UsageError(f"the temperature must be a positive number, found {temperature}")
-    inverse_temperature = None if temperature is None else 1 / temperature
+    inverse_temperature = None
+    if temperature is not None:
+        if not 0 < temperature < math.inf:
+            raise UsageError(f"the temperature must be a positive number, found {temperature}")
+        inverse_temperature = 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
         raise UsageError(f"{expected}, found {short_repr(name)}")
@@ -325,10 +351,14 @@ def make_score(
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):
-        return name if inverse_temperature is None else replace(name, scale=inverse_temperature)
+        score = name
+        return score if inverse_temperature is None else replace(score, scale=inverse_temperature)
     if name == "bahdanau":
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('--vectors DIR')}")
-    scale = inverse_temperature or (cosine_scale(dimension) if name == "cosine" else 1.0)
+    if inverse_temperature is not None:
+        scale = inverse_temperature
+    else:
+        scale = cosine_scale(dimension) if name == "cosine" else 1.0
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScore(name, scale, unit_length=name == "cosine")
@@ -359,10 +389,10 @@ def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | Sco
 
     Raises UsageError if the score needs parameters.
     """
-    if name not in PARAMETER_FILES or not (folder / PARAMETER_FILES[name]).exists():
-        if name == "bahdanau":
-            raise UsageError(
-                f"{folder} contains no {PARAMETER_FILES[name]}; {how_to_learn(f'--vectors {folder}')}"
-            )
-        return name
-    return load_parameters(name, file_inside(folder, PARAMETER_FILES[name]), dimension)
+    file_name = PARAMETER_FILES.get(name)
+    if file_name is not None and (folder / file_name).exists():
+        return load_parameters(name, file_inside(folder, file_name), dimension)
+    if name == "bahdanau":
+        advice = how_to_learn(f"--vectors {folder}")
+        raise UsageError(f"{folder} contains no {file_name}; {advice}")
+    return name

@@ -5,21 +5,21 @@ Both become pseudo-counts, which every EM iteration adds to the expected counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Floats, Longs
+from nmtalign.arrays import Doubles, Floats, Integers, Longs
 from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
-from nmtalign.positions.jumps import MAX_JUMP, BothJumpModels
+from nmtalign.positions.jumps import MAX_JUMP, BothJumpModels, JumpModel
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, form_function, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
@@ -27,42 +27,46 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.spaces import mutual_neighbors
 
-MOST = 50_000  # words of given vectors that are searched for translations
-WORDS_A_SENTENCE = 20  # assumed jumps from words for each jump from the start of a sentence
+MAX_SEARCHED_WORDS = 50_000  # words of given vectors that are searched for translations
+WORDS_PER_SENTENCE = 20  # assumed jumps from words for each jump from the start of a sentence
+
+WordPairCount = tuple[str, str, float]  # source word, target word, joint count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """Weighted word pairs and an older model, from which training starts."""
+    """What is known before training: counts of word pairs, counts of jumps, and an older model.
 
-    words: Sequence[tuple[str, str, float]] = ()  # the weight is a joint count
+    All of it is added to the expected counts of each iteration. The words of `word_pairs` become words of the
+    vocabularies; those of `dictionary_pairs` and `compound_pairs` do not, so only pairs whose words or forms
+    occur in the text are counted.
+    """
+
+    word_pairs: Sequence[WordPairCount] = ()
     lexicon: Lexicon | None = None  # the lexicon of an older model
     jump_models: BothJumpModels | None = None  # the jump models of this older model
-    # word pairs of dictionaries, like `words`, which do not become words of the vocabularies
-    dictionary: Sequence[tuple[str, str, float]] = ()
-    # the same of words and the translations of their parts, counted for whole words only
-    compounds: Sequence[tuple[str, str, float]] = ()
-    # of eflomal's priors, in the order of `transitions`: (2 * MAX_JUMP + 1,) counts of jumps by their width
+    dictionary_pairs: Sequence[WordPairCount] = ()
+    # words and the translations of their parts, which are counted for whole words only
+    compound_pairs: Sequence[WordPairCount] = ()
+    # counts of jumps by their width, (2 * MAX_JUMP + 1,), over source and over target words
     jumps: tuple[Doubles, Doubles] | None = None
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior added to their vocabularies."""
-        old = ((), ()) if self.lexicon is None else (self.lexicon.source_words, self.lexicon.target_words)
-        listed = [entry[0] for entry in self.words], [entry[1] for entry in self.words]
-        return _extended(source, [*old[0], *listed[0]]), _extended(target, [*old[1], *listed[1]])
+        source_words = [source_word for source_word, _, _ in self.word_pairs]
+        target_words = [target_word for _, target_word, _ in self.word_pairs]
+        if self.lexicon is not None:
+            source_words = [*self.lexicon.source_words, *source_words]
+            target_words = [*self.lexicon.target_words, *target_words]
+        return _extended(source, source_words), _extended(target, target_words)
 
     def jump_counts(self) -> tuple[Floats, Floats] | None:
         """Return the approximate jumps in the text of the older model; None without an older model."""
         if self.lexicon is None or self.jump_models is None:
             return None
-        stored = self.lexicon.forms[0]
-        counts = []
-        for model, side in zip(self.jump_models, stored.sides, strict=True):
-            classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
-            mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
-            mass[0] = mass.sum() / WORDS_A_SENTENCE
-            counts.append((model.tables * mass[:, None]).astype(np.float32))
-        return counts[0], counts[1]
+        source_counts, target_counts = self.lexicon.forms[0].sides
+        source_model, target_model = self.jump_models
+        return _jumps_in_text(source_model, source_counts), _jumps_in_text(target_model, target_counts)
 
     def renumbered_jump_models(self, source: EncodedSide, target: EncodedSide) -> BothJumpModels | None:
         """Return the jump models of the older model, numbered as the words of a bitext, or None."""
@@ -74,6 +78,19 @@ class Prior:
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
         """Tell whether the sides of a bitext seem swapped against those of the older model."""
         return self.lexicon is not None and measure_coverage(source, target, self.lexicon.numbers).swapped
+
+
+def _jumps_in_text(model: JumpModel, form_counts: FormCounts) -> Floats:
+    """Return about how often each table of a model was used for each jump width, (K, 2 * MAX_JUMP + 1).
+
+    A word was left about as often as it was linked. A model whose words have no classes has table 0 only.
+    """
+    link_counts = form_counts.linked
+    jumps_of_table = np.zeros(len(model.tables))
+    if len(model.classes) == len(link_counts):
+        jumps_of_table += np.bincount(model.classes, link_counts, len(model.tables))
+    jumps_of_table[0] = jumps_of_table.sum() / WORDS_PER_SENTENCE  # table 0 is the start of a sentence
+    return (model.tables * jumps_of_table[:, None]).astype(np.float32)
 
 
 def width_counts(jumps: Iterable[JumpCount]) -> tuple[Doubles, Doubles] | None:
@@ -121,66 +138,101 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
     return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
 
 
+class _FormNumbers(NamedTuple):
+    """The numbers of the forms of one kind on both sides, and what makes a word a form."""
+
+    source: dict[str, int]
+    target: dict[str, int]
+    source_form: Callable[[str], str]
+    target_form: Callable[[str], str]
+
+    def keys(self, source_numbers: Integers, target_numbers: Integers) -> Longs:
+        """Return the keys of pairs of forms, as in :class:`FormPrior`."""
+        keys: Longs = source_numbers.astype(np.int64) * len(self.target) + target_numbers
+        return keys
+
+    def counts_of(self, word_pairs: Sequence[WordPairCount]) -> tuple[Longs, Floats]:
+        """Return the keys and the counts of those word pairs whose forms are both numbered."""
+        source = look_up(self.source, (self.source_form(word) for word, _, _ in word_pairs))
+        target = look_up(self.target, (self.target_form(word) for _, word, _ in word_pairs))
+        counts = np.array([count for _, _, count in word_pairs], dtype=np.float32)
+        are_numbered = (source >= 0) & (target >= 0)
+        return self.keys(source[are_numbered], target[are_numbered]), counts[are_numbered]
+
+
 def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
-    """Return the prior by the numbers of the forms."""
-    number = number_words(form_pairs.forms[0]), number_words(form_pairs.forms[1])
-    of_source, of_target = map(form_function, form_pairs.form_kinds)
-    width = len(number[1])
-    listed = [number[0][of_source(s)] * width + number[1][of_target(t)] for s, t, _ in prior.words]
-    keys = np.array(listed, dtype=np.int64)
-    counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
-    dictionary = list(prior.dictionary)
-    if form_pairs.letters == (0, 0):
-        dictionary += prior.compounds
-    if dictionary:
-        more_keys, more_counts = _dictionary_counts(form_pairs, dictionary, number)
-        keys, counts = np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts])
-    sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
-    if (older := prior.lexicon) is not None:
-        learned = older.of_kinds(form_pairs.form_kinds) or older.whole
-        if learned is None:
+    """Return the prior by the numbers of the forms of one kind."""
+    source_forms, target_forms = form_pairs.forms
+    source_kind, target_kind = form_pairs.form_kinds
+    numbers = _FormNumbers(
+        number_words(source_forms),
+        number_words(target_forms),
+        form_function(source_kind),
+        form_function(target_kind),
+    )
+    word_pairs = [*prior.word_pairs, *prior.dictionary_pairs]
+    if form_pairs.form_kinds == (0, 0):  # whole words
+        word_pairs += prior.compound_pairs
+    keys, counts = numbers.counts_of(word_pairs)
+    source_counts = FormCounts(np.zeros(len(source_forms)), np.zeros(len(source_forms)), 0.0)
+    target_counts = FormCounts(np.zeros(len(target_forms)), np.zeros(len(target_forms)), 0.0)
+    if prior.lexicon is not None:
+        stored = prior.lexicon.of_kinds(form_pairs.form_kinds) or prior.lexicon.whole
+        if stored is None:
             wanted = f"expected an older model with whole words or with the forms {form_pairs.form_kinds}"
-            raise UsageError(f"{wanted}, found {[stored.form_kinds for stored in older.forms]}")
-        numbers = []  # of each form of the older model
-        for n, words in enumerate((older.source_words, older.target_words)):
-            forms = number_forms(words, learned.form_kinds[n])[1]
-            if learned.form_kinds != form_pairs.form_kinds:
-                forms = [*map(form_function(form_pairs.form_kinds[n]), forms)]
-            numbers.append(np.array([number[n][form] for form in forms]))
-        source, target = np.divmod(learned.keys, len(numbers[1]))
-        keys = np.concatenate([keys, numbers[0][source] * width + numbers[1][target]])
-        counts = np.concatenate([counts, learned.counts])
-        sides = [
-            side.apply(partial(sum_at, numbers[n], len(number[n]))) for n, side in enumerate(learned.sides)
-        ]
-    distinct, rank = np.unique(keys, return_inverse=True)
-    summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
-    return FormPrior(distinct, summed, (sides[0], sides[1]))
+            raise UsageError(f"{wanted}, found {[forms.form_kinds for forms in prior.lexicon.forms]}")
+        older = _older_counts(stored, prior.lexicon, numbers, form_pairs)
+        keys = np.concatenate([keys, older.keys])
+        counts = np.concatenate([counts, older.counts])
+        source_counts, target_counts = older.sides
+    distinct_keys, index_of_key = np.unique(keys, return_inverse=True)
+    sums = np.bincount(index_of_key.reshape(-1), counts, len(distinct_keys)).astype(np.float32)
+    return FormPrior(distinct_keys, sums, (source_counts, target_counts))
 
 
-def _dictionary_counts(
-    form_pairs: FormPairs,
-    dictionary: Sequence[tuple[str, str, float]],
-    number: tuple[dict[str, int], dict[str, int]],
-) -> tuple[Longs, Floats]:
-    """Return the keys and the weights of those word pairs whose forms of one kind both occur in the text."""
-    of_source, of_target = map(form_function, form_pairs.form_kinds)
-    source = look_up(number[0], (of_source(word) for word, _, _ in dictionary))
-    target = look_up(number[1], (of_target(word) for _, word, _ in dictionary))
-    weights = np.array([weight for *_, weight in dictionary], dtype=np.float32)
-    both = (source >= 0) & (target >= 0)
-    return source[both] * len(number[1]) + target[both], weights[both]
+def _older_counts(
+    stored: StoredForms, lexicon: Lexicon, numbers: _FormNumbers, form_pairs: FormPairs
+) -> FormPrior:
+    """Return the counts of an older model by new numbers; several of its forms may get the same number.
+
+    The forms of the older model are of the same kind as the new ones, or they are whole words, of which the
+    new forms are made.
+    """
+    source_spellings = number_forms(lexicon.source_words, stored.form_kinds[0])[1]
+    target_spellings = number_forms(lexicon.target_words, stored.form_kinds[1])[1]
+    if stored.form_kinds != form_pairs.form_kinds:
+        source_spellings = [numbers.source_form(spelling) for spelling in source_spellings]
+        target_spellings = [numbers.target_form(spelling) for spelling in target_spellings]
+    # the new number of each form of the older model
+    source_numbers = np.array([numbers.source[spelling] for spelling in source_spellings])
+    target_numbers = np.array([numbers.target[spelling] for spelling in target_spellings])
+    source, target = np.divmod(stored.keys, len(target_numbers))
+    source_counts, target_counts = stored.sides
+    return FormPrior(
+        keys=numbers.keys(source_numbers[source], target_numbers[target]),
+        counts=stored.counts,
+        sides=(
+            source_counts.apply(partial(sum_at, source_numbers, len(numbers.source))),
+            target_counts.apply(partial(sum_at, target_numbers, len(numbers.target))),
+        ),
+    )
 
 
-def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) -> list[tuple[str, str, float]]:
+def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) -> list[WordPairCount]:
     """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines.
 
     `text` normalizes the words.
     """
-    sides = source.compact().first(MOST), target.compact().first(MOST)
-    units = [unit_rows(side.matrix) for side in sides]
-    pairs, _ = mutual_neighbors(units[0], units[1])
-    cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
-    first, second = (text.normalized(side.vocabulary.words) for side in sides)
-    cells = zip(pairs.tolist(), cosines.tolist(), strict=True)
-    return [(first[s], second[t], cosine) for (s, t), cosine in cells if cosine > 0]
+    source = source.compact().first(MAX_SEARCHED_WORDS)
+    target = target.compact().first(MAX_SEARCHED_WORDS)
+    source_units = unit_rows(source.matrix)  # (words, D)
+    target_units = unit_rows(target.matrix)
+    neighbors, _ = mutual_neighbors(source_units, target_units)  # (pairs, 2)
+    cosines = np.einsum("nd,nd->n", source_units[neighbors[:, 0]], target_units[neighbors[:, 1]])
+    source_words = text.normalized(source.vocabulary.words)
+    target_words = text.normalized(target.vocabulary.words)
+    similar = []
+    for (s, t), cosine in zip(neighbors.tolist(), cosines.tolist(), strict=True):
+        if cosine > 0:
+            similar.append((source_words[s], target_words[t], cosine))
+    return similar

@@ -6,13 +6,13 @@ Axes: V rows of the matrix, D dimensions, N words asked for.
 from __future__ import annotations
 
 import hashlib
+import math
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import add
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from nmtalign.validation import check_choice, check_number, check_type
 
 _MIN_PREFIX_LETTERS = 4  # shorter prefixes say little about the meaning of a word
 _MAX_COMPARED_LETTERS = 1_000
+_LAST_CHARACTER = chr(0x10FFFF)  # follows all letters in alphabetical order
 # bounds of the memory while words are composed of n-grams; a longer word is in a block of its own
 _WORDS_PER_BLOCK = 2_048
 _CHARS_PER_BLOCK = 1 << 17
@@ -46,7 +47,11 @@ class VectorCoverage:
     composed: int = 0  # unknown words that the policy gave a vector
 
     def __add__(self, other: VectorCoverage) -> VectorCoverage:
-        return VectorCoverage(*map(add, astuple(self), astuple(other)))
+        return VectorCoverage(
+            total=self.total + other.total,
+            known=self.known + other.known,
+            composed=self.composed + other.composed,
+        )
 
     @property
     def rate(self) -> float:
@@ -95,11 +100,8 @@ class CharacterNgrams(SubwordVectors):
         check_type(self.matrix, np.ndarray, "an array of sub-word vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
-        lengths = self.shortest, self.longest
-        if (
-            not all(type(n) is int for n in lengths)
-            or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS
-        ):
+        are_integers = type(self.shortest) is int and type(self.longest) is int
+        if not are_integers or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS:
             found = f"found {self.shortest!r:.60} to {self.longest!r:.60}"
             raise DataError(f"expected sub-words of at most {MAX_NGRAM_CHARS} characters, {found}")
 
@@ -112,35 +114,65 @@ class CharacterNgrams(SubwordVectors):
         A word without n-grams gets zeros. N-grams are added in fastText's order, so that the result is
         bit-identical.
         """
-        shape = len(words), self.matrix.shape[1]
-        result = np.zeros(shape, np.float32) if of_words is None else np.array(of_words, np.float32)
-        for block in word_blocks(words) if len(self.matrix) else ():
+        has_own = of_words is not None
+        if has_own:
+            result = np.array(of_words, np.float32)
+        else:
+            result = np.zeros((len(words), self.matrix.shape[1]), np.float32)
+        if not len(self.matrix):
+            return result
+        for block in word_blocks(words):
             buckets, counts = self._buckets(words[block])
-            starts, sums = np.cumsum(counts) - counts, result[block]  # the sums are a view
+            first = np.cumsum(counts) - counts  # the place of each word's first n-gram in `buckets`
+            sums = result[block]  # a view
+            # the nth n-grams of all words are added together, so the order is that of each word
             for nth in range(counts.max()):
-                owners = np.flatnonzero(counts > nth)
-                sums[owners] += self.matrix[buckets[starts[owners] + nth]]
-            sums /= np.maximum(counts + (of_words is not None), 1)[:, None].astype(np.float32)
+                owners = np.flatnonzero(counts > nth)  # words with so many n-grams
+                sums[owners] += self.matrix[buckets[first[owners] + nth]]
+            added = counts + 1 if has_own else counts
+            sums /= np.maximum(added, 1)[:, None].astype(np.float32)
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the buckets of all n-grams, by their start, then by length; and the number of each word."""
-        text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
-        letters, letter_of = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
-        utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
-        added = utf8.astype(np.uint32)[letter_of].T  # (4, L): bytes of each letter, then zeros
+        """Return the buckets of all n-grams, and the number of n-grams of each word, (N,).
+
+        The n-grams are in the order of their first letters, and those of one first letter in the order of
+        their lengths. L is the number of letters of all words, with the marks < and > around each.
+        """
         lengths = np.array([len(word) + 2 for word in words])  # (N,)
-        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letter_of))  # (L,): letters to the end
-        hashes = np.zeros((len(letter_of), min(self.longest, lengths.max())), np.uint32)
-        kept = left[:, None] > np.arange(hashes.shape[1])  # inside of the word
-        kept[:, : max(self.shortest - 1, 0)] = False
-        kept[(left == 1) | (left == np.repeat(lengths, lengths)), :1] = False  # < and > alone
-        grown = np.full(len(letter_of), _FNV_START)
-        for size in range(hashes.shape[1]):
-            grown = _extend_hashes(grown[: len(letter_of) - size], added[:, size:])
+        first_letters = np.cumsum(lengths) - lengths  # (N,)
+        letter_bytes = _bytes_of_letters("".join(f"<{word}>" for word in words))  # (4, L)
+        letter_count = letter_bytes.shape[1]
+
+        # which n-grams exist: row l, column n - 1 is the n-gram of n letters that begins with letter l
+        longest = min(self.longest, lengths.max())
+        letters_left = np.repeat(np.cumsum(lengths), lengths) - np.arange(letter_count)  # to the end, (L,)
+        exists = letters_left[:, None] > np.arange(longest)  # (L, longest): it ends inside of the word
+        exists[:, : max(self.shortest - 1, 0)] = False
+        is_mark = (letters_left == 1) | (letters_left == np.repeat(lengths, lengths))
+        exists[is_mark, :1] = False  # < and > alone are no n-grams
+
+        # the hash of an n-gram continues that of the n-gram with one letter less
+        hashes = np.zeros((letter_count, longest), np.uint32)
+        grown = np.full(letter_count, _FNV_START)
+        for size in range(longest):
+            grown = _extend_hashes(grown[: letter_count - size], letter_bytes[:, size:])
             hashes[: len(grown), size] = grown
-        counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
-        return hashes[kept] % np.uint32(len(self.matrix)), counts
+        counts = np.add.reduceat(exists.sum(axis=1), first_letters)
+        return hashes[exists] % np.uint32(len(self.matrix)), counts
+
+
+def _bytes_of_letters(text: str) -> NDArray[np.uint32]:
+    """Return the UTF-8 bytes of each letter as signed numbers, then zeros, shape (4, L).
+
+    Half a character becomes a question mark.
+    """
+    encodable = text.encode("utf-8", "replace").decode()
+    code_points = np.frombuffer(encodable.encode("utf-32-le"), "<u4")
+    letters, letter_of = np.unique(code_points, return_inverse=True)
+    utf8 = np.array([chr(letter).encode() for letter in letters], "S4")
+    signed_bytes = utf8.view(np.int8).reshape(-1, 4)  # of distinct letters
+    return np.asarray(signed_bytes.astype(np.uint32)[letter_of].T)
 
 
 def word_blocks(words: Sequence[str]) -> Iterator[slice]:
@@ -228,7 +260,8 @@ class Embeddings:
         check_type(self.matrix, np.ndarray, "an array of vectors")
         check_type(self.subwords, (SubwordVectors, type(None)), "vectors of sub-words")
         check_type(self.settings, Mapping, "settings as a dictionary")
-        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
+        is_matrix = self.matrix.ndim == 2 and self.matrix.dtype.kind == "f"
+        if not is_matrix or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
         if self.vocabulary.size > len(self.matrix):
@@ -253,7 +286,7 @@ class Embeddings:
     @check_call("of words and a matrix: Embeddings.of(words, matrix)")
     def of(
         cls,
-        words: Mapping[str, int] | Mapping[str, ArrayLike] | Sequence[str] | NDArray[np.str_] | Any,
+        words: Mapping[str, Any] | Sequence[str] | NDArray[np.str_] | Any,
         matrix: ArrayLike | None = None,
     ) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
@@ -279,15 +312,21 @@ class Embeddings:
         """
         if matrix is None:
             words, matrix = _words_and_matrix(words)
-        words = words.tolist() if hasattr(words, "tolist") else words
+        if hasattr(words, "tolist"):
+            words = words.tolist()
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(
                 f"expected a dictionary word -> row, or a list of words, found {short_repr(words)}"
             )
-        known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        given = as_real_array(matrix, "a matrix of shape (V, D)")
-        return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
+        if isinstance(words, Mapping):
+            known = Vocabulary(cast("Mapping[str, int]", words))
+        else:
+            known = Vocabulary.from_words(words)
+        numbers = as_real_array(matrix, "a matrix of shape (V, D)")
+        if numbers.dtype.kind in "iu":
+            numbers = numbers.astype(np.float64)
+        return cls(known, numbers)
 
     @classmethod
     @check_call()
@@ -304,16 +343,20 @@ class Embeddings:
         >>> Embeddings.from_gensim(cats.to_gensim())
         Embeddings of 2 words, 2 dimensions
         """
-        vectors, pieces = getattr(vectors, "wv", vectors), None
-        if not hasattr(vectors, "index_to_key"):
+        keyed_vectors = getattr(vectors, "wv", vectors)
+        if not hasattr(keyed_vectors, "index_to_key"):
             raise UsageError(f"expected {VECTORS_IN_MEMORY}, found {short_repr(vectors)}")
         # behind the last word gensim leaves a place of None for each word that a file had twice
-        words = vectors.index_to_key[: len(vectors.key_to_index)]
-        if wrong := [word for word in words if not isinstance(word, str)]:
+        words = keyed_vectors.index_to_key[: len(keyed_vectors.key_to_index)]
+        wrong = [word for word in words if not isinstance(word, str)]
+        if wrong:
             raise DataError(f"expected words as keys of the vectors, found {short_repr(wrong[0])}")
-        if hasattr(vectors, "vectors_ngrams"):
-            pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
-        return cls(Vocabulary.from_words(words), np.asarray(vectors.vectors)[: len(words)], pieces)
+        subwords = None
+        if hasattr(keyed_vectors, "vectors_ngrams"):
+            ngrams = keyed_vectors.vectors_ngrams
+            subwords = CharacterNgrams(ngrams, keyed_vectors.min_n, keyed_vectors.max_n)
+        matrix = np.asarray(keyed_vectors.vectors)[: len(words)]
+        return cls(Vocabulary.from_words(words), matrix, subwords)
 
     def to_gensim(self) -> Any:
         """Return the words and their vectors as gensim's KeyedVectors; vectors of sub-words are left out."""
@@ -413,9 +456,10 @@ class Embeddings:
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
         result[rows >= 0] = self.matrix[rows[rows >= 0]]
         missing = np.flatnonzero(rows < 0).tolist()
-        if missing and self.subwords is not None and (self.are_static or self.unknown == "subword"):
+        composes = self.are_static or self.unknown == "subword"
+        if missing and self.subwords is not None and composes:
             result[missing] = self.subwords.vectors([words[n] for n in missing])
-            missing = [n for n in missing if not result[n].any()] if self.are_static else []
+            missing = [n for n in missing if not result[n].any()]
         if missing and self.unknown == "backoff":
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
@@ -490,8 +534,9 @@ class Embeddings:
         """The words whose vector is zero, which says nothing."""
         words = self.vocabulary.words
         row_is_zero = ~np.any(self.matrix, axis=1)
-        zero = np.flatnonzero(row_is_zero[self.vocabulary.rows(words)])
-        return frozenset(words[n] for n in zero.tolist())
+        word_is_zero = row_is_zero[self.vocabulary.rows(words)]
+        numbers = np.flatnonzero(word_is_zero).tolist()
+        return frozenset(words[n] for n in numbers)
 
     def coverage(self, words: Sequence[str]) -> VectorCoverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
@@ -503,28 +548,34 @@ class Embeddings:
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
-        if rows := self._relatives(fold(word)):
-            precision = np.result_type(self.matrix.dtype, np.float32)
-            return np.asarray(np.asarray(self.matrix[rows], dtype=precision).mean(axis=0))
-        return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
+        rows = self._relatives(fold(word))
+        if not rows:
+            return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
+        precision = np.result_type(self.matrix.dtype, np.float32)
+        vectors = np.asarray(self.matrix[rows], dtype=precision)  # (rows, D)
+        return np.asarray(vectors.mean(axis=0))
 
     def _relatives(self, folded: str) -> list[int]:
-        """Rows of the known words spelled alike, else of those that share the longest prefix."""
+        """Return the rows of the known words spelled alike, else of those that share the longest prefix."""
         spellings, rows = self._sorted_spellings
         alike = rows[bisect_left(spellings, folded) : bisect_right(spellings, folded)]
-        if alike or any(map(str.isdigit, folded)):
+        has_digit = any(map(str.isdigit, folded))  # numbers that begin alike have nothing in common
+        if alike or has_digit:
             return alike
         for length in range(len(folded), _MIN_PREFIX_LETTERS - 1, -1):
-            first, after = folded[:length], folded[:length] + chr(0x10FFFF)
-            if family := rows[bisect_left(spellings, first) : bisect_left(spellings, after)]:
-                return family
+            prefix = folded[:length]
+            start = bisect_left(spellings, prefix)
+            stop = bisect_left(spellings, prefix + _LAST_CHARACTER)
+            if start < stop:
+                return rows[start:stop]
         return []
 
     @cached_property
     def _sorted_spellings(self) -> tuple[list[str], list[int]]:
         """The folded words in alphabetical order and their rows."""
         words = self.vocabulary.words
-        pairs = sorted(zip(map(fold, words), self.vocabulary.rows(words).tolist(), strict=True))
+        rows = self.vocabulary.rows(words).tolist()
+        pairs = sorted(zip(map(fold, words), rows, strict=True))
         return [spelling for spelling, _ in pairs], [row for _, row in pairs]
 
     @cached_property
@@ -554,9 +605,11 @@ def fold(word: str) -> str:
 
 def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
     """Return a unit vector, shape (D,), of hash bits of the folded spelling: the same on every machine."""
-    digest = hashlib.shake_256(fold(word).encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
+    spelling = fold(word).encode("utf-8", "surrogatepass")
+    digest = hashlib.shake_256(spelling).digest(math.ceil(dimension / 8))
     bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
-    return np.asarray((2.0 * bits - 1.0) / np.sqrt(dimension), np.float32)
+    signs = 2.0 * bits - 1.0
+    return np.asarray(signs / np.sqrt(dimension), np.float32)
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
@@ -594,5 +647,6 @@ def is_word_frame(vectors: Any) -> bool:
 def _expect_words(words: Any) -> None:
     if isinstance(words, str) or not isinstance(words, Collection):
         raise UsageError(f"expected a list of words, found {short_repr(words)}")
-    if wrong := [word for word in words if not isinstance(word, str)]:
-        raise UsageError(f"expected words, found {short_repr(wrong[0])}")
+    for word in words:
+        if not isinstance(word, str):
+            raise UsageError(f"expected words, found {short_repr(word)}")

@@ -145,7 +145,7 @@ class StaticSubwords(SubwordVectors):
 
     def state(self) -> State:
         """Return the state, from which the class makes the sub-words again."""
-        arrays = {}
+        arrays: dict[str, AnyArray] = {}
         if self.rows is not None:
             arrays["rows"] = self.rows
         if self.weights is not None:
@@ -160,7 +160,8 @@ class StaticSubwords(SubwordVectors):
         lines = stored.words("tokenizer")
         matrix = stored.large("table", "v", (None, dimension))
         names = stored.value("has", list)
-        rows = weights = None
+        rows: Longs | None = None
+        weights: Floats | None = None
         if "rows" in names:
             rows = stored.large("rows", "i", (None,), minimum=0, maximum=len(matrix) - 1)
         if "weights" in names:
@@ -217,18 +218,20 @@ def _table_name(file: Any, size: int) -> str:
     A table is known by its name, or else is the only one with a row for each sub-word. DataError if there
     is none, or more than one.
     """
-    matrices = {}
+    matrices: dict[str, int] = {}
     for name in file.keys():  # noqa: SIM118  # the file is not a mapping
         tensor = file.get_slice(name)
         if len(tensor.get_shape()) == 2 and tensor.get_dtype() in _TABLE_TYPES:
             matrices[name] = tensor.get_shape()[0]
-    named = [name for name in matrices if f".{name}".endswith(tuple(f".{end}" for end in _TABLE_NAMES))]
-    names = named or [name for name, rows in matrices.items() if rows == size]
-    if len(names) != 1:
-        found = ", ".join(sorted(names or matrices)[:_MAX_SHOWN_NAMES]) or "none"
-        wanted = "expected one table of vectors of sub-words, such as `embeddings`"
-        raise DataError(f"{wanted.replace('`', '')}; found {found}")
-    return names[0]
+    endings = tuple(f".{name}" for name in _TABLE_NAMES)
+    candidates = [name for name in matrices if f".{name}".endswith(endings)]
+    if not candidates:
+        candidates = [name for name, rows in matrices.items() if rows == size]
+    if len(candidates) != 1:
+        shown = ", ".join(sorted(candidates or matrices)[:_MAX_SHOWN_NAMES]) or "none"
+        raise DataError(f"expected one table of vectors of sub-words, such as embeddings; found {shown}")
+    table_name: str = candidates[0]
+    return table_name
 
 
 def _read_subword_table(file: Any, name: str, path: Path) -> AnyArray:

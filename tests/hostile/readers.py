@@ -10,6 +10,8 @@ import json
 import lzma
 import pickle
 import struct
+import tempfile
+import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -45,6 +47,7 @@ from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.spaces import read_seed_dictionary
 from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 from nmtalign.vectors.word2vec_files import FASTTEXT_MAGIC
+from tests.vectors.static_model import wordpiece, write_static_model
 
 Read = Callable[[Path], object]
 
@@ -225,6 +228,24 @@ def _embeddings(file: str, *samples: bytes, **more: Any) -> Reader:
     return Reader(file, partial(load_embeddings, **more), samples)
 
 
+def _zip(content: bytes) -> bytes:
+    """Return a zip archive of one file."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("x.vec"), content)
+    return file.getvalue()
+
+
+def _static_files(name: str) -> tuple[bytes, ...]:
+    """Return a file of static models."""
+    size = wordpiece().get_vocab_size()
+    factors = {"mapping": np.arange(size) % 5, "weights": np.ones(size, np.float32)}
+    with tempfile.TemporaryDirectory() as folder:
+        plain = write_static_model(Path(folder) / "plain") / name
+        weighted = write_static_model(Path(folder) / "weighted", embeddings=np.eye(5, 6), **factors) / name
+        return plain.read_bytes(), weighted.read_bytes()
+
+
 READERS = {
     "npz": Reader("x.npz", read_arrays, (_npz(**_ARRAYS), _npz(True, **_ARRAYS))),
     "npy": Reader("x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))),
@@ -234,6 +255,19 @@ READERS = {
         "x.bin", b"2 2\nthe " + bytes(8) + b"\ncat " + np.ones(2, "<f4").tobytes()
     ),
     "fasttext": _embeddings("x.bin", _fasttext()),
+    "word2vec.zip": _embeddings("x.zip", _zip(b"2 2\nthe 1 2\ncat 3 4\n")),
+    "static model": Reader(
+        "model/model.safetensors",
+        lambda path: load_embeddings(path.parent).vectors(["the", "cats"]),
+        _static_files("model.safetensors"),
+        lambda folder: write_static_model(folder / "model"),
+    ),
+    "static tokenizer": Reader(
+        "model/tokenizer.json",
+        lambda path: load_embeddings(path.parent).vectors(["the", "cats"]),
+        _static_files("tokenizer.json"),
+        lambda folder: write_static_model(folder / "model"),
+    ),
     "gensim": _embeddings("x.kv", _gensim(), format="gensim"),
     "word2int": Reader(
         "word2int_en.pkl",

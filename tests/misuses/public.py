@@ -124,6 +124,38 @@ na.count_embeddings(aligner.lexicon, dimensions=64)  # rejected
 na.resolve_path("en_fr_model")
 na.resolve_path(5)  # rejected
 
+na.heatmap([[1.0]], ["a"], ["b"], cmap="viridis", figsize=(3, 2)).savefig("a.png")
+na.heatmap(pair)
+na.heatmap([[1.0]], ["a"], ["b"], colors="viridis")  # rejected
+na.heatmap([[1.0]], figsize=3)  # rejected
+pair.heatmap(figsize=(3, 2), cmap="Greys").savefig("a.png")
+pair.heatmap(ax=pair.heatmap().axes[0]).set_title("a pair")
+pair.heatmap(ax="left")  # rejected
+pair.heatmap(colors="Greys")  # rejected
+pair.save("a.png", dpi=300)
+pair.save("a.png", dpi="300")  # rejected
+pair.svg(title="links").upper()
+pair.svg(values="forward")  # rejected
+batch[:6].heatmap(columns=2, values="forward").savefig("a.png")
+batch.heatmap(ax=pair.heatmap().axes[0])  # rejected
+next(batch.matrices("forward")).sum()
+batch.matrices("foward")  # rejected
+aligner.align_batch({"en": ["a"], "fr": ["b"]}, source="en", target="fr").frame_index
+aligner.align_batch(PAIRS, source=["en"])  # rejected
+na.train({"en": ["a"], "fr": ["b"]}, source="en", targets="fr", target="fr")
+na.train(PAIRS, src="en")  # rejected
+na.symmetrize(["0-0"], ["0-0"], method="union", reversed=True).links(0)
+na.symmetrize(["0-0"], ["0-0"], method="joined")  # rejected
+na.symmetrize(["0-0"])  # rejected
+na.convert("a.talp", "a.txt", format="talp", to="pharaoh")
+na.convert("a.talp", "a.txt", format="talp", to="conll")  # rejected
+na.convert("a.talp", "a.txt", to="pharaoh")  # rejected
+na.find(na.open_index("corpus.db"), "cat").head()
+na.open_index(5)  # rejected
+na.evaluate(batch, ["0-0"]).to_dict()["aer"]
+na.vector_aligner({"a": [1.0]}, (["b"], [[1.0]]), score="bahdanau", parameters={"W": [[1.0]]})
+na.vector_aligner({"a": [1.0]}, {"b": [1.0]}, parameters=5)  # rejected
+
 linked = [("the cat", "le chat", "0-0 1-1")]
 na.project(batch, ["O B-X"], format="bio")
 na.project(batch, [["O", "B-X"]], format="bio")[0][1].upper()

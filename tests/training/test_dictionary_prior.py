@@ -166,7 +166,7 @@ def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) 
     prepared = prepare(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
     assert time.process_time() - begin < 2  # 0.4 s
     assert prepared.prior is not None
-    assert len(prepared.prior.dictionary) == 2
+    assert len(prepared.prior.dictionary_pairs) == 2
     result = learn(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
     assert len(result.aligner.lexicon.source_words) == 3
 

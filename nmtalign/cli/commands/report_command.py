@@ -19,11 +19,13 @@ from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmtalign.checks.findings import Finding
     from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import CorpusRecord
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
 
+PAIRS_CHECKED_TOGETHER = 100  # a few, so that someone who types pairs does not wait
 DEFAULT_SAMPLE_PAIRS = 200  # pairs shown when nothing else is asked for
 
 
@@ -78,6 +80,7 @@ def report_command(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
+    from nmtalign.checks.checking import table_of_findings
     from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import align_for_report
 
@@ -86,7 +89,8 @@ def report_command(
     _check_criterion(drawn.by, chosen.gold, systems)
     with open_progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
-        pairs = _add_to_fingerprint(progress.count(bitext.read()), key)
+        findings: list[Finding] = []
+        pairs = _add_to_fingerprint(_watch_lines(progress.count(bitext.read()), findings), key)
         aligner, records = chosen.open(pairs, bitext.encoding, systems)
         gold: list[str] = []
         if chosen.gold is not None:
@@ -106,6 +110,7 @@ def report_command(
             corpus=figures,
             systems=evaluations,
             text=str(key),
+            findings=table_of_findings(findings) if findings else None,
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
@@ -134,6 +139,16 @@ def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str
         raise UsageError("--by gold requires --gold FILE; add it")
     if by not in (None, "score", "gold", *systems):
         raise UsageError(f"--by {by} requires --compare {by}=LINKS; add it")
+
+
+def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iterator[SentencePair]:
+    """Yield sentence pairs, and add what is wrong with their lines to the findings."""
+    from nmtalign.checks.counting import find_in_lines
+    from nmtalign.text.bitext import chunk_pairs
+
+    for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):
+        findings += find_in_lines(chunk.lines, chunk.first - 1)
+        yield from chunk.lines
 
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
