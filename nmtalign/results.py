@@ -218,7 +218,7 @@ class Viewable(Result):
         numbers, linear, cmap, columns : optional
             As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
         figsize : (float, float), optional
-            Width and height in inches. Left out, they follow from the words.
+            Width and height in inches. By default, they follow from the words.
 
         Returns
         -------

@@ -159,7 +159,7 @@ def value_of(text: str) -> float:
 def limits() -> Iterator[tuple[str, float]]:
     """Yield the constants of SECURITY.md, by their module, with the values that the page states."""
     page = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
-    table = page.partition("| constant | value | of |")[2].partition("\n\n")[0]
+    table = page.partition("| constant | value | limits |")[2].partition("\n\n")[0]
     for names, values in LIMIT.findall(table):
         first, *others = names.replace("`", "").split(", ")
         module = first.rpartition(".")[0]

@@ -407,13 +407,13 @@ def heatmap(
     weights : array of shape (T, S), AlignmentMatrix, or AlignedPair
         Row t has the weights of target word t.
     source_words, target_words : sequence of str, optional
-        The words of the columns and of the rows of an array. Left out, they are numbered from 0.
+        The words of the columns and of the rows of an array. By default, they are numbered from 0.
     ax : matplotlib.axes.Axes, optional
         Axes of your own figure, into which the matrix is drawn, without color bar, legend and notes.
     links, gold, title, numbers, linear, cmap : optional
         As for :func:`nmtalign.draw_heatmap`.
     figsize : (float, float), optional
-        Width and height in inches. Left out, they follow from the words.
+        Width and height in inches. By default, they follow from the words.
 
     Returns
     -------

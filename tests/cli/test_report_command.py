@@ -232,7 +232,7 @@ def test_corrections_are_shown_and_those_of_other_words_are_refused(
         record
     ]  # not shown, not lost
     for change, why in (
-        ({"text": "other"}, "pair 2: expected a correction of its words"),
+        ({"text": "other"}, "pair 2: the correction was made for other words"),
         ({"pairs": 6}, "of 5 pairs"),
     ):
         file.write_text(json.dumps(record | change) + "\n", encoding="utf-8")

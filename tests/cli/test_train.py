@@ -213,7 +213,7 @@ def test_an_older_model_gives_its_tokenizer(bitext, tmp_path: Path, capsys):
     third = "-o", tmp_path / "third", "--init", first, "-q"
     assert run("train", *bitext, *third, "--unicode", "nfkc", "--preset", "fast") == 0
     assert run("train", *bitext, "-o", tmp_path / "x", "--init", first, "-q", "--tokenizer", "space") == 2
-    assert "text=simple+cased+nfkc, found text=space+cased+nfkc; leave" in capsys.readouterr().err
+    assert "text=simple+cased+nfkc, found text=space+cased+nfkc; remove" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mark", [".", ",", "\u3002"])

@@ -414,7 +414,7 @@ def test_signs_that_no_font_has_are_named_and_no_script_is_invented(monkeypatch:
         draw_heatmap(AlignmentMatrix(np.eye(1), ("👧👨ภาษา",), ("🜨",)))
     told = [str(warning.message) for warning in caught]
     assert len(told) == 2
-    assert "has the Thai letters of this sentence pair" in told[0]
+    assert "has the Thai letters, so they are drawn as boxes; install Noto" in told[0]
     assert "has the signs 👧 👨 🜨, so they are drawn as boxes" in told[1]
 
 
