@@ -42,7 +42,7 @@ COMMANDS = {
     for name, module, text in (
         ("demo", "demo", "Align, evaluate and draw the bundled sample."),
         ("align", "align", "Align a bitext: write links, probabilities and tables."),
-        ("links-from", "align", "Create links from the attention or similarities of another program."),
+        ("links-from", "links_from", "Create links from the attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
         ("check", "check", "Find what is wrong with a bitext, line by line."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),

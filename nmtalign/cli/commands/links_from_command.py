@@ -1,0 +1,120 @@
+"""``nmtalign links-from``: links from the attention or the similarities of another program or model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import tee
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmtalign import blas
+from nmtalign.cli import model_options, texts, unit_options
+from nmtalign.cli.bad_records import ErrorOptions, without_split_words
+from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.link_outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
+from nmtalign.cli.messages import detail, log_option, quiet_option, verbose_option
+from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.texts import BitextOptions
+from nmtalign.files.atomic_output import AtomicFiles
+
+if TYPE_CHECKING:
+    from nmtalign.text.bitext import SentencePair
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTextOptions(Options):
+    """The words of the attention or the similarities."""
+
+    section = "Input"
+
+    tokenizer: str | None = option(
+        "--tokenizer", "Tokenizer that splits lines into words.  [space]", type=texts.TokenizerType()
+    )
+    langs: tuple[str, str] | None = option(
+        "--langs XX,YY",
+        "Source and target language, as the translation model names them.",
+        type=texts.LANGUAGES,
+        section=model_options.SOURCE_SECTION,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEncoderOptions(model_options.EncoderOptions):
+    """An encoder whose similarities become links."""
+
+    section = model_options.SOURCE_SECTION
+
+
+@command(quiet_option, verbose_option, log_option, name="links-from")
+def links_from_command(
+    bitext: BitextOptions,
+    errors: ErrorOptions,
+    text_options: SourceTextOptions,
+    outputs: LinkOutputOptions,
+    extraction: model_options.ExtractionOptions,
+    encoder: SourceEncoderOptions,
+    source: model_options.SourceOptions,
+) -> None:
+    """Create links from the attention (--matrices, --translator) or the word similarities (--encoder,
+    --token-vectors, --similarities) of another program or model.
+
+    Links are extracted from attention by --extract, and from similarities by a published method (--method).
+    SOURCE and TARGET must contain the same words, or sub-words (--pieces), as the matrices. With --cache, a
+    command that was stopped continues when you repeat it.
+
+    Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
+    """
+    blas.start_with_one_thread()
+    from nmtalign.aligner.links_from import check_source_unit
+    from nmtalign.batch.stream import links_of_source
+
+    paths = outputs.checked_paths()
+    unit = outputs.unit(source.pieces)
+    check_source_unit(unit)
+    with AtomicFiles() as stack:
+        bad = errors.open(stack)
+        progress = stack.enter_context(open_progress("pairs", bitext.files))
+        opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
+        opened = unit_options.without_space_marks(opened, unit, bitext, bad)
+        if outputs.have_plain_words:
+            words_of = partial(unit.shown, text=model_options.text_of_source(text_options.tokenizer))
+            opened = without_split_words(opened, words_of, bitext, bad)
+        pairs, again = tee(progress.track(opened))
+        linker, text, words = source.open(
+            again,
+            encoding=bitext.encoding,
+            encoder=encoder,
+            extraction=extraction,
+            tokenizer=text_options.tokenizer,
+            langs=text_options.langs,
+        )
+        chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
+        stack.enter_context(closing(chunks))
+        sinks = outputs.sinks(paths, stack, unit)
+        with _kept_in_cache(encoder):
+            written = write_chunks(chunks, progress, sinks, bitext)
+    log_alignment(bitext, outputs.output, progress, written, unit)
+    errors.say(bad)
+    detail(linker.description, event="settings")
+
+
+@contextmanager
+def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
+    """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
+    from nmtalign.batch.shards import stopped_as_resumable
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if encoder.encoder is None:
+            raise
+        if encoder.cache is None:
+            with explain_lost_work("--cache FILE keeps what the encoder found"):
+                raise
+        if not Path(encoder.cache).exists():  # nothing was computed yet
+            raise
+        with stopped_as_resumable(Path(encoder.cache), again="the same command"):
+            raise

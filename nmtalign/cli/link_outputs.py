@@ -1,0 +1,196 @@
+"""The outputs of `align` and `links-from`: the files of links, how they are written, and the closing line."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from nmtalign.cli import running, texts, unit_options
+from nmtalign.cli.declare import Options, option
+from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
+from nmtalign.cli.messages import log, warn
+from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
+from nmtalign.cli.texts import BitextOptions
+from nmtalign.display import with_plural
+from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.names import SIDES, CountName, SubwordMarks
+from nmtalign.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.checks.counting import RunFindings
+    from nmtalign.corpus.coverage import Coverage
+    from nmtalign.corpus.units import LinkUnit
+    from nmtalign.text.bitext import LengthLimit
+
+    Chunks = Generator[AlignedChunk]
+    Sinks = list[running.Sink]
+
+
+class WrittenLinks(NamedTuple):
+    """What was written: the number of links, how many words are known, and what is wrong with the text."""
+
+    links: int
+    coverage: Coverage
+    findings: RunFindings
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOutputOptions(Options):
+    """The files of links and of what belongs to them."""
+
+    section = "Output"
+
+    output: str = option(
+        "-o --output LINKS", "Write links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
+    )
+    probabilities: str | None = option(
+        "--probabilities FILE", "Write the probability of each link, in the order of LINKS.", type=OUTPUT
+    )
+    pair_scores: str | None = option(
+        "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
+    )
+    table: str | None = option(
+        "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", type=OUTPUT
+    )
+    escape_formulas: bool = texts.formula_option()
+    guided: str | None = option(
+        "--guided FILE", "Write source, target and links between tabs, for guided training.", type=OUTPUT
+    )
+    tokens: str | None = option(
+        "--tokens PREFIX",
+        "Write the tokens, or the pieces, that links count to PREFIX.source and PREFIX.target.",
+        type=OutputPrefix(".source", ".target"),
+    )
+    spaces: str | None = option(
+        "--spaces MARK",
+        "In the --tokens files, write each space as a token MARK, such as ▁, so that no character is lost.",
+    )
+    count: CountName | None = unit_options.count_option("[words; with --tokens: tokens; with --spm: pieces]")
+    spm: str | None = unit_options.spm_option()
+
+    def checked_paths(self) -> dict[str, str]:
+        """Return the files by what they contain; raise UsageError if the format of the table is unknown."""
+        from nmtalign.report.tables import table_format
+
+        given = {
+            "links": self.output,
+            "probabilities": self.probabilities,
+            "pair_scores": self.pair_scores,
+            "table": self.table,
+            "guided": self.guided,
+        }
+        paths = {name: path for name, path in given.items() if path is not None}
+        if self.table is not None:
+            table_format(self.table)  # before the work
+        if self.tokens is not None:
+            paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
+        return paths
+
+    def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:
+        """Open the files, and return a function for each that writes an aligned chunk to it."""
+        return [
+            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.count)
+            for name, path in paths.items()
+        ]
+
+    def unit(self, pieces: SubwordMarks | None = None) -> LinkUnit:
+        """What the links count; `pieces` are the marks of lines of sub-words."""
+        from nmtalign.corpus.units import link_unit
+
+        if self.spaces is not None and self.tokens is None:
+            raise UsageError("--spaces requires --tokens PREFIX; add it")
+        return link_unit(
+            count=self.count,
+            pieces=pieces,
+            spm=self.spm,
+            spaces=self.spaces,
+            writes_tokens=self.tokens is not None,
+        )
+
+    @property
+    def have_plain_words(self) -> bool:
+        """Whether a file with words has no quotation marks and no escapes."""
+        return self.guided is not None or self.tokens is not None
+
+
+def write_chunks(
+    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, bitext: BitextOptions, *, strict: bool = False
+) -> WrittenLinks:
+    """Write aligned chunks to the sinks.
+
+    If `strict`, raise DataError once too few words are known, or something is wrong with the text.
+    """
+    from nmtalign.checks.counting import RunFindings
+    from nmtalign.corpus.coverage import Coverage
+
+    links = 0
+    coverage = Coverage()
+    findings = RunFindings()
+    for chunk in chunks:
+        if chunk.warning:
+            warn(chunk.warning)
+        last = chunk.first + len(chunk.batch) - 1
+        coverage = coverage.joined(chunk.coverage or Coverage())
+        if strict and coverage.warning:
+            raise DataError(f"pairs 1 to {last:,}: {coverage.warning}")
+        findings.add_lines(chunk.lines, chunk.first - 1)
+        findings.add_links(chunk.batch, chunk.first - 1)
+        if chunk.is_swapped is not None and not coverage.swapped:
+            findings.add_swapped(chunk.is_swapped, chunk.first - 1)
+        error = findings.first_error
+        if strict and error:
+            raise DataError(f"pairs 1 to {last:,}: {error.describe(files_of_sides(bitext))}")
+        for sink in sinks:
+            sink(chunk)
+        links += len(chunk.batch.source)
+        progress.advance(len(chunk.batch), last=last)
+    return WrittenLinks(links, coverage, findings)
+
+
+def log_alignment(
+    bitext: BitextOptions,
+    output: str,
+    progress: ProgressReporter,
+    written: WrittenLinks,
+    unit: LinkUnit,
+    limit: LengthLimit | None = None,
+) -> None:
+    """Log what was done in one line, and warn if too few words are known to trust the links."""
+    links, coverage, findings = written
+    languages = texts.languages_of_files(bitext.source, bitext.target)
+    pair = "" if "source" in languages else f"{'-'.join(languages)} "
+    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
+    of_unit = "" if unit.is_plain else f" of {unit.count}"
+    pairs = with_plural(progress.done, f"{pair}pair")
+    text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
+    if findings.without_links:
+        text += f", {describe_unlinked(findings.without_links)}"
+    text += "" if output == "-" else f", in {output}"
+    rates = {side: of_side.rate for side, of_side in zip(SIDES, coverage[:2], strict=True) if of_side.total}
+    names = dict(zip(SIDES, languages, strict=True))
+    shares = [f"{100 * rate:.1f} % of the {names[side]}" for side, rate in rates.items()]
+    text += f"; {' and '.join(shares)} words are known" if shares else ""
+    counts = {
+        "links": links,
+        "without_links": findings.without_links,
+        "left_out": limit.count if limit else 0,
+        "seconds_left": 0,
+    }
+    rounded = {side: round(rate, 4) for side, rate in rates.items()}
+    log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.count)
+    if coverage.warning:
+        warn(coverage.warning)
+    log_findings(findings.counts(), bitext)
+
+
+@contextmanager
+def explain_lost_work(advice: str) -> Iterator[None]:
+    """Name the option that would have kept the work of a run that Ctrl-C stopped."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None
