@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign import blas
@@ -21,12 +21,15 @@ from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
-from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import CountName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from nmtalign.aligner.learning import LearnOptions
     from nmtalign.checks.counting import RunFindings
+    from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -160,7 +163,6 @@ def train_command(
     from nmtalign.aligner.learning import checked_against_corrections, learn, stage_costs
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import RangesOfText, link_unit
-    from nmtalign.files.atomic_output import check_parent_folder
     from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
@@ -168,18 +170,11 @@ def train_command(
     output = Path(outputs.output)
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
-    if not paths and (outputs.count is not None or outputs.spm is not None):
-        raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
     options_of_model = (bitext, tokenization, learning, vectors, expert)
     run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
     overwrite = outputs.force or run.has_saved(output)
     check_model_replaceable(output, overwrite=overwrite)
-    for path in paths.values():
-        check_parent_folder(path)
-    if paths and engine.engine == "dask" and "-" in bitext.files:
-        raise UsageError(
-            "--engine dask reads the bitext again for --links; pass files instead of standard input"
-        )
+    _check_outputs_of_links(outputs, bitext, engine)
     languages = tokenization.langs or (None, None)
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
@@ -194,11 +189,7 @@ def train_command(
         client = engine.client(stack)
         stack.enter_context(progress)
         if client is not None:
-            from nmtalign.batch.cluster import ClusterProcesses
-            from nmtalign.training.distributed import DistributedBackend
-
-            make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
-            settings = replace(settings, make_backend=make_backend)
+            settings = _with_cluster(settings, client)
         findings = RunFindings()
         watched = _checked_lines(findings, bitext, bad, strict=tokenization.strict)
         lines = progress.count(watched)
@@ -218,13 +209,9 @@ def train_command(
                 batch = result.align(unit.linked)
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
-                from nmtalign.batch.cluster import align_unit_on_cluster
-                from nmtalign.links.alignments import concatenate_batches
-
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
                 again = without_long_pairs(unit.prepared(lines, settings.text, languages))
-                parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
-                batch = concatenate_batches([part.batch for part in parts])
+                batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
             formats = running.formatters_of_links()
             running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
@@ -232,6 +219,41 @@ def train_command(
     log_findings(findings.counts(), bitext)
     errors.say(bad)
     _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
+
+
+def _check_outputs_of_links(
+    outputs: OutputOptions, bitext: BitextOptions, engine: running.EngineOptions
+) -> None:
+    """Raise UsageError or DataError, before the work, if the links could not be written at its end."""
+    paths = outputs.link_files
+    if not paths and (outputs.count is not None or outputs.spm is not None):
+        raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
+    for path in paths.values():
+        check_parent_folder(path)
+    if paths and engine.engine == "dask" and "-" in bitext.files:
+        raise UsageError(
+            "--engine dask reads the bitext again for --links; pass files instead of standard input"
+        )
+
+
+def _with_cluster(settings: LearnOptions, client: Client) -> LearnOptions:
+    """Return the settings with a cluster that computes the expected counts."""
+    from nmtalign.batch.cluster import ClusterProcesses
+    from nmtalign.training.distributed import DistributedBackend
+
+    make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
+    return replace(settings, make_backend=make_backend)
+
+
+def _align_on_cluster(
+    client: Client, aligner: na.Aligner, pairs: Iterator[Any], unit: LinkUnit
+) -> na.AlignedBatch:
+    """Return the links of the training text, which the workers of a cluster read again."""
+    from nmtalign.batch.cluster import align_unit_on_cluster
+    from nmtalign.links.alignments import concatenate_batches
+
+    parts = align_unit_on_cluster(client, aligner, na.iter_chunks(pairs), unit=unit)
+    return concatenate_batches([part.batch for part in parts])
 
 
 def _open_options(
