@@ -13,6 +13,7 @@ from nmtalign.applications.concordance import find as find
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
+from nmtalign.checks.checking import check as check
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError

@@ -109,6 +109,7 @@ PUBLIC_NAMES = {
     "attention",
     "draw_heatmap",
     "evaluate",
+    "check",
     "find",
     "fit_to",
     "lexicon",

@@ -16,7 +16,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
-from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
+from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import (
     detail,
     log,
@@ -345,7 +345,7 @@ def _log_alignment(
     pairs = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}"
     text = f"{pairs}, {links:,} links{of_unit} in {speed}{limit or ''}"
     if findings.without_links:
-        text += f", {describe_unlinked(findings.without_links)}"
+        text += f", {unlinked_clause(findings.without_links)}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))
