@@ -14,6 +14,7 @@ from nmtalign.applications.conversion import convert as convert
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
+from nmtalign.checks.checking import check as check
 from nmtalign.corpus.bitext_index import open_index as open_index
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
 from nmtalign.errors import AdviceWarning as AdviceWarning

@@ -114,6 +114,7 @@ PUBLIC_NAMES = {
     "attention",
     "draw_heatmap",
     "evaluate",
+    "check",
     "find",
     "fit_to",
     "heatmap",

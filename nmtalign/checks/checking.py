@@ -14,7 +14,7 @@ from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call
 from nmtalign.checks.characters import find_characters
 from nmtalign.checks.findings import KINDS, Finding
-from nmtalign.checks.languages import find_languages
+from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import (
     find_copies,
     find_duplicates,

@@ -20,7 +20,7 @@ from nmtalign.checks.pairs import find_copies, find_empty
 from nmtalign.checks.translations import (
     LOW_SCORE,
     MIN_LOW_SHARE,
-    PAIRS_PER_BLOCK,
+    PAIRS_PER_SCORE_BLOCK,
     pairs_without_links,
 )
 from nmtalign.names import SIDES
@@ -103,11 +103,11 @@ class LowScoreRuns:
         is_low = (scores < LOW_SCORE) & has_text
         self._low += int(is_low.sum())
         self._pairs += int(has_text.sum())
-        blocks = len(scores) // PAIRS_PER_BLOCK
+        blocks = len(scores) // PAIRS_PER_SCORE_BLOCK
         if blocks:
-            used = is_low[: blocks * PAIRS_PER_BLOCK].reshape(blocks, PAIRS_PER_BLOCK)
+            used = is_low[: blocks * PAIRS_PER_SCORE_BLOCK].reshape(blocks, PAIRS_PER_SCORE_BLOCK)
             self._low_counts.append(used.mean(axis=1))
-            self._starts += range(first, first + blocks * PAIRS_PER_BLOCK, PAIRS_PER_BLOCK)
+            self._starts += range(first, first + blocks * PAIRS_PER_SCORE_BLOCK, PAIRS_PER_SCORE_BLOCK)
 
     def findings(self) -> list[Finding]:
         """Return the runs; none if most scores are low, because the model then knows too little."""
@@ -117,7 +117,7 @@ class LowScoreRuns:
         borders = np.flatnonzero(np.diff(np.concatenate([[0], is_bad.astype(np.int8), [0]])))
         findings = []
         for begin, end in zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True):
-            last = self._starts[end - 1] + PAIRS_PER_BLOCK - 1
+            last = self._starts[end - 1] + PAIRS_PER_SCORE_BLOCK - 1
             findings.append(Finding(self._starts[begin], "pair", "low-scores", "", last=last))
         return findings
 

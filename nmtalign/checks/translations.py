@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedBatch
 
 LOW_SCORE = 0.5  # pair scores below it are low
-PAIRS_PER_BLOCK = 25  # whose scores are counted together
+PAIRS_PER_SCORE_BLOCK = 25  # whose scores are counted together
 MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
 MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
 _MIN_SCORE = 1e-4  # a lower score counts no more

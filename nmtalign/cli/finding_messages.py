@@ -19,7 +19,7 @@ def files_of_sides(bitext: BitextOptions) -> dict[str, str]:
     return {"source": bitext.source, "target": bitext.target}
 
 
-def describe_unlinked(count: int) -> str:
+def unlinked_clause(count: int) -> str:
     """Return the clause of a closing line that counts the pairs without links."""
     return f"{count:,} pair{'s'[: count != 1]} without links"
 

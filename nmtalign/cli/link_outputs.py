@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.cli import running, texts, unit_options
 from nmtalign.cli.declare import Options, option
-from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
+from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.texts import BitextOptions
@@ -168,7 +168,7 @@ def log_alignment(
     pairs = with_plural(progress.done, f"{pair}pair")
     text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
     if findings.without_links:
-        text += f", {describe_unlinked(findings.without_links)}"
+        text += f", {unlinked_clause(findings.without_links)}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, coverage[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))

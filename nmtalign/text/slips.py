@@ -21,7 +21,7 @@ from nmtalign.arrays import Doubles, Longs
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Score = Callable[[Longs, Longs], Doubles]  # source and target lines -> evidence
+    PairScore = Callable[[Longs, Longs], Doubles]  # source and target lines -> evidence
     Measure = Callable[[Longs, Longs], Longs]  # source and target lines -> bins of a histogram
 
 MIN_LINES_FOR_SLIPS = 12  # a shorter text says too little
@@ -145,8 +145,8 @@ class _Lines:
         self.target_lengths = np.array([len(line) for line in target], float)
         source_tokens = [_TOKEN.findall(line.lower()) for line in source]
         target_tokens = [_TOKEN.findall(line.lower()) for line in target]
-        source_counts = _line_counts(source_tokens)
-        target_counts = _line_counts(target_tokens)
+        source_counts = _usual_line_counts(source_tokens)
+        target_counts = _usual_line_counts(target_tokens)
         shared = _numbered(source_counts.keys() & target_counts.keys())
         self._source_words = _word_matrix(source_tokens, _numbered(source_counts))
         self._target_words = _word_matrix(target_tokens, _numbered(target_counts))
@@ -184,7 +184,7 @@ class _Lines:
         score, without_partner = self.learned_score(lines, partners)
         return self._over_shifts(shifts, score, without_partner=without_partner)
 
-    def learned_score(self, lines: Longs, partners: Longs) -> tuple[Score, float]:
+    def learned_score(self, lines: Longs, partners: Longs) -> tuple[PairScore, float]:
         """Learn the score of a pair from pairs; return it, and its mean over random pairs."""
         generator = np.random.default_rng(0)
         strangers = generator.permutation(partners)
@@ -199,7 +199,7 @@ class _Lines:
 
         return score, float(score(lines, strangers).mean())
 
-    def _over_shifts(self, shifts: Longs, score: Score, *, without_partner: float) -> Doubles:
+    def _over_shifts(self, shifts: Longs, score: PairScore, *, without_partner: float) -> Doubles:
         """Return the scores (N, K + 1) of each source line with each shift, and without a partner.
 
         A shift out of the text counts a little less than a random pair, so that it is no refuge for lines
@@ -253,7 +253,7 @@ class _Lines:
         return bins
 
 
-def _line_counts(tokens_of_lines: Sequence[Sequence[str]]) -> Counter[str]:
+def _usual_line_counts(tokens_of_lines: Sequence[Sequence[str]]) -> Counter[str]:
     """Return in how many lines each token occurs; those in one line or in very many are omitted."""
     counts: Counter[str] = Counter()
     for tokens in tokens_of_lines:

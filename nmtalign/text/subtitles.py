@@ -22,7 +22,7 @@ MIN_OVERLAP = 0.5  # of the shorter of two cues that belong together
 MIN_SIMULTANEOUS_SHARE = 0.5  # of the cues with the same number, if these belong together
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s.*)?")
-_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
+_CUE_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _COMMENT_BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 _MAX_SHOWN_CHARS = 60
 
@@ -95,7 +95,7 @@ def _cues_of_block(block: Sequence[str], path: str | Path, line: int, last_end: 
         expected = "expected the times of a cue, such as 00:00:01,000 --> 00:00:02,500"
         yield Cue(last_end, last_end, DataError(f"{expected}, found {found!r}").at(path, line=line))
         return
-    plain = html.unescape(_MARKUP.sub("", " ".join(text))).replace("\u00a0", " ")
+    plain = html.unescape(_CUE_MARKUP.sub("", " ".join(text))).replace("\u00a0", " ")
     yield Cue(_milliseconds(times.groups()[:4]), _milliseconds(times.groups()[4:]), " ".join(plain.split()))
 
 

@@ -25,7 +25,8 @@ OUTPUTS = {
     "align": "attention cache output error_report probabilities pair_scores table guided tokens "
     "out_shards costs",
     "links-from": "cache output error_report probabilities pair_scores table guided tokens",
-    "train": "output links probabilities pair_scores cache",
+    "train": "output links probabilities pair_scores cache error_report",
+    "check": "output error_report",
     "symmetrize": "output",
     "convert": "output error_report",
     "phrases": "output error_report",

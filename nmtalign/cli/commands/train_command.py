@@ -15,7 +15,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
+from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, log_option, quiet_option, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
@@ -184,15 +184,13 @@ def train_command(
     with _kept_for_resuming(run), AtomicFiles() as stack:
         bad = errors.open(stack)
         run.start()
-        stopped = "if this run is stopped, repeat the command to go on"
-        log(f"checkpoints are in {run.folder} until all is written; {stopped}", event="checkpoints")
+        _log_checkpoints(run)
         client = engine.client(stack)
         stack.enter_context(progress)
         if client is not None:
             settings = _with_cluster(settings, client)
         findings = RunFindings()
-        watched = _checked_lines(findings, bitext, bad, strict=tokenization.strict)
-        lines = progress.count(watched)
+        lines = progress.count(_watch_findings(findings, bitext, bad, strict=tokenization.strict))
         of_links = unit, settings.text, languages
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
         pairs = unit.prepared(pairs, settings.text, languages)
@@ -318,7 +316,13 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
         raise
 
 
-def _checked_lines(
+def _log_checkpoints(run: TrainingRun) -> None:
+    """Say from the beginning that the work is kept."""
+    stopped = "if this run is stopped, repeat the command to go on"
+    log(f"checkpoints are in {run.folder} until all is written; {stopped}", event="checkpoints")
+
+
+def _watch_findings(
     findings: RunFindings, bitext: BitextOptions, bad: BadRecords, *, strict: bool
 ) -> Iterator[SentencePair]:
     """Yield the pairs of a bitext and count what is wrong with them; if `strict`, an error ends the run."""
@@ -335,6 +339,6 @@ def _log_next_commands(bitext: BitextOptions, output: str, links: str | None, wi
     folder = shlex.quote(output)
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
-    unlinked = f", {describe_unlinked(without_links)}" if without_links else ""
+    unlinked = f", {unlinked_clause(without_links)}" if without_links else ""
     done = f"links in {links}{unlinked}; " if links not in (None, "-") else ""
     log(f"{done}to inspect the links: {look}; to align new text: {use}", event="next")
