@@ -31,6 +31,7 @@ from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
+MIN_PHRASE_SHARE = 0.5  # of the words of a phrase that a small text has
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
 MIN_FUNCTION_WORD_COUNT = 20
@@ -237,12 +238,16 @@ class _Vocabulary:
         return self.lemmas | self.parts
 
     def possible_phrases(self, phrases: Sequence[str]) -> set[str]:
-        """Return those words, and those phrases of several words, of which the text may have half or more."""
+        """Return those words and phrases that the text may have.
+
+        A small text may lack half of the words of a phrase, a large one none of them.
+        """
         result = self.possible(phrases)
         several = {phrase: phrase.split() for phrase in phrases if " " in phrase}
         possible = self.possible(set(chain.from_iterable(several.values())))
+        share = 1.0 if self.letters is None else MIN_PHRASE_SHARE
         for phrase, words in several.items():
-            if 2 * len(possible.intersection(words)) >= len(words):
+            if len(possible.intersection(words)) >= share * len(set(words)):
                 result.add(phrase)
         return result
 
