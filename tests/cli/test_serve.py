@@ -292,7 +292,7 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(10) == 0
         assert process.stderr.read() == ""
-    assert data_of(page)["example"][1].startswith("Le chat noir dort")
+    assert data_of(page)["example"][1].startswith("L' accord sur la zone")
 
 
 def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
