@@ -286,7 +286,8 @@ ROOTS = (
     *(PACKAGE, PACKAGE / "report", PACKAGE / "report" / "assets"),
     *(REPOSITORY, REPOSITORY / "scripts", DOCS),
 )
-OF_OTHERS = {"attention.py", "force_align.py"}  # a user's, as a page says; fast_align's
+# a file of the user, as a page says; then files of fast_align, fairseq and OpenNMT-py
+OF_OTHERS = {"attention.py", "force_align.py", "language_pair_dataset.py", "text_corpus.py", "text_utils.py"}
 OUR_FOLDERS = {path.name for root in (PACKAGE, REPOSITORY) for path in root.rglob("*") if path.is_dir()}
 
 

@@ -219,7 +219,7 @@ def _is_inflection(sense: dict[str, Any]) -> bool:
 
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
-    for item in _wanted_lines(lines, _word_list_headword, wanted, _is_word_pair):
+    for item in _wanted_lines(lines, _word_list_headword, wanted, _is_pair_of_words):
         if isinstance(item, int):
             yield item
             continue
@@ -232,7 +232,7 @@ def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
             yield entry if is_wanted or isinstance(entry, DataError) else 1
 
 
-def _is_word_pair(line: str) -> bool:
+def _is_pair_of_words(line: str) -> bool:
     """Return whether a line has two columns between tabs."""
     return line.count("\t") == 1 and line[0] != "\t" and line[-1] != "\t"
 

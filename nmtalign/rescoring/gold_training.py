@@ -116,7 +116,7 @@ def train_network(batches: Sequence[Batch], seed: int) -> Network:
     anchor = start._replace(P=np.zeros_like(start.P), v=np.zeros_like(start.v))
 
     def gradient(network: Network, step: Sequence[Batch]) -> list[Reals]:
-        _, slopes = batch_loss(network, _joined(step))
+        _, slopes = batch_loss(network, _joined_batches(step))
         weights = zip(slopes, network, anchor, strict=True)
         return [slope + WEIGHT_DECAY * (weight - target) for slope, weight, target in weights]
 
@@ -130,7 +130,7 @@ def _mean_batch_loss(network: Network, batches: Sequence[Batch]) -> float:
     return float(np.mean([batch_loss(network, batch)[0] for batch in batches]))
 
 
-def _joined(batches: Sequence[Batch]) -> Batch:
+def _joined_batches(batches: Sequence[Batch]) -> Batch:
     """Return the cells of several minibatches as one."""
     inputs = Inputs(
         features=np.concatenate([batch.inputs.features for batch in batches]),
@@ -161,7 +161,7 @@ def gold_of_pairs(
     unit_check = UnitCheck()
     for n, links in numbered.items():
         _check_inside(n, links, source, target)
-        unit_check.add(n + 1, links.possible, _line_words(source, n), _line_words(target, n))
+        unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
     if warning := unit_check.warning():
         warnings.warn(f"gold: {warning}", stacklevel=2)
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
@@ -177,7 +177,7 @@ def gold_of_pairs(
     return usable
 
 
-def _line_words(side: EncodedSide, n: int) -> list[str]:
+def _words_of_line(side: EncodedSide, n: int) -> list[str]:
     """Return the words of line n; empty words where it is known only how many there are."""
     return side.sentence(n) if side.line_words is None else [""] * side.size(n)
 
