@@ -123,7 +123,7 @@ def test_findings_of_a_spoiled_text():
     assert lines_of_kind["swapped"] == [line + 1 for line in swapped]
     assert lines_of_kind["language"] == [line + 1 for line in foreign]
     assert set(lines_of_kind["not-translation"]) <= {line + 1 for line in strangers}
-    assert len(lines_of_kind["not-translation"]) >= 5
+    assert len(lines_of_kind["not-translation"]) >= 3
     assert frame.loc[frame["kind"] == "slip", ["line", "last", "value"]].to_numpy().tolist() == [
         [401, 600, "by +1"]
     ]

@@ -42,6 +42,7 @@ def test_every_option_has_a_section_in_the_usual_order(command):
     places = [ORDER.index(title) for title in titles if title in ORDER]
     assert places == sorted(places)
     assert list(found)[-1] == "Running"
+    assert "--quiet" in found["Running"]
     if command not in [("align",), ("check",), ("links-from",), ("train",), ("serve",)]:
         assert found["Running"] <= FOR_ALL
 
