@@ -41,7 +41,7 @@ from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
-from nmtalign.results import PictureSettings
+from nmtalign.results import PictureSettings, Viewable
 from nmtalign.validation import check_bool, check_choices, check_number, check_type
 
 if TYPE_CHECKING:
@@ -439,18 +439,15 @@ def heatmap(
         cmap=cmap,
         figsize=figsize,
     )
-    result = weights
-    if not isinstance(weights, AlignedPair | AlignmentMatrix):
-        result = _matrix_with_words(weights, source_words, target_words)
-    elif source_words is not None or target_words is not None:
-        raise UsageError(f"words are given with an array, found {short_repr(weights)}, which has its words")
+    result = _with_words(weights, source_words, target_words)
     return to_heatmap(result, settings) if ax is None else to_axes(result, ax, settings)
 
 
-def _matrix_with_words(
-    weights: ArrayLike, source_words: Sequence[str] | None, target_words: Sequence[str] | None
-) -> AlignmentMatrix:
-    """Return an array (T, S) with its words, or with numbers from 0 in their place."""
+@singledispatch
+def _with_words(
+    weights: Any, source_words: Sequence[str] | None, target_words: Sequence[str] | None
+) -> Viewable:
+    """Return an array (T, S) with its words, or with numbers from 0 in their place; a result unchanged."""
     shape = as_real_array(weights, "weights").shape
     if len(shape) != 2:
         raise DataError(f"expected weights of shape (T, S), found {shape}")
@@ -458,6 +455,13 @@ def _matrix_with_words(
     rows = numbers[0] if target_words is None else target_words
     columns = numbers[1] if source_words is None else source_words
     return AlignmentMatrix(weights, columns, rows)
+
+
+@_with_words.register(Viewable)
+def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequence[str] | None) -> Viewable:
+    if source_words is not None or target_words is not None:
+        raise UsageError(f"words are given with an array, found {short_repr(result)}, which has its words")
+    return result
 
 
 def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
