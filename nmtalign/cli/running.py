@@ -137,7 +137,7 @@ def assembling_shards(
                         ending = _shard_ending(output, path)
                         file = files.text(path)
                         if output == "table":
-                            file.write(table_header(f".{ending}", described["count"]))
+                            file.write(table_header(f".{ending}"))
                         run.assemble(ending, file)
 
 

@@ -1,5 +1,6 @@
 """Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
-A table on disk whose links count tokens or pieces has a last column `unit`, which says so.
+If the links count tokens or pieces, JSON lines say so, and so does the metadata of a Parquet file; CSV and
+TSV have no place for it.
 
 In Python pairs count from 0, like ``batch[n]``; in a file the column is `line` and counts from 1. Positions
 count from 0, like Pharaoh links. Matrices of pairs as .csv or .tsv with the words as labels, or as the arrays
@@ -130,7 +131,7 @@ def open_table(
     if kind == ".parquet":
         return files.enter_context(_open_parquet(files.binary(path), unit))
     file = files.text(path)
-    file.write(table_header(kind, unit))
+    file.write(table_header(kind))
     return lambda rows: file.writelines(_row_lines(kind, rows, unit))
 
 
@@ -143,12 +144,12 @@ def table_format(path: str | Path) -> str:
     return kind
 
 
-def table_header(kind: str, unit: CountName) -> str:
+def table_header(kind: str) -> str:
     """Return the first line of a table of the kind .csv or .tsv; .jsonl has none."""
     if kind not in _CELL_FORMATS:
         return ""
     separator, _ = _CELL_FORMATS[kind]
-    return separator.join(_columns(unit)) + "\n"
+    return separator.join(LinkRow._fields) + "\n"
 
 
 def table_text(kind: str, rows: Iterable[LinkRow], unit: CountName) -> str:
@@ -161,19 +162,12 @@ def _row_lines(kind: str, rows: Iterable[LinkRow], unit: CountName) -> Iterator[
         ending = "" if unit == "words" else f', "unit": "{unit}"'
         return (_format_jsonl_row(row, ending) for row in rows)
     separator, field = _CELL_FORMATS[kind]
-    ending = "" if unit == "words" else f"{separator}{unit}"
-    return (_format_row(separator, field, row, ending) for row in rows)
+    return (_format_row(separator, field, row) for row in rows)
 
 
-def _columns(unit: CountName) -> tuple[str, ...]:
-    """Return the names of the columns of a table on disk."""
-    return LinkRow._fields if unit == "words" else (*LinkRow._fields, "unit")
-
-
-def _format_row(between: str, field: Callable[[str], str], row: LinkRow, ending: str) -> str:
+def _format_row(between: str, field: Callable[[str], str], row: LinkRow) -> str:
     line, s, source, t, target, probability = row
-    cells = f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}{ending}\n"
-    return between.join(cells)
+    return between.join((f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}\n"))
 
 
 def _format_jsonl_row(row: LinkRow, ending: str) -> str:
@@ -242,17 +236,15 @@ def _open_parquet(out: BinaryIO, unit: CountName) -> Iterator[Callable[[Iterable
         import pyarrow.parquet
     except ImportError:
         raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
-    kinds = [arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32()]
+    kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
+    schema = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
     if unit != "words":
-        kinds.append(arrow.string())
-    schema = arrow.schema(list(zip(_columns(unit), kinds, strict=True)))
+        schema = schema.with_metadata({"unit": unit})
 
     def write(rows: Iterable[LinkRow]) -> None:
         rows = iter(rows)
         while chunk := list(islice(rows, 100_000)):
             columns = [list(column) for column in zip(*chunk, strict=True)]
-            if unit != "words":
-                columns.append([unit] * len(chunk))
             file.write_table(arrow.table(columns, schema=schema))
 
     with pyarrow.parquet.ParquetWriter(out, schema) as file:
