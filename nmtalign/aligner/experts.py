@@ -24,6 +24,7 @@ from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.corpus.units import PairToAlign, expert_links_of
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
@@ -32,7 +33,7 @@ from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import CountName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.state import State, Stored
-from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
+from nmtalign.text.bitext import Pair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
 from nmtalign.validation import check_type, quote_parameter
 
@@ -50,12 +51,6 @@ VOTE_SCALE = 1.5  # multiplies the log odds implied by the expert's precision an
 PSEUDO_LINKS = 5
 PSEUDO_RIGHT = 4
 PSEUDO_RECALLED = 3
-
-
-class ExpertPair(SentencePair):
-    """A sentence pair with the expert's links."""
-
-    links: frozenset[Link]
 
 
 def with_links(
@@ -86,16 +81,16 @@ def with_links(
             found = f"found links for only {with_plural(number - 1, 'pair')}, but the bitext has more"
             raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
         source, target = cast(tuple[str, str], pair)  # or two lists of words
-        expert_pair = ExpertPair(source, target)
-        expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
+        expert_pair = PairToAlign(source, target)
+        expert_pair.expert_links = frozenset() if marked and not any(pair) else links_of_pair
         # a pair that is too long is left out, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
-        if is_checked and expert_pair.links:
+        if is_checked and expert_pair.expert_links:
             words = words_of(expert_pair)
-            outside = _link_outside(expert_pair.links, *words)
+            outside = _link_outside(expert_pair.expert_links, *words)
             if outside:
                 raise error(f"pair {number:,}: {outside}")
-            unit_check.add(number, expert_pair.links, *words)
+            unit_check.add(number, expert_pair.expert_links, *words)
         yield expert_pair
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
@@ -209,7 +204,7 @@ class Expert:
     def links(self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs."""
         if self.encoder is None:
-            return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
+            return batch_of_links(expert_links_of(pair) or () for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])
 
     def links_and_counts(

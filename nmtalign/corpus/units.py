@@ -45,11 +45,25 @@ from nmtalign.validation import check_choice, check_type
 BothPieceLines = tuple[PieceLine, PieceLine]  # of the source and of the target
 
 
-class JoinedPair(SentencePair):
-    """A sentence pair whose lines of sub-words have been joined to words."""
+class PairToAlign(SentencePair):
+    """A sentence pair on its way to the aligner, with what belongs to it.
 
-    given: SentencePair  # the lines of sub-words
-    links: frozenset[Link]  # of an expert, if there is one
+    The pair is still a tuple of two lines, so that it can be read, cut into tokens and sent to a worker like
+    any other.
+    """
+
+    subword_lines: SentencePair | None = None  # the lines of sub-words that were joined to these lines
+    expert_links: frozenset[Link] | None = None  # the links of an expert, if there is one
+
+
+def expert_links_of(pair: object) -> frozenset[Link] | None:
+    """Return the links of an expert that a pair carries; None without an expert."""
+    return pair.expert_links if isinstance(pair, PairToAlign) else None
+
+
+def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
+    """Return the lines of sub-words that a pair was joined from; None for a pair that was not joined."""
+    return pair.subword_lines if isinstance(pair, PairToAlign) else None
 
 
 @dataclass(frozen=True)
@@ -91,25 +105,22 @@ class LinkUnit:
                 raise error.at(f"pair {number:,}") from None
 
     def _prepared(self, pair: Any, text: TextSettings, languages: Languages) -> Any:
-        links = getattr(pair, "links", None)
-        if links and self.expands and self.models is None:
-            links = _links_of_words(links, self.segments(pair, text, languages))
-        if self.marks is not None:
-            ready = self._joined(pair)
-        elif links is not None:
-            ready = type(pair)(*pair)
-        else:
+        expert_links = expert_links_of(pair)
+        if self.marks is None and expert_links is None:
             return pair
-        if links is not None:
-            ready.links = links
-        return ready
+        if expert_links and self.expands and self.models is None:
+            expert_links = _links_of_words(expert_links, self.segments(pair, text, languages))
+        prepared = PairToAlign(*pair) if self.marks is None else self._joined(pair)
+        prepared.expert_links = expert_links
+        return prepared
 
-    def _joined(self, pair: tuple[str, str]) -> JoinedPair:
+    def _joined(self, pair: tuple[str, str]) -> PairToAlign:
         """Return a pair of lines of sub-words with their words."""
         assert self.marks is not None
-        source, target = (join_marked(line, self.marks)[0] for line in pair)
-        joined = JoinedPair(source, target)
-        joined.given = SentencePair(*pair)
+        source, _ = join_marked(pair[0], self.marks)
+        target, _ = join_marked(pair[1], self.marks)
+        joined = PairToAlign(source, target)
+        joined.subword_lines = SentencePair(*pair)
         return joined
 
     @property
@@ -142,8 +153,8 @@ class LinkUnit:
             spans = text.tokenizer_of(side, languages[side]).spans(pair[side])
             return lossless_tokens(pair[side], spans, self.spaces)
         if self.marks is not None:
-            given = getattr(pair, "given", pair)
-            return join_marked(given[side], self.marks)[1]
+            subword_lines = _subword_lines_of(pair) or pair
+            return join_marked(subword_lines[side], self.marks)[1]
         assert self.models is not None
         return segment_line(pair[side], load_segmenter(self.models[side]))
 
@@ -154,7 +165,7 @@ class LinkUnit:
 
         The pair may have been prepared, or may be as it was given.
         """
-        if self.marks is not None and not hasattr(pair, "given"):
+        if self.marks is not None and _subword_lines_of(pair) is None:
             pair = self._joined(pair)
         if self.expands:
             source, target = self.segments(pair, text, languages)
