@@ -188,6 +188,9 @@ class Estimator:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
         self.form_priors = [form_prior(form_pairs, self.prior) for form_pairs in self.forms] if prior else []
+        # looked up once, because every iteration adds them
+        both = zip(self.form_priors, self.forms, strict=False)  # without a prior, no form has one
+        self.prior_counts = [of_kind.counts_of(form_pairs) for of_kind, form_pairs in both]
 
     def _letters(self) -> list[tuple[FormKind, FormKind]]:
         """Return the letters of each kind of form; an older model determines them."""
@@ -282,8 +285,8 @@ class Estimator:
         nulls = counts.source_null, counts.target_null
         form_counts = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
         if self.form_priors:
-            kinds = zip(self.form_priors, self.forms, form_counts, strict=True)
-            form_counts = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
+            kinds = zip(self.form_priors, self.prior_counts, form_counts, strict=True)
+            form_counts = [prior.add_to(added, learned) for prior, added, learned in kinds]
         return CountedForms(self.forms, form_counts, self.smoothing)
 
     def _hmm_iteration(
