@@ -234,8 +234,13 @@ class Estimator:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
         self.form_priors: list[FormPrior] = []  # empty without a prior
+        self.prior_counts: list[Floats] = []  # the counts of the pairs of forms of the text
         if prior is not None:
-            self.form_priors = [form_prior(form_pairs, prior) for form_pairs in self.form_pairs]
+            for form_pairs in self.form_pairs:
+                of_kind = form_prior(form_pairs, prior)
+                self.form_priors.append(of_kind)
+                # looked up once, because every iteration adds them
+                self.prior_counts.append(of_kind.counts_of(form_pairs))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
@@ -345,8 +350,8 @@ class Estimator:
             self.form_pairs, self.index, counts.links, counts.source_null, counts.target_null
         )
         if self.form_priors:
-            kinds = zip(self.form_priors, self.form_pairs, form_counts, strict=True)
-            form_counts = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
+            kinds = zip(self.form_priors, self.prior_counts, form_counts, strict=True)
+            form_counts = [prior.add_to(added, learned) for prior, added, learned in kinds]
         return TextFormCounts(self.form_pairs, form_counts, self.smoothing)
 
     def _hmm_iteration(self, state: EMState) -> EMState:

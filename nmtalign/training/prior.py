@@ -118,10 +118,18 @@ class FormPrior(NamedTuple):
     counts: Floats  # (K,)
     sides: tuple[FormCounts, FormCounts]
 
-    def add_to(self, form_pairs: FormPairs, counts: FormPairCounts) -> FormPairCounts:
-        """Return the counts of pairs and forms with the prior added."""
+    def counts_of(self, form_pairs: FormPairs) -> tuple[Longs, Floats]:
+        """Return which pairs of forms of a text have a prior count, and these counts."""
         keys = form_pairs.source.astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target
-        pairs = counts.pairs + lookup_values(self.keys, self.counts, keys)
+        values = lookup_values(self.keys, self.counts, keys)
+        indices = np.flatnonzero(values)
+        return indices, values[indices]
+
+    def add_to(self, prior_counts: tuple[Longs, Floats], counts: FormPairCounts) -> FormPairCounts:
+        """Return the counts of pairs and forms with the prior added; `prior_counts` are `counts_of` them."""
+        indices, values = prior_counts
+        pairs = counts.pairs.copy()
+        pairs[indices] += values
         source, target = map(_sum, counts.sides, self.sides)
         return FormPairCounts(pairs, (source, target))
 
