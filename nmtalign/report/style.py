@@ -10,19 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-COLOR_COUNT = 32
 DARK = "inferno"  # zero is black, for screens
 LIGHT = "Blues"  # zero is white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
-
-
-@functools.cache
-def color_scale(name: str = DARK) -> tuple[str, ...]:
-    """Return `COLOR_COUNT` colors of a map of matplotlib; inferno is readable without color vision."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, COLOR_COUNT))
 
 
 def is_light(color: str) -> bool:
