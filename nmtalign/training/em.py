@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nmtalign.arrays import Doubles
+from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
@@ -234,7 +234,7 @@ class Estimator:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
         self.form_priors: list[FormPrior] = []  # empty without a prior
-        self.prior_counts: list[Floats] = []  # the counts of the pairs of forms of the text
+        self.prior_counts: list[tuple[Longs, Floats]] = []  # the counts of the pairs of forms of the text
         if prior is not None:
             for form_pairs in self.form_pairs:
                 of_kind = form_prior(form_pairs, prior)
