@@ -13,7 +13,7 @@ _NAMES_OF_MODULE = {
     "aligner.links_from": "links_from",
     "aligner.fit_to_text": "fit_to",
     "aligner.opening": "load vector_aligner",
-    "aligner.learning": "train",
+    "aligner.train": "train",
     "applications.bilingual_lexicon": "lexicon",
     "applications.concordance": "find",
     "applications.conversion": "convert",

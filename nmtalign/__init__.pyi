@@ -4,10 +4,10 @@ from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
 from nmtalign.aligner.attention_learning import learn_attention as learn_attention
 from nmtalign.aligner.fit_to_text import fit_to as fit_to
-from nmtalign.aligner.learning import train as train
 from nmtalign.aligner.links_from import links_from as links_from
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
+from nmtalign.aligner.train import train as train
 from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
 from nmtalign.applications.concordance import find as find
 from nmtalign.applications.conversion import convert as convert

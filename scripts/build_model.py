@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.progress import Progress, open_reporter
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings

@@ -29,7 +29,8 @@ from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

@@ -26,7 +26,8 @@ from _corpora import lines_of, parse_links, score
 from benchmark_aligners import markdown
 from calibration import expected_error
 
-from nmtalign.aligner.learning import learn, open_options
+from nmtalign.aligner.learn_options import open_options
+from nmtalign.aligner.learning import learn
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.vectors.pickles import read_pickle
 

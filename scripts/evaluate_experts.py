@@ -36,7 +36,8 @@ from _corpora import FAMILIES, Corpus, corpora, lines_of, parse_links, score
 import nmtalign
 from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.links_from import Linker
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS

@@ -26,8 +26,10 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learning import LearnOptions, prepare, train_rescorer
+from nmtalign.aligner.learn_options import LearnOptions
 from nmtalign.aligner.learning import learn as learn_aligner
+from nmtalign.aligner.learning import train_rescorer
+from nmtalign.aligner.preparation import prepare
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

@@ -29,7 +29,9 @@ import numpy as np
 from _corpora import lines_of, score
 
 import nmtalign as na
-from nmtalign.aligner.learning import LearnOptions, estimate, mix_scorers, prepare
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import estimate, mix_scorers
+from nmtalign.aligner.preparation import prepare
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.training.em import Estimator
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, likeliest_weight, sharpened

@@ -23,7 +23,8 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import pair_features
 from nmtalign.text.tokenization import TextSettings
 

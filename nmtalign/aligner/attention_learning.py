@@ -15,7 +15,8 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_lengths
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call

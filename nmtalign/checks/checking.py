@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nmtalign.aligner.learning import train
+from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call
 from nmtalign.checks.characters import find_characters

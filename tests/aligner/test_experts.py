@@ -20,8 +20,10 @@ from nmtalign.aligner.experts import (
     with_links,
 )
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.learning import LearnOptions, learn, prepare
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.links_from import Linker
+from nmtalign.aligner.preparation import prepare
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extraction
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.positions.agreement import joint_probability
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

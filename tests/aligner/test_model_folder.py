@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.opening import load
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.corpus import text as text_module
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

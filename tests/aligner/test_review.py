@@ -10,7 +10,7 @@ import pytest
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.learning import train
+from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError

@@ -75,7 +75,8 @@ def toy_bitext(
 @cache
 def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.learning import LearnOptions, learn
+    from nmtalign.aligner.learn_options import LearnOptions
+    from nmtalign.aligner.learning import learn
     from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
     return learn(toy_bitext(300).pairs, LearnOptions(PRESET_HYPERPARAMETERS[preset], workers=1))

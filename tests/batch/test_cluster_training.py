@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learning import LearnOptions, TrainingResult, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import TrainingResult, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.progress import Progress, open_reporter

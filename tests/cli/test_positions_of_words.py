@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner import learning as train_module
+from nmtalign.aligner import preparation
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh
@@ -177,7 +177,7 @@ def test_a_small_text_that_the_shipped_model_knows_is_told(monkeypatch):
         na.train(list(zip(TOY.source, TOY.target, strict=True)), preset="fast")
         na.train(pairs[:40], preset="fast")
         na.train(pairs, preset="fast", lowercase=False)  # the model has lower case: it would be refused
-        monkeypatch.setattr(train_module, "MAX_SMALL_PAIRS", 59)
+        monkeypatch.setattr(preparation, "MAX_SMALL_PAIRS", 59)
         na.train(pairs, preset="fast")
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from nmtalign.aligner.learning import train
+from nmtalign.aligner.train import train
 from nmtalign.corpus.parallel import (
     MIN_PARALLEL_CELLS,
     default_workers,
@@ -169,7 +169,8 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.learning import LearnOptions, learn
+        from nmtalign.aligner.learn_options import LearnOptions
+        from nmtalign.aligner.learning import learn
         from nmtalign.training import encoded_bitext
         from tests.aligner.toy_language import toy_bitext
 

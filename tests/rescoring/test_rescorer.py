@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError

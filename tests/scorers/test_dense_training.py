@@ -9,7 +9,8 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.scorers.dense import MAX_SCALE, ExpectedLinks, ScaleLikelihood, fit_scale

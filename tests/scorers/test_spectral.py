@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral

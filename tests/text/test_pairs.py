@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.fit_to_text import fit_to
-from nmtalign.aligner.learning import train
 from nmtalign.aligner.opening import load
+from nmtalign.aligner.train import train
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, read_bitext
 

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner.learning import LearnOptions, learn, open_options, prepare
+from nmtalign.aligner.learn_options import LearnOptions, open_options
+from nmtalign.aligner.learning import learn
+from nmtalign.aligner.preparation import prepare
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learning import LearnOptions, learn, train
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
+from nmtalign.aligner.train import train
 from nmtalign.errors import UsageError
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
 from nmtalign.scorers.forms import FormPairs

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from nmtalign.aligner.learning import LearnOptions, learn, prepare
+from nmtalign.aligner.learn_options import LearnOptions
+from nmtalign.aligner.learning import learn
+from nmtalign.aligner.preparation import prepare
 from nmtalign.corpus.text import EncodedText
 from nmtalign.training import vectors_weight
 from nmtalign.training.vectors_weight import BucketPrediction, sharpened

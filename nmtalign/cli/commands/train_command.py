@@ -27,7 +27,7 @@ from nmtalign.names import CountName, PresetName, Side, SubwordMarks
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.learning import LearnOptions
+    from nmtalign.aligner.learn_options import LearnOptions
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
@@ -160,7 +160,8 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.learning import checked_against_corrections, learn, stage_costs
+    from nmtalign.aligner.learn_options import checked_against_corrections, stage_costs
+    from nmtalign.aligner.learning import learn
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import RangesOfText, link_unit
     from nmtalign.state import check_model_replaceable
@@ -263,7 +264,7 @@ def _open_options(
     engine: running.EngineOptions,
 ) -> LearnOptions:
     """Open the files that the options name."""
-    from nmtalign.aligner.learning import open_options
+    from nmtalign.aligner.learn_options import open_options
 
     return open_options(
         preset=learning.preset,

@@ -1,0 +1,180 @@
+"""The preparation of a bitext for learning: its words are numbered, its dictionaries and gold links are read.
+
+Axes: N sentence pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from nmtalign.aligner.aligner import load_aligner, tokens_of
+from nmtalign.aligner.experts import (
+    PAIRS_PER_ENCODER_CALL,
+    Expert,
+)
+from nmtalign.aligner.learn_options import (
+    LearnOptions,
+)
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.coverage import MIN_PAIRS
+from nmtalign.corpus.line_words import links_of_tokens
+from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
+from nmtalign.dictionaries.entries import JumpCount
+from nmtalign.errors import DataError
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
+from nmtalign.names import MODEL
+from nmtalign.rescoring.gold_training import gold_of_pairs
+from nmtalign.scorers.dense import check_vectors
+from nmtalign.text.bitext import Pair
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.dictionary_prior import (
+    dictionary_pairs,
+)
+from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
+from nmtalign.training.prior import Prior, width_counts
+
+# up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
+# knows at least MIN_KNOWN_SHARE of the words of both sides
+MAX_SMALL_PAIRS = 2_000
+MIN_KNOWN_SHARE = 0.8
+
+
+class PreparedBitext(NamedTuple):
+    """A bitext that is ready for training."""
+
+    source: EncodedSide  # with the words of the prior
+    target: EncodedSide
+    gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
+    corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
+    text: EncodedText  # both sides, with long pairs split into sections
+    # links of an expert, or cells of graded similarities; their probabilities are prior counts
+    prior_links: AlignedBatch | None
+    prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
+
+
+def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
+    """Number the words of a bitext, and warn if the bitext looks wrong."""
+    workers = default_workers(options.workers)
+    expert_batches: list[tuple[AlignedBatch, ...]] = []
+    if options.expert is not None:
+        pairs = _collect_expert_links(pairs, options.expert, options, expert_batches)
+    source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
+    if not ((source.lengths > 0) & (target.lengths > 0)).any():
+        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    corpus = {
+        "pairs": len(source.lengths),
+        "source_tokens": len(source.tokens),
+        "target_tokens": len(target.tokens),
+        "sha256": digest,
+    }
+    gold = _numbered_gold(options, source, target)
+    prior = _with_dictionaries(options, source, target)
+    _warn_about_bitext(source, target, prior, options)
+
+    line_words = line_words_of(source, target)
+    voting_links = prior_links = None
+    if options.expert is not None:
+        # an encoder links tokens; links that come with the pairs count the words of lines
+        words = None if options.expert.encoder else line_words
+        lengths = source.lengths, target.lengths
+        links_of_kinds = []
+        for batches_of_kind in zip(*expert_batches, strict=True):
+            links_of_kinds.append(links_of_tokens(concatenate_batches(batches_of_kind), words, lengths))
+        # an encoder returns its links, and soft counts; other experts return their links only
+        voting_links, prior_links = links_of_kinds[0], links_of_kinds[-1]
+        if not any(len(links.source) for links, *_ in expert_batches):
+            options.warn("the expert links no words of the bitext")
+
+    if prior is not None:
+        source, target = prior.extend(source, target)
+    if options.vectors is not None:
+        check_vectors(options.vectors, (source.words, target.words), options.text)
+    source_sections, target_sections, sections = split_long_pairs(source, target)
+    text = EncodedText(
+        source=source_sections,
+        target=target_sections,
+        sections=sections,
+        buckets=make_buckets(source_sections, target_sections),
+        line_words=line_words,
+        expert_links=voting_links,
+    )
+    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior)
+
+
+def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: EncodedSide) -> Prior | None:
+    """Return the prior with the word pairs of the dictionaries that the text can have."""
+    if not options.dictionaries:
+        return options.prior
+    jumps: list[JumpCount] = []
+    pairs = dictionary_pairs(
+        options.dictionaries,
+        (source, target),
+        options.text,
+        options.languages,
+        headwords=options.headwords,
+        lemmas=options.hyperparameters.lemmas,
+        report=options.progress.note,
+        warn=options.warn,
+        jumps=jumps,
+    )
+    prior = options.prior or Prior()
+    return replace(
+        prior, dictionary_pairs=pairs.words, compound_pairs=pairs.compounds, jumps=width_counts(jumps)
+    )
+
+
+def _warn_about_bitext(
+    source: EncodedSide, target: EncodedSide, prior: Prior | None, options: LearnOptions
+) -> None:
+    """Warn if a bitext looks wrong, or if continuing a model would give better links."""
+    for warning in bitext_warnings(source, target):
+        options.warn(warning)
+    advice = _advice_to_continue(source, target, options)
+    if advice:
+        options.advise(advice)
+    if prior is not None and prior.swapped(source, target):
+        options.warn("source and target seem swapped compared with `init`; exchange them")
+
+
+def _numbered_gold(
+    options: LearnOptions, source: EncodedSide, target: EncodedSide
+) -> dict[int, GoldAlignment]:
+    """Return the gold links by number of the pair; errors name the file if the links were read from one."""
+    try:
+        return gold_of_pairs(options.gold, source, target) if options.gold else {}
+    except DataError as error:
+        raise (error if options.gold_file is None else error.at(options.gold_file)) from None
+
+
+def _collect_expert_links(
+    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
+) -> Iterator[Pair]:
+    """Yield the pairs; after the last one, `batches` contains the links of the expert."""
+    tokens = partial(tokens_of, text=options.text, languages=options.languages)
+    remaining = iter(pairs)
+    while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
+        batches.append(expert.links_and_counts(part, tokens))
+        yield from part
+
+
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> str:
+    """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
+    pairs = len(source.lengths)
+    if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
+        return ""
+    model = load_aligner(MODEL)
+    if options.text not in (TextSettings(), model.text):
+        return ""  # the text settings were chosen, so `init` would be refused
+    coverage = model.scorer.coverage_of(source, target)
+    for side in (coverage.source, coverage.target):
+        if side.total < pairs or side.rate < MIN_KNOWN_SHARE:
+            return ""
+    shares = f"{100 * coverage.source.rate:.0f} % and {100 * coverage.target.rate:.0f} %"
+    found = f"the model {MODEL} knows {shares} of the source and target words"
+    return f"{found}; to continue it with this text instead of starting anew, pass `init={MODEL!r}`"

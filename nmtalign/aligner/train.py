@@ -1,0 +1,178 @@
+"""The public function :func:`train`: an aligner that is learned from a bitext."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nmtalign.aligner.aligner import Aligner, check_languages
+from nmtalign.aligner.experts import (
+    with_links,
+)
+from nmtalign.aligner.learn_options import (
+    checked_against_corrections,
+    open_options,
+    stage_costs,
+)
+from nmtalign.aligner.learning import (
+    learn,
+)
+from nmtalign.calls import check_call
+from nmtalign.display import with_plural
+from nmtalign.errors import NmtalignWarning, advise
+from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
+from nmtalign.names import PresetName, Side, UnicodeForm
+from nmtalign.progress import ProgressInput, open_reporter
+from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs
+from nmtalign.text.tokenization import Languages
+from nmtalign.training.dictionary_prior import (
+    GivenDictionaries,
+)
+
+
+@check_call("two sides are given as train(sources, targets), options by their names")
+def train(
+    bitext: Pairs,
+    targets: Sentences | None = None,
+    *,
+    source: ColumnName = None,
+    target: ColumnName = None,
+    preset: PresetName = "default",
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    languages: Languages = (None, None),
+    prior: GivenDictionaries | None = None,
+    headwords: Side | None = None,
+    lemmas: bool = False,
+    init: str | Path | None = None,
+    vectors: str | Path | tuple[Any, Any] | None = None,
+    vectors_weight: float | None = None,
+    gold: GoldInput | None = None,
+    expert: LinksInput | None = None,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    progress: ProgressInput = False,
+) -> Aligner:
+    """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
+
+    Parameters
+    ----------
+    bitext : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words or a ``Doc`` of spaCy, which no tokenizer cuts; read once.
+        A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a
+        dictionary of columns. Records are dictionaries, such as ``{"en": "a cat", "fr": "un chat"}``, alone
+        or as ``{"translation": record}``.
+    targets : sequence, optional
+        The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names, which are
+        languages, or words such as ``src`` and ``target``. Two columns of other names are source and target,
+        in this order.
+    preset : {"default", "fast"}
+        ``fast`` takes less time and has a higher error.
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
+        How lines are split. Default: the setting of the model `init`, else spaces.
+    lowercase : bool, optional
+        Look words up in lower case. Default: the setting of the model `init`, else True.
+    unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
+        Form in which words are looked up. Default: the setting of the model `init`, else ``nfc``.
+    languages : (str or None, str or None), optional
+        Codes such as ``("en", "fr")``, for tokenizers.
+    prior : path, DataFrame, pairs, or a list of these, optional
+        Bilingual dictionaries: files of any format of :func:`read_dictionary`, tables with the columns
+        ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
+        a number of links, 1 if left out. Only words that can occur in the text count.
+    headwords : {"source", "target"}, optional
+        The side of the text whose language the headwords of the dictionaries are in. Default: found for each
+        dictionary from the words of the text.
+    lemmas : bool
+        Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
+        simplemma, also to open the model.
+    init : path, optional
+        An older model to continue, or a folder of aligned word vectors to start from.
+    vectors : path or (Embeddings, Embeddings), optional
+        Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
+        scorer beside the lexicon.
+    vectors_weight : float, optional
+        Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Default: fitted to the text, by how well vectors and lexicon predict its links.
+    gold : path or iterable, optional
+        Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
+        Pharaoh lines. They train a rescorer.
+        A file of corrections has to be one of this text.
+    expert : path or iterable, optional
+        Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
+        (source, target). They are prior counts of word pairs, and vote on the links. An empty set says
+        nothing about its pair. Do not give links that another aligner learned from the same text: they
+        raise the error.
+    encoder : str or path, optional
+        An encoder of the package transformers, whose links are the expert's; the model keeps its name.
+    layer : int, optional
+        The layer of the encoder whose vectors are compared.
+    device : str, optional
+        Where the encoder runs, such as ``cpu`` or ``cuda``.
+    cache : path, optional
+        A file that keeps the encoder's similarities for the next run.
+    workers : int, optional
+        Threads or processes; the aligner does not depend on it.
+    progress : bool or callable
+        Show progress: in a notebook as a bar, elsewhere as a line on stderr. A function is called with a
+        :class:`Progress` instead.
+
+    Raises
+    ------
+    DataError
+        If an item is not a sentence pair, no pair has words on both sides, or a file is damaged.
+    UsageError
+        If the bitext is not a collection of pairs, a value is not allowed, or two options cannot be combined.
+
+    Examples
+    --------
+    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
+    >>> train(bitext).align("the car", "la auto").links
+    [Link(source=0, target=0), Link(source=1, target=1)]
+    """
+    check_languages(languages)
+    rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
+    notes = list[str]()
+    advice = list[str]()
+    settings = open_options(
+        preset=preset,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+        languages=languages,
+        prior=prior,
+        headwords=headwords,
+        lemmas=lemmas,
+        init=init,
+        vectors=vectors,
+        vectors_weight=vectors_weight,
+        gold=gold,
+        has_expert_links=expert is not None,
+        encoder=encoder,
+        layer=layer,
+        device=device,
+        cache=cache,
+        workers=workers,
+    )
+    reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
+    settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)
+    try:
+        pairs = checked_against_corrections(reporter.count(rows), gold)
+        if expert is not None:
+            pairs = with_links(pairs, iter_links(expert))
+        aligner = learn(pairs, settings).aligner
+    finally:
+        for note in notes:
+            warnings.warn(note, NmtalignWarning, stacklevel=3)
+        for text in advice:
+            advise(text, topic="bundled model", stacklevel=3)
+    reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
+    return aligner
