@@ -430,30 +430,42 @@ class Aligner(TableResult):
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
 
-        `done` is called with numbers of pairs that are aligned; a long pair counts with its first piece.
+        `done` is called with numbers of pairs that are aligned; a long pair counts with its first section.
         """
-        workers, parts = default_workers(self.workers), list(text.parts(CELLS_PER_PART))
-
-        def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
-            return self.decoder_of(replace(part)).links_of_buckets(workers)  # a copy frees its index
-
-        groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
+        workers = default_workers(self.workers)
+        parts = list(text.parts(CELLS_PER_PART))
+        links_of_parts: Iterable[Iterable[BucketLinks]]
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
-            groups = parallel_map(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
+
+            def align_alone(part: EncodedText) -> list[BucketLinks]:
+                return list(self._links_of_part(part, workers=1))
+
+            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cells)
+        else:
+            links_of_parts = (self._links_of_part(part, workers=workers) for part in parts)
         is_first_section = np.diff(text.sections.pair, prepend=-1) > 0
         links_of_buckets: list[BucketLinks] = []
-        for links_of_bucket in chain.from_iterable(groups):
+        for links_of_bucket in chain.from_iterable(links_of_parts):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(int(is_first_section[links_of_bucket.sections].sum()))
         return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
+
+    def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
+        """Yield the links of the buckets of a part of a text."""
+        # the index of word pairs is kept with a text, so that of a copy is freed with the copy
+        copy_of_part = replace(part)
+        return self.decoder_of(copy_of_part).links_of_buckets(workers)
 
     def decoder_of(self, text: EncodedText) -> Decoder:
         """Return the decoder of a text."""
         return self.decoder(self.scorer.score_text(text))
 
     def decoder(self, scores: TextScores) -> Decoder:
-        """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
+        """Return the decoder of a text from the scores of its word pairs.
+
+        Raises UsageError if the aligner must be fitted first.
+        """
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
         bucket_posteriors = self.positions.posteriors_of(scores)
