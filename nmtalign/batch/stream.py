@@ -30,7 +30,7 @@ from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SubwordMarks
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, Chunk, SentencePair, chunk_pairs
 from nmtalign.text.subwords import numbered_pieces
-from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
+from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -56,18 +56,18 @@ class AlignedChunk(NamedTuple):
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
 
-    def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the source and target words, tokens or pieces that the links count."""
+    def linked_strings(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the source and target words, tokens or pieces that the positions of the links count."""
         if self.joined_marks is not None or self.unit.expands:
-            return self.pieces()
+            return self.strings_for_translation()
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
             for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
                 side.append([token.text or "▁" for token in tokens])  # a piece may have no letters
         return sides
 
-    def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the units that the links count, as a translation program reads them.
+    def strings_for_translation(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return what the positions of the links count, as a translation program reads it.
 
         Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
         """
@@ -103,50 +103,61 @@ def align_chunk(
     says whether the costs of the pairs are computed.
     """
     text = aligner.encoded(chunk.lines, count=unit.linked, first=chunk.first)
+    attention: PairMatrices | None = None
     if values is None:
-        batch, attention = aligner.align_text(text), None
+        batch = aligner.align_text(text)
     else:
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
-        attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
-    known = aligner.scorer.coverage_of(text.source, text.target, text.sections)
+        attention = list(zip(arrays[values], arrays["linkable"], strict=True))
+    # links of tokens become links of words, and these become links of pieces
     settings = aligner.text
     warning = None
     if unit.linked == "words":
         settings = SPACE_SETTINGS
         batch = links_of_words(batch, text.line_words)
         warning = one_word_lines_warning(text) if chunk.first == 1 else None
-    aligned = AlignedChunk(*chunk, batch, known, settings, aligner.languages, unit, warning, attention)
-    if unit.linked == "words" and attention is not None and text.line_words is not None:
-        attention = _attention_of_words(values or "", attention, text.line_words, aligned)
+        if values is not None and attention is not None and text.line_words is not None:
+            attention = _attention_of_words(values, attention, text.line_words, chunk.lines)
     if unit.expands:
-        segments = _segments_of_chunk(aligned)
-        batch = expand_to_segments(batch, segments)
-        attention = _expanded_attention(values or "", attention, segments)
-    costs_of_pairs = aligner.decoder_of(text).pair_costs() if costs else None
-    is_swapped = swapped_pairs(text, aligner.scorer.vocabularies)
-    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs, is_swapped=is_swapped)
+        piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
+        batch = expand_to_segments(batch, piece_lines)
+        if values is not None and attention is not None:
+            attention = _expanded_attention(values, attention, piece_lines)
+    return AlignedChunk(
+        first=chunk.first,
+        lines=chunk.lines,
+        batch=batch,
+        coverage=aligner.scorer.coverage_of(text.source, text.target, text.sections),
+        text=settings,
+        languages=aligner.languages,
+        unit=unit,
+        warning=warning,
+        attention=attention,
+        costs=aligner.decoder_of(text).pair_costs() if costs else None,
+        is_swapped=swapped_pairs(text, aligner.scorer.vocabularies),
+    )
 
 
-def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
-    """Return the units that the links of a chunk count, per word or token; errors name the pair."""
-    segments = []
+def _piece_lines_of_chunk(
+    chunk: Chunk, unit: LinkUnit, text: TextSettings, languages: Languages
+) -> list[BothPieceLines]:
+    """Return the pieces of each word or token that is linked; errors name the pair."""
+    piece_lines = []
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:
-            segments.append(chunk.unit.segments(pair, chunk.text, chunk.languages))
+            piece_lines.append(unit.segments(pair, text, languages))
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
-    return segments
+    return piece_lines
 
 
 def _expanded_attention(
-    values: str, attention: PairMatrices | None, segments: list[BothPieceLines]
-) -> PairMatrices | None:
+    values: str, attention: PairMatrices, piece_lines: list[BothPieceLines]
+) -> PairMatrices:
     """Return values of the pieces from those of the words or tokens that are linked."""
-    if attention is None:
-        return None
     expanded = []
-    for (weights, linkable), sides in zip(attention, segments, strict=True):
+    for (weights, linkable), sides in zip(attention, piece_lines, strict=True):
         may_link = expand_values("combined", linkable, *sides)
         expanded.append((expand_values(values, weights, *sides), may_link))
     return expanded
@@ -163,11 +174,11 @@ def _check_cells(text: EncodedText, first: int) -> None:
 
 
 def _attention_of_words(
-    values: str, attention: PairMatrices, words: BothLineWords, chunk: AlignedChunk
+    values: str, attention: PairMatrices, words: BothLineWords, lines: list[SentencePair]
 ) -> PairMatrices:
     """Return values of the words between spaces from those of their tokens."""
     of_words = []
-    for n, ((weights, linkable), pair) in enumerate(zip(attention, chunk.lines, strict=True)):
+    for n, ((weights, linkable), pair) in enumerate(zip(attention, lines, strict=True)):
         may_link = values_of_words("combined", linkable, pair, words, n)  # where any of the tokens may
         of_words.append((values_of_words(values, weights, pair, words, n), may_link))
     return of_words
@@ -189,24 +200,34 @@ def links_of_source(
     """
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
 
-    given = linker.read(words)
-    for part in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
-        matrices = list(islice(given, len(part.lines)))
-        batch, shown = linker.align(matrices), text
+    remaining_matrices = linker.read(words)
+    for chunk in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
+        matrices = list(islice(remaining_matrices, len(chunk.lines)))
+        batch = linker.align(matrices)
+        settings = text
         if marks is None and unit.linked == "words":
-            batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACE_SETTINGS
-        chunk = AlignedChunk(*part, batch, None, shown, (None, None), unit, joined_marks=marks)
+            settings = SPACE_SETTINGS
+            batch = links_of_words(batch, encode_lines(chunk.lines, text).line_words)
         if unit.expands:
             if marks is None:
-                segments = _segments_of_chunk(chunk)
+                piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
             else:
-                segments = [_numbered_segments(pair, marks) for pair in part.lines]
-            chunk = chunk._replace(batch=expand_to_segments(batch, segments))
-        yield chunk
-    next(given, None)  # an error if there is more
+                piece_lines = [_numbered_piece_lines(pair, marks) for pair in chunk.lines]
+            batch = expand_to_segments(batch, piece_lines)
+        yield AlignedChunk(
+            first=chunk.first,
+            lines=chunk.lines,
+            batch=batch,
+            coverage=None,
+            text=settings,
+            languages=(None, None),
+            unit=unit,
+            joined_marks=marks,
+        )
+    next(remaining_matrices, None)  # an error if there is more
 
 
-def _numbered_segments(pair: SentencePair, marks: SubwordMarks) -> BothPieceLines:
+def _numbered_piece_lines(pair: SentencePair, marks: SubwordMarks) -> BothPieceLines:
     """Return the pieces of the words that another program has joined in a pair."""
     return numbered_pieces(pair.source, marks)[1], numbered_pieces(pair.target, marks)[1]
 

@@ -176,7 +176,7 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
     from nmtalign.report.tables import batch_rows, without_formulas
 
     def rows(chunk: AlignedChunk) -> Iterable[LinkRow]:
-        plain_rows = batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+        plain_rows = batch_rows(chunk.batch, *chunk.linked_strings(), first=chunk.first)
         return without_formulas(plain_rows, path) if escape_formulas else plain_rows
 
     return rows
@@ -191,7 +191,9 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.count)
     if output == "guided":
-        return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+        return lambda chunk: format_guided_batch(
+            chunk.batch, *chunk.strings_for_translation(), first=chunk.first
+        )
     if output == "costs":
         is_json = format_ending(path) == ".jsonl"
         return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
@@ -209,7 +211,7 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     # the other side is emptied, because splitting it would double the time
     other_side = {name: "" for name in SIDES if name != side}
     lines = [pair._replace(**other_side) for pair in chunk.lines]
-    return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
+    return chunk._replace(lines=lines).strings_for_translation()[SIDES.index(side)]
 
 
 def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: CountName) -> Sink:

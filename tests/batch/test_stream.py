@@ -53,8 +53,8 @@ def test_tokens_are_those_that_the_links_count():
         next(align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1, unit=unit))
         for unit in (units.TOKENS, units.WORDS)
     )
-    assert plain.tokens() == spaced.tokens()
-    assert plain.tokens()[0][3] == ["A", "b"]
+    assert plain.linked_strings() == spaced.linked_strings()
+    assert plain.linked_strings()[0][3] == ["A", "b"]
     assert plain.coverage.source.known == 9
 
 

@@ -184,7 +184,7 @@ def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator
     assert linked.source is not None
     pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
     for chunk in align_chunks(aligner, chunk_pairs(pairs), workers=1, unit=TOKENS):
-        source_words, target_words = chunk.tokens()
+        source_words, target_words = chunk.linked_strings()
         for n in range(len(chunk.batch)):
             yield source_words[n], target_words[n], chunk.batch.links(n)
 
