@@ -28,7 +28,7 @@ from nmtalign.corpus.units import (
     WORDS,
     LinkUnit,
     expand_pair,
-    expand_to_segments,
+    expand_to_pieces,
     expand_values,
     link_unit,
 )
@@ -247,8 +247,8 @@ class Aligner(TableResult):
             batch = links_of_words(batch, text.line_words)
         if unit.expands:
             lines: list[Any] = listed
-            segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
-            batch = expand_to_segments(batch, segments)
+            piece_lines = [unit.piece_lines(pair, aligner.text, aligner.languages) for pair in lines]
+            batch = expand_to_pieces(batch, piece_lines)
         origin = _Pairs(aligner, listed, unit)
         return replace(batch, origin=origin, unit=unit.count, frame_index=checked.frame_index)
 
@@ -531,7 +531,7 @@ class _Pairs:
         """Return the words of pair n that its links count."""
         pair: Any = self.pairs[n]
         if self.unit.expands:
-            source, target = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
+            source, target = self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages)
             return tuple(source.pieces), tuple(target.pieces)
         if self.unit.count == "tokens":
             return self.aligner.tokens_of(pair)
@@ -546,7 +546,7 @@ class _Pairs:
             aligned = self.aligner.align_lines([pair])[0]
         if not self.unit.expands:
             return aligned
-        return expand_pair(aligned, *self.unit.segments(pair, self.aligner.text, self.aligner.languages))
+        return expand_pair(aligned, *self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages))
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield values of each pair, bit-identical to those of :meth:`aligned`."""
@@ -560,8 +560,8 @@ class _Pairs:
             for n, pair in enumerate(pairs):
                 matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
                 if self.unit.expands and is_line_pair(pair):
-                    segments = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
-                    matrix = expand_values(values, matrix, *segments)
+                    piece_lines = self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages)
+                    matrix = expand_values(values, matrix, *piece_lines)
                 matrix.flags.writeable = False
                 yield matrix
 

@@ -26,7 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.corpus.units import BothPieceLines, LinkUnit, expand_to_segments, link_unit
+from nmtalign.corpus.units import BothPieceLines, LinkUnit, expand_to_pieces, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -396,8 +396,8 @@ def links_from(
     if pieces is None and unit.linked == "words":
         batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     if unit.expands:
-        segments = [_segments(pair, text, unit) for pair in listed]
-        batch = expand_to_segments(batch, segments)
+        piece_lines = [_piece_lines(pair, text, unit) for pair in listed]
+        batch = expand_to_pieces(batch, piece_lines)
     batch = replace(batch, unit=unit.count)
     return replace(batch, origin=_Linked(batch, listed, text, unit))
 
@@ -409,10 +409,10 @@ def check_source_unit(unit: LinkUnit) -> None:
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 
-def _segments(pair: Pair, text: TextSettings, unit: LinkUnit) -> BothPieceLines:
+def _piece_lines(pair: Pair, text: TextSettings, unit: LinkUnit) -> BothPieceLines:
     """Return the pieces, or the tokens with spaces, of both sides; `text` cuts lines into linked tokens."""
     if unit.marks is None:
-        return unit.segments((str(pair[0]), str(pair[1])), text)
+        return unit.piece_lines((str(pair[0]), str(pair[1])), text)
     source, target = _numbered_sides(pair, unit.marks)
     return source[1], target[1]
 
@@ -435,7 +435,7 @@ class _Linked(NamedTuple):
         """Return the words, tokens or pieces of pair n that its links count."""
         pair = self.pairs[n]
         if self.unit.expands:
-            source, target = _segments(pair, self.text, self.unit)
+            source, target = _piece_lines(pair, self.text, self.unit)
             return tuple(source.pieces), tuple(target.pieces)
         if self.unit.marks is not None:
             source_words, target_words = _numbered_sides(pair, self.unit.marks)

@@ -22,7 +22,7 @@ from nmtalign.corpus.units import (
     WORDS,
     BothPieceLines,
     LinkUnit,
-    expand_to_segments,
+    expand_to_pieces,
     expand_values,
 )
 from nmtalign.errors import DataError
@@ -121,7 +121,7 @@ def align_chunk(
             attention = _attention_of_words(values, attention, text.line_words, chunk.lines)
     if unit.expands:
         piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
-        batch = expand_to_segments(batch, piece_lines)
+        batch = expand_to_pieces(batch, piece_lines)
         if values is not None and attention is not None:
             attention = _expanded_attention(values, attention, piece_lines)
     return AlignedChunk(
@@ -146,7 +146,7 @@ def _piece_lines_of_chunk(
     piece_lines = []
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:
-            piece_lines.append(unit.segments(pair, text, languages))
+            piece_lines.append(unit.piece_lines(pair, text, languages))
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
     return piece_lines
@@ -213,7 +213,7 @@ def links_of_source(
                 piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
             else:
                 piece_lines = [_numbered_piece_lines(pair, marks) for pair in chunk.lines]
-            batch = expand_to_segments(batch, piece_lines)
+            batch = expand_to_pieces(batch, piece_lines)
         yield AlignedChunk(
             first=chunk.first,
             lines=chunk.lines,

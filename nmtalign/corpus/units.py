@@ -109,7 +109,7 @@ class LinkUnit:
         if self.marks is None and expert_links is None:
             return pair
         if expert_links and self.expands and self.models is None:
-            expert_links = _links_of_words(expert_links, self.segments(pair, text, languages))
+            expert_links = _links_of_words(expert_links, self.piece_lines(pair, text, languages))
         prepared = PairToAlign(*pair) if self.marks is None else self._joined(pair)
         prepared.expert_links = expert_links
         return prepared
@@ -136,13 +136,13 @@ class LinkUnit:
             return SPACE_SETTINGS.words_of_pair(pair)
         return self.shown(pair, text, languages)
 
-    def segments(
+    def piece_lines(
         self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
     ) -> BothPieceLines:
-        """Return what links count in both lines of a pair, if links are expanded; see :meth:`segment`."""
-        return self.segment(pair, 0, text, languages), self.segment(pair, 1, text, languages)
+        """Return what links count in both lines of a pair, if links are expanded; see :meth:`piece_line`."""
+        return self.piece_line(pair, 0, text, languages), self.piece_line(pair, 1, text, languages)
 
-    def segment(
+    def piece_line(
         self, pair: tuple[str, str], side: int, text: TextSettings, languages: Languages
     ) -> PieceLine:
         """Return what links count in the line of a side (0 or 1), if links are expanded.
@@ -168,7 +168,7 @@ class LinkUnit:
         if self.marks is not None and _subword_lines_of(pair) is None:
             pair = self._joined(pair)
         if self.expands:
-            source, target = self.segments(pair, text, languages)
+            source, target = self.piece_lines(pair, text, languages)
             return source.pieces, target.pieces
         settings = text if self.count == "tokens" else SPACE_SETTINGS
         return settings.pieces_of_pair((pair[0], pair[1]), languages)
@@ -177,9 +177,9 @@ class LinkUnit:
 WORDS, TOKENS = LinkUnit(), LinkUnit("tokens")
 
 
-def _links_of_words(links: Iterable[Link], segments: BothPieceLines) -> frozenset[Link]:
+def _links_of_words(links: Iterable[Link], piece_lines: BothPieceLines) -> frozenset[Link]:
     """Return the links of the words that linked pieces belong to."""
-    source, target = (_words_of_pieces(line) for line in segments)
+    source, target = (_words_of_pieces(line) for line in piece_lines)
     links_inside(links, len(source), len(target))
     return frozenset(Link(word, other) for s, t in links for word in source[s] for other in target[t])
 
@@ -291,7 +291,7 @@ class RangesOfText:
     def collect(self, pairs: Iterable[Any]) -> Iterator[Any]:
         """Yield the pairs, and keep which pieces each of their words has."""
         for pair in pairs:
-            source, target = self._unit.segments(pair, self._text, self._languages)
+            source, target = self._unit.piece_lines(pair, self._text, self._languages)
             self._source.add(source)
             self._target.add(target)
             yield pair
@@ -301,10 +301,10 @@ class RangesOfText:
         return expand_links(batch, self._source.ranges(), self._target.ranges())
 
 
-def expand_to_segments(batch: AlignedBatch, segments: Sequence[BothPieceLines]) -> AlignedBatch:
-    """Return the links of pieces; `segments` are those of both lines of each pair (:func:`expand_links`)."""
-    source = PieceRanges.of(line for line, _ in segments)
-    target = PieceRanges.of(line for _, line in segments)
+def expand_to_pieces(batch: AlignedBatch, piece_lines: Sequence[BothPieceLines]) -> AlignedBatch:
+    """Return the links of pieces; `piece_lines` are those of both lines of each pair (:func:`expand_links`)."""
+    source = PieceRanges.of(line for line, _ in piece_lines)
+    target = PieceRanges.of(line for _, line in piece_lines)
     return expand_links(batch, source, target)
 
 
