@@ -302,7 +302,7 @@ class RangesOfText:
 
 
 def expand_to_pieces(batch: AlignedBatch, piece_lines: Sequence[BothPieceLines]) -> AlignedBatch:
-    """Return the links of pieces; `piece_lines` are those of both lines of each pair (:func:`expand_links`)."""
+    """Return the links of pieces, given the pieces of both lines of each pair (:func:`expand_links`)."""
     source = PieceRanges.of(line for line, _ in piece_lines)
     target = PieceRanges.of(line for _, line in piece_lines)
     return expand_links(batch, source, target)
