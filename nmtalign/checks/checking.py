@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.learning import train
 from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call
@@ -30,13 +32,12 @@ from nmtalign.checks.translations import (
     pairs_without_links,
 )
 from nmtalign.names import SIDES
-from nmtalign.text.bitext import Pairs, lines_of_sides
+from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
+from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from nmtalign.aligner.aligner import Aligner
 
 FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
 MIN_LEARNED_PAIRS = 500  # fewer pairs do not teach an aligner that can judge them
@@ -60,17 +61,31 @@ _FAULTS_OF_PAIRS = frozenset(
 )
 
 
-@check_call("options are given by their names")
-def check(bitext: Pairs, aligner: Aligner | None = None, *, workers: int | None = None) -> pd.DataFrame:
+@check_call("write check(bitext), check(bitext, aligner) or check(sources, targets, aligner)")
+def check(
+    bitext: Pairs,
+    targets: Sentences | Aligner | None = None,
+    aligner: Aligner | None = None,
+    *,
+    source: ColumnName = None,
+    target: ColumnName = None,
+    workers: int | None = None,
+) -> pd.DataFrame:
     """Return what is wrong with a bitext, as ``nmtalign check`` does.
 
     Parameters
     ----------
-    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text. The files of a Bitext, and the two lists of a tuple, may have different lengths.
+    bitext : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text; for tables and records see :func:`nmtalign.train`. The files of a Bitext, and two
+        lists, may have different lengths.
+    targets : sequence of str, optional
+        The target sentences, if `bitext` has the source sentences. An aligner may take this place:
+        ``check(bitext, aligner)``.
     aligner : Aligner, optional
         The aligner whose scores and vocabularies judge the pairs. Without it, an aligner is learned from the
         text itself if it has at least 500 pairs.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
     workers : int, optional
         Number of threads.
 
@@ -79,7 +94,8 @@ def check(bitext: Pairs, aligner: Aligner | None = None, *, workers: int | None 
     DataFrame
         One row for each finding, in the order of the lines, with the columns ``line`` (from 1), ``last`` (the
         last line, if the finding is about several), ``side`` (source, target or pair; a pair has the line of
-        its source), ``kind``, ``severity`` (``error`` or ``hint``), ``value`` and ``advice``.
+        its source), ``kind``, ``severity`` (``error`` or ``hint``), ``value`` and ``advice``. For a DataFrame
+        the column ``index`` comes first, with the index of the line.
 
     Examples
     --------
@@ -88,8 +104,17 @@ def check(bitext: Pairs, aligner: Aligner | None = None, *, workers: int | None 
     0     1  source        tab    error
     1     2    pair  one-sided    error
     """
-    source, target = lines_of_sides(bitext)
-    return table_of_findings(find_all(source, target, aligner, workers=workers))
+    if isinstance(targets, Aligner):
+        check_type(aligner, type(None), "one aligner")
+        aligner, targets = targets, None
+    check_type(aligner, (Aligner, type(None)), "an aligner, as in check(bitext, aligner)")
+    languages = (None, None) if aligner is None else aligner.languages
+    sides = lines_of_sides(bitext, targets, source=source, target=target, languages=languages)
+    table = table_of_findings(find_all(sides.source, sides.target, aligner, workers=workers))
+    if sides.frame_index is not None:
+        rows = table["line"].to_numpy(int) - 1
+        table.insert(0, "index", sides.frame_index[rows].to_numpy())
+    return table
 
 
 def table_of_findings(findings: Iterable[Finding]) -> pd.DataFrame:

@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.calls import check_call
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import (
     Correction,
@@ -54,6 +56,8 @@ from nmtalign.report.sample import (
     summarize,
 )
 from nmtalign.report.style import visible
+from nmtalign.text.bitext import ColumnName, Pairs, Sentences
+from nmtalign.text.containers import as_table
 from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
@@ -200,8 +204,12 @@ def _fill_template(
 @check_call("for example write_report(path, aligner.align_batch(pairs), gold=gold)")
 def write_report(
     path: str | Path,
-    pairs: Iterable[AlignedPair] | Sequence[SamplePair],
+    pairs: Iterable[AlignedPair] | Sequence[SamplePair] | Pairs,
+    targets: Sentences | None = None,
     *,
+    aligner: Aligner | None = None,
+    source: ColumnName = None,
+    target: ColumnName = None,
     gold: GoldInput | None = None,
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
@@ -215,8 +223,16 @@ def write_report(
     Parameters
     ----------
     path : str or Path
-    pairs : AlignedBatch, or iterable of AlignedPair or of SamplePair
-        All are shown, with their attention; a slice such as ``batch[:200]`` chooses some. Pairs count from 1.
+    pairs : AlignedBatch, iterable of AlignedPair or of SamplePair, or pairs of text
+        All are shown, with their attention; a slice such as ``batch[:200]`` chooses some. On the page, pairs
+        count from 1, like lines. Pairs of text are those that :meth:`Aligner.align_batch` takes: a Bitext,
+        pairs (source, target), tables, or records. They need an `aligner`.
+    targets : sequence, optional
+        The target sentences, if `pairs` are the source sentences.
+    aligner : Aligner, optional
+        Aligns pairs of text; aligned pairs are shown as they are, without it.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
     gold : path or iterable, optional
         Gold links of each pair, in any form that :func:`nmtalign.evaluate` takes. For pairs of
         :class:`SamplePair`, which have their own, one Pharaoh line for each pair of the whole corpus.
@@ -238,16 +254,19 @@ def write_report(
     Raises
     ------
     UsageError
-        If an item is not an aligned pair, or all together are too large for a page.
+        If an item is not an aligned pair and there is no aligner, or all together are too large for a page.
     DataError
         If there is not gold for each pair, or a link lies outside of its pair.
 
     Examples
     --------
     >>> import nmtalign, tempfile
-    >>> batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    >>> aligner = nmtalign.load()
+    >>> pairs = [("the cat", "le chat"), ("a dog", "un chien")]
+    >>> batch = aligner.align_batch(pairs)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
+    ...     nmtalign.write_report(f"{folder}/same.html", pairs, aligner=aligner, gold=["0-0 1-1", "0-0"])
     """
     from nmtalign.report.text_findings import add_findings
 
@@ -264,7 +283,13 @@ def write_report(
         check_type(figure, Figure, "a figure of nmtalign.report.sample")
     for evaluation in (systems or {}).values():
         check_type(evaluation, Evaluation, "an evaluation of a system")
-    listed = as_sample_pairs(pairs, golds)
+    aligned_pairs: Any = pairs
+    if aligner is not None:
+        aligned_pairs = _align_text(aligner, pairs, targets, source, target)
+    elif targets is not None or source is not None or target is not None or as_table(pairs) is not None:
+        needed = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
+        raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
+    listed = as_sample_pairs(aligned_pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
     page = report_page(
@@ -279,6 +304,17 @@ def write_report(
     page = add_findings(page, findings)
     with AtomicFiles() as files:
         files.text(path).write(page)
+
+
+def _align_text(
+    aligner: Aligner, pairs: Pairs, targets: Sentences | None, source: ColumnName, target: ColumnName
+) -> AlignedBatch:
+    """Return pairs of text as a batch; raise UsageError for pairs that are aligned already."""
+    check_type(aligner, Aligner, "an aligner, as in write_report(path, pairs, aligner=aligner)")
+    first = next(iter(pairs), None) if isinstance(pairs, Sequence) else None
+    if hasattr(first, "alignment") or hasattr(first, "aligned"):
+        raise UsageError("expected pairs of text for `aligner`, found aligned pairs; leave `aligner` out")
+    return aligner.align_batch(pairs, targets, source=source, target=target)
 
 
 @functools.cache

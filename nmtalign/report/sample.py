@@ -133,7 +133,7 @@ def as_sample_pairs(
     kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
     for pair in aligned:
         if not isinstance(pair, kind):
-            advice = "align them first: aligner.align_batch(pairs)"
+            advice = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
             raise UsageError(f"expected aligned pairs alone, found {short_repr(pair)}; {advice}")
     if kind is SamplePair:
         return aligned

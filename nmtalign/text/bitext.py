@@ -31,7 +31,7 @@ from nmtalign.files.text_files import (
     try_lines,
     zip_lines,
 )
-from nmtalign.names import SIDES, PairFormat
+from nmtalign.names import PairFormat
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.containers import SideNames, as_table, record_rows, words_of_doc
 from nmtalign.text.escapes import unescape as unescape_moses
@@ -325,22 +325,48 @@ def _read_sides(
     return sides[0], sides[1]
 
 
-def lines_of_sides(pairs: Pairs, track: Track = iter) -> tuple[list[str], list[str]]:
-    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers.
+class SideLines(NamedTuple):
+    """The lines of both sides of a text, whose numbers may differ."""
 
-    `track` yields the records of a file, and may count them.
+    source: list[str]
+    target: list[str]
+    frame_index: pd.Index | None = None  # of the DataFrame that they come from
+
+
+def lines_of_sides(
+    pairs: Pairs,
+    targets: Sentences | None = None,
+    *,
+    source: ColumnName = None,
+    target: ColumnName = None,
+    languages: Languages = (None, None),
+    track: Track = iter,
+) -> SideLines:
+    """Return the lines of both sides; two files, or two sequences, may have different numbers of lines.
+
+    For the containers see :func:`read_pairs`. `track` yields the records of a file, and may count them.
     """
-    if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
-        return pairs._read_sides(track)
-    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
-        sides = [[_check_line(line, name) for line in side] for side, name in zip(pairs, SIDES, strict=True)]
-        return sides[0], sides[1]
-    source: list[str] = []
-    target: list[str] = []
-    for source_line, target_line in track(check_pairs(pairs, lines=True)):
-        source.append(str(source_line))
-        target.append(str(target_line))
-    return source, target
+    names = SideNames(source, target, languages)
+    if targets is None and not names.are_given:
+        if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
+            return SideLines(*pairs._read_sides(track))
+        if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
+            pairs, targets = pairs
+    if targets is not None:
+        _check_no_columns(names, "the sentences of both sides")
+        source_lines = _check_lines(pairs, "source")
+        target_lines = _check_lines(targets, "target")
+        return SideLines(source_lines, target_lines, _shared_index(pairs, targets))
+    checked = read_pairs(pairs, source=source, target=target, lines=True, languages=languages)
+    sides = SideLines([], [], checked.frame_index)
+    for source_line, target_line in track(checked.pairs):
+        sides.source.append(str(source_line))
+        sides.target.append(str(target_line))
+    return sides
+
+
+def _check_lines(side: Any, name: str) -> list[str]:
+    return [_check_line(line, name) for line in _check_sentences(side, name)]
 
 
 def _check_line(line: Any, name: str) -> str:

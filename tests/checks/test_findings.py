@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 
+import pandas as pd
 import pytest
 
 import nmtalign as na
 from nmtalign.checks.characters import find_mojibake
+from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.pairs import find_unusual_lengths
@@ -92,6 +94,54 @@ def test_a_duplicate_names_the_first_line():
     assert frame.loc[frame["kind"] == "duplicate", ["line", "value"]].to_numpy().tolist() == [
         [3, "as line 1"]
     ]
+
+
+def test_a_table_names_its_columns_and_keeps_its_index():
+    frame = pd.DataFrame({"fr": ["le chat", ""], "en": ["the\tcat", "a dog"]}, index=["x", "y"])
+    for findings in (
+        na.check(frame, source="en", target="fr"),
+        na.check(frame["en"], frame["fr"]),
+        na.check(frame, na.load(), source="en", target="fr"),
+        na.check(frame, aligner=na.load()),  # whose languages are English and French
+    ):
+        assert list(findings.columns[:2]) == ["index", "line"]
+        assert findings[["index", "line", "side", "kind"]].to_numpy().tolist() == [
+            ["x", 1, "source", "tab"],
+            ["y", 2, "pair", "one-sided"],
+        ]
+
+
+@pytest.mark.parametrize(
+    "bitext",
+    [
+        [{"translation": {"en": "the\tcat", "fr": "le chat"}}],
+        {"en": ["the\tcat"], "fr": ["le chat"]},
+        (["the\tcat"], ["le chat"]),
+    ],
+)
+def test_other_containers_have_no_index(bitext):
+    findings = na.check(bitext)
+    assert list(findings.columns) == list(FINDING_COLUMNS)
+    assert findings[["line", "kind"]].to_numpy().tolist() == [[1, "tab"]]
+
+
+def test_two_sides_may_have_different_lengths():
+    findings = na.check(["the cat", "a dog"], ["le chat"])
+    assert list(findings["kind"]) == ["no-partner"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: na.check(["a"], 5), "expected the target sentences as a list, found 5"),
+        (lambda: na.check([("a", "b")], aligner=5), r"expected an aligner, as in check\(bitext, aligner\)"),
+        (lambda: na.check([("a", "b")], na.load(), na.load()), "expected one aligner"),
+        (lambda: na.check((["a"], ["b"]), source="en", target="fr"), "are names of columns of a table"),
+    ],
+)
+def test_wrong_calls_say_what_to_write(call, message):
+    with pytest.raises(na.UsageError, match=message):
+        call()
 
 
 def test_unusual_lengths_are_found():

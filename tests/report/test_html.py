@@ -10,11 +10,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.aligner.fit_to_text import fit_to
@@ -252,3 +254,41 @@ def test_scores_outside_0_to_1_get_their_own_bins() -> None:
     scores = distributions(pairs)[0]
     assert (scores.title, scores.labels[0], sum(scores.counts)) == ("Pair scores", "-3.0", 3)
     assert [d.labels[0] for d in distributions([CAT])][:2] == [".0", ".0"]
+
+
+def test_pairs_of_text_are_aligned_for_the_report(tmp_path: Path) -> None:
+    aligner = na.load()
+    english, french = ["the cat", "a dog"], ["le chat", "un chien"]
+    table = pd.DataFrame({"fr": french, "en": english})
+    records = [{"translation": {"en": "the cat", "fr": "le chat"}}]
+    records.append({"translation": {"en": "a dog", "fr": "un chien"}})
+    write_report(tmp_path / "batch.html", aligner.align_batch(english, french))
+    expected = (tmp_path / "batch.html").read_bytes()
+
+    path = tmp_path / "report.html"
+    for pairs in (list(zip(english, french, strict=True)), (english, french), table, records):
+        write_report(path, pairs, aligner=aligner)
+        assert path.read_bytes() == expected
+    write_report(path, english, french, aligner=aligner)
+    assert path.read_bytes() == expected
+    write_report(path, table, aligner=aligner, source="en", target="fr")
+    assert path.read_bytes() == expected
+
+
+def test_a_report_of_text_needs_an_aligner_and_one_of_aligned_pairs_needs_none(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    table = pd.DataFrame({"en": ["a"], "fr": ["b"]})
+    for call in (
+        lambda: write_report(path, [("a", "b")]),
+        lambda: write_report(path, table),
+        lambda: write_report(path, ["a"], ["b"]),
+        lambda: write_report(path, table, source="en", target="fr"),
+    ):
+        with pytest.raises(UsageError, match=r"write_report\(path, pairs, aligner=aligner\)"):
+            call()
+    for aligned in ([CAT], [CAT.aligned], na.load().align_batch([("a", "b")])):
+        with pytest.raises(UsageError, match="found aligned pairs; leave `aligner` out"):
+            write_report(path, aligned, aligner=na.load())
+    with pytest.raises(UsageError, match=r"expected an aligner, as in .*found 'en_fr_model'"):
+        write_report(path, table, aligner="en_fr_model")
+    assert not path.exists()

@@ -65,10 +65,10 @@ def check_command(
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
-        source, target = lines_of_sides(bitext.open(bad.add), bad.track)
-        findings = find_all(source, target, aligner)
+        sides = lines_of_sides(bitext.open(bad.add), track=bad.track)
+        findings = find_all(sides.source, sides.target, aligner)
         write_findings(findings, outputs.output, files)
-        progress.advance(max(len(source), len(target)))
+        progress.advance(max(len(sides.source), len(sides.target)))
     log_findings(KindCounts(findings), bitext)
     log_written(f"{len(findings):,} findings in {progress.done:,} lines", [outputs.output], progress)
     errors.say(bad)
