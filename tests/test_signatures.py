@@ -202,7 +202,7 @@ def test_text_that_is_not_wide_is_not_read_as_wide(tmp_path):
     path = tmp_path / "a"
     for content in (TEXT.encode(), b"caf\xe9\n", b"0-0 1-1\n"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="neither a byte order mark nor a zero byte; leave `encoding`"):
+        with pytest.raises(DataError, match="neither a byte order mark nor a zero byte; remove `encoding`"):
             list(read_lines(path, encoding="utf-16"))
     path.write_bytes(b"")
     assert list(read_lines(path, encoding="utf-16")) == []

@@ -26,7 +26,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.corpus.units import PairToAlign, expert_links_of
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
@@ -95,7 +95,7 @@ def with_links(
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
     if warning := unit_check.warning():
-        warnings.warn(warning, stacklevel=2)
+        warnings.warn(warning, NmtalignWarning, stacklevel=2)
 
 
 def _link_outside(links: Iterable[Link], source: Words, target: Words) -> str:

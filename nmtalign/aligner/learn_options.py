@@ -208,7 +208,7 @@ def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnOptions:
-    """Options of :func:`learn`.
+    """Options of :func:`~nmtalign.aligner.learning.learn`.
 
     Raises UsageError if the weight of vectors is out of bounds, or is passed without vectors.
     """

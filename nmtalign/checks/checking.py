@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learning import train
 from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call

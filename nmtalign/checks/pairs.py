@@ -26,10 +26,10 @@ _WORD_EDGES = ".,;:!?()[]{}\"'«»“”„‘’…"
 find_words = re.compile(r"[^\W\d_]+").findall
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
-SideLines = Sequence[str]
+TextLines = Sequence[str]
 
 
-def find_empty(source: SideLines, target: SideLines) -> Iterator[Finding]:
+def find_empty(source: TextLines, target: TextLines) -> Iterator[Finding]:
     """Yield pairs in which one side or both sides are empty."""
     for number, (source_line, target_line) in enumerate(zip(source, target, strict=True)):
         if source_line and target_line:
@@ -44,7 +44,7 @@ def find_empty(source: SideLines, target: SideLines) -> Iterator[Finding]:
             yield Finding(number, "pair", "empty", "")
 
 
-def find_copies(source: SideLines, target: SideLines) -> Iterator[Finding]:
+def find_copies(source: TextLines, target: TextLines) -> Iterator[Finding]:
     """Yield pairs with the same text on both sides, however it is capitalized and punctuated."""
     for number, (source_line, target_line) in enumerate(zip(source, target, strict=True)):
         if not source_line or abs(len(source_line) - len(target_line)) > 3:
@@ -68,7 +68,7 @@ def _is_text(line: str) -> bool:
     return any(word[0].islower() or not word[0].isupper() for word in words if len(word) > 3)
 
 
-def find_duplicates(source: SideLines, target: SideLines) -> Iterator[Finding]:
+def find_duplicates(source: TextLines, target: TextLines) -> Iterator[Finding]:
     """Yield pairs that have occurred before, with the number of the first occurrence."""
     first_of_pair: dict[tuple[str, str], int] = {}
     for number, pair in enumerate(zip(source, target, strict=True)):
@@ -77,7 +77,7 @@ def find_duplicates(source: SideLines, target: SideLines) -> Iterator[Finding]:
             yield Finding(number, "pair", "duplicate", f"as line {first + 1}")
 
 
-def find_unusual_lengths(source: SideLines, target: SideLines) -> Iterator[Finding]:
+def find_unusual_lengths(source: TextLines, target: TextLines) -> Iterator[Finding]:
     """Yield pairs whose lengths in characters differ much more, or less, than in the rest of the text."""
     source_lengths = np.array([len(line.strip()) for line in source], float)
     target_lengths = np.array([len(line.strip()) for line in target], float)
@@ -108,7 +108,7 @@ def _deviations(
     return np.asarray(sizes / np.sqrt((max(unit, 0.5) * scale) ** 2 + constant**2))
 
 
-def find_odd_lines(lines: SideLines, side: Side) -> Iterator[Finding]:
+def find_odd_lines(lines: TextLines, side: Side) -> Iterator[Finding]:
     """Yield lines of one side without letters, of addresses or one long word, or that begin with markup."""
     for number, line in enumerate(lines):
         if _LETTER.search(line) is None:

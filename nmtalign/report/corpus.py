@@ -118,7 +118,7 @@ def read_corpus(
         next(attention, None)  # raises an error if attention of further pairs follows
     for check in unit_checks.values():
         if warning := check.warning():
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(warning, NmtalignWarning, stacklevel=2)
 
 
 def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:

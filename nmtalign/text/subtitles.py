@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.text_files import try_lines
 
 SUBTITLE_ENDINGS = (".srt", ".vtt")
@@ -48,7 +48,7 @@ def read_subtitle_pairs(
         counts = f"{len(source_cues):,} and {len(target_cues):,} cues"
         alone = sum(not (first and second) for first, second in groups)
         found = f"{counts} make {len(groups):,} pairs by their times, {alone:,} of them with an empty side"
-        warnings.warn(f"{source} and {target}: {found}", stacklevel=2)
+        warnings.warn(f"{source} and {target}: {found}", NmtalignWarning, stacklevel=2)
     for first, second in groups:
         problems = [cue.text for cue in (*first, *second) if isinstance(cue.text, DataError)]
         if problems:

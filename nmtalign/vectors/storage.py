@@ -222,13 +222,17 @@ def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
     names = [prefix for prefix, _ in prefixes.most_common(_MAX_SHOWN_PREFIXES)]
     if len(prefixes) == 1 and names[0].startswith("/"):
         warnings.warn(
-            f"{path}: words are read without {names[0]}, which all of them begin with", stacklevel=3
+            f"{path}: words are read without {names[0]}, which all of them begin with",
+            NmtalignWarning,
+            stacklevel=3,
         )
         return embeddings.without_prefix(names[0])
     example = ",".join(names[:2])
     shown = ", ".join(names) + (", ..." if len(prefixes) > len(names) else "")
     advice = f"to keep those of one language, without it, name it for each side: `strip_prefix={example}`"
-    warnings.warn(f"{path}: all words begin with a language ({shown}); {advice}", stacklevel=3)
+    warnings.warn(
+        f"{path}: all words begin with a language ({shown}); {advice}", NmtalignWarning, stacklevel=3
+    )
     return embeddings
 
 
