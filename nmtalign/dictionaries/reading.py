@@ -75,7 +75,9 @@ class DictionaryFile:
             raise first
         if jumps_left_out:
             lines = f"{with_plural(jumps_left_out, 'line')} of jumps (HMMF, HMMR)"
-            warnings.warn(f"{self.path}: left out {lines}, which are not word pairs", stacklevel=2)
+            warnings.warn(
+                f"{self.path}: left out {lines}, which are not word pairs", NmtalignWarning, stacklevel=2
+            )
         if not total:
             raise DataError("expected a dictionary, found no entries").at(self.path)
         if first is not None:
