@@ -18,7 +18,7 @@ from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
@@ -163,7 +163,7 @@ def gold_of_pairs(
         _check_inside(n, links, source, target)
         unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
     if warning := unit_check.warning():
-        warnings.warn(f"gold: {warning}", stacklevel=2)
+        warnings.warn(f"gold: {warning}", NmtalignWarning, stacklevel=2)
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
     usable = {}
     for n, links in numbered.items():
