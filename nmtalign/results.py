@@ -28,6 +28,8 @@ class PictureSettings:
 
     values: str | None = None
     curves: bool = False
+    card: bool = False
+    dark: bool = False
     links: Alignment | Iterable[tuple[int, int]] | None = None
     gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None
     title: str = ""
@@ -261,6 +263,8 @@ class Viewable(Result):
         *,
         values: str | None = None,
         curves: bool = False,
+        card: bool = False,
+        dark: bool = False,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
         gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
         title: str = "",
@@ -273,12 +277,15 @@ class Viewable(Result):
     ) -> None:
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        Options are those of :meth:`heatmap`; numbers take `values` alone. `dpi` are the dots per inch of a
-        .png.
+        With `card`, the picture is the card of the report: curves, what they show, and the matrix, in light
+        colors, or with `dark` in dark ones. Other options are those of :meth:`heatmap`; a card takes `links`,
+        `gold` and `title`, numbers take `values` alone. `dpi` are the dots per inch of a .png.
         """
         settings = PictureSettings(
             values=values,
             curves=curves,
+            card=card,
+            dark=dark,
             links=links,
             gold=gold,
             title=title,

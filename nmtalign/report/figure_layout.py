@@ -99,7 +99,7 @@ class PanelFigure:
     def _widest(self, texts: Sequence[str], points: float) -> float:
         """Return the width in inches of the widest of some texts, measured as lines of one text."""
         lines = "\n".join(dict.fromkeys(texts))
-        return _text_width(self.figure, lines, points) / self.figure.dpi
+        return text_width(self.figure, lines, points) / self.figure.dpi
 
     def _add_axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Add axes at a place given in inches from the upper left corner."""
@@ -215,7 +215,7 @@ def _cell_inches(S: int, T: int, columns: int) -> float:
     return min(wanted, MAX_PANEL_INCHES / longest)
 
 
-def _text_width(figure: Figure, text: str, points: float) -> float:
+def text_width(figure: Figure, text: str, points: float) -> float:
     """Return the width of a text in pixels."""
     label = figure.text(0, 0, text, size=points, parse_math=False)
     width = label.get_window_extent().width
@@ -237,6 +237,7 @@ LEGEND_LINE_POINTS = 28.0  # the curve before each name of the legend
 LEGEND_GAP_POINTS = 20.0
 TEXT_COLOR = "#1d1e22"  # the colors of the report
 SOFT_COLOR = "#5c5f68"
+MIN_ROW_FILL = 0.6  # of the words that a row has room for
 _RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
 
@@ -273,7 +274,7 @@ class CurveFigure:
         self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
-        widths = [[_text_width(self.figure, word, WORD_POINTS) for word in side] for side in sides]
+        widths = [[text_width(self.figure, word, WORD_POINTS) for word in side] for side in sides]
         line_widths = [sum(side) + WORD_GAP_POINTS * (len(side) - 1) for side in widths]
         turned = [is_right_to_left(side) for side in sides]
         self.down = max(line_widths) > MAX_LINE_POINTS or turned[0] != turned[1]
@@ -293,7 +294,7 @@ class CurveFigure:
             words_width = max(line_widths)
             words_height = LINE_GAP_POINTS + WORD_POINTS / 2 + number_room
             top = margin + title_height + (number_room + WORD_POINTS / 2)
-        title_width = _text_width(self.figure, title, TITLE_POINTS)
+        title_width = text_width(self.figure, title, TITLE_POINTS)
         width = max(words_width, sum(legend_widths), title_width) + 2 * margin
         height = top + words_height + legend_height + margin
         self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
@@ -342,7 +343,7 @@ class CurveFigure:
 
     def _legend_width(self, kind: str) -> float:
         """Return the width of an entry of the legend, and of the gap behind it."""
-        name_width = _text_width(self.figure, CURVE_STYLES[kind].meaning, LEGEND_POINTS)
+        name_width = text_width(self.figure, CURVE_STYLES[kind].meaning, LEGEND_POINTS)
         return LEGEND_LINE_POINTS + LEGEND_GAP_POINTS + name_width
 
     def _draw_legend(self, kinds: Sequence[str], widths: Sequence[float], x: float, y: float) -> None:
@@ -407,6 +408,55 @@ def _word_centers(widths: Sequence[float], start: float, *, turned: bool) -> lis
         centers.append(edge + width / 2)
         edge += width + WORD_GAP_POINTS
     return centers[::-1] if turned else centers
+
+
+def cut_into_rows(
+    widths: Sequence[Sequence[float]], links: Iterable[tuple[int, int]], room: float, gap: float
+) -> list[tuple[int, int]]:
+    """Return where the rows of a long pair begin and end on both sides.
+
+    Each row is as long as its room allows, or ends sooner, where fewer links lead out of it. The widths are
+    those of the words of both sides.
+    """
+    ends: list[list[float]] = []
+    for side in widths:
+        side_ends = [0.0]
+        for width in side:
+            side_ends.append(side_ends[-1] + width + gap)
+        ends.append(side_ends)
+    whole = len(widths[0]), len(widths[1])
+    links = list(links)
+    cuts = [(0, 0)]
+    while cuts[-1] != whole:
+        cuts.append(_next_cut(ends, links, cuts[-1], room))
+    return cuts
+
+
+def _next_cut(
+    ends: Sequence[Sequence[float]], links: Sequence[tuple[int, int]], before: tuple[int, int], room: float
+) -> tuple[int, int]:
+    """Return where the row that begins at `before` ends on both sides."""
+    choices: list[range] = []
+    for side in (0, 1):
+        first = before[side]
+        last = first
+        while last + 1 < len(ends[side]) and ends[side][last + 1] - ends[side][first] <= room:
+            last += 1
+        # a word that is wider than its row has a row of its own
+        last = max(last, min(first + 1, len(ends[side]) - 1))
+        shortest = first + math.ceil(MIN_ROW_FILL * (last - first))
+        choices.append(range(last, shortest - 1, -1))
+    best = choices[0][0], choices[1][0]
+    if best == (len(ends[0]) - 1, len(ends[1]) - 1):
+        return best
+    fewest = len(links) + 1
+    for source_end in choices[0]:
+        for target_end in choices[1]:
+            crossing = sum((source < source_end) != (target < target_end) for source, target in links)
+            if crossing < fewest:
+                fewest = crossing
+                best = source_end, target_end
+    return best
 
 
 # --- words that are written from right to left ---------------------------------------------------

@@ -32,6 +32,17 @@ def new_figure(dpi: float | None = None) -> Figure:
     return figure
 
 
+def describe_figure(figure: Figure, title: str, description: str) -> None:
+    """Give a figure the title and the description that a screen reader reads in its SVG."""
+    vars(figure)["title_and_description"] = (title, description)
+
+
+def description_of(figure: Figure) -> tuple[str, str] | None:
+    """Return the title and the description of a figure, if it has them."""
+    described: tuple[str, str] | None = vars(figure).get("title_and_description")
+    return described
+
+
 def _save_with_embedded_fonts(figure: Figure, file: Any, **options: Any) -> None:
     """Save a figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
     import matplotlib

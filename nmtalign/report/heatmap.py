@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +37,7 @@ from nmtalign.report.figure_layout import (
     PanelFigure,
     label_axes,
 )
-from nmtalign.report.figures import FONT_TYPES
+from nmtalign.report.figures import FONT_TYPES, description_of
 from nmtalign.report.style import (
     DARK,
     FONTS_OF_SIGNS,
@@ -157,7 +158,7 @@ def draw_heatmap(
         check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
     content = _check_content(list(matrices.values()), links, gold, numbers, linear, cmap)
     first = content.matrices[0]
-    with _fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
+    with fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
         shown_title = abbreviate(visible(title), MAX_TITLE_CHARS)
         panels = PanelFigure(first, names, shown_title, columns, _notes_below(matrices))
@@ -191,7 +192,7 @@ def draw_on_axes(
     check_type(title, str, "a title")
     content = _check_content([matrix], links, gold, numbers, linear, cmap)
     T, S = matrix.weights.shape
-    with _fonts_for([*matrix.source_tokens, *matrix.target_tokens, title]):
+    with fonts_for([*matrix.source_tokens, *matrix.target_tokens, title]):
         axes.set_aspect("equal")
         box = axes.get_window_extent()
         dots_per_inch = axes.figure.dpi
@@ -297,20 +298,20 @@ def draw_curves(
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
     check_bool(numbers, "numbers")
-    kinds = _kinds_of_links(matrix, links, gold)
+    kinds = kinds_of_links(matrix, links, gold)
     tokens = matrix.source_tokens, matrix.target_tokens
     sides = [[abbreviate(visible(word), MAX_LABEL_CHARS) or "␣" for word in side] for side in tokens]
     weights = np.clip(matrix.weights, 0.0, 1.0)
     shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
     title = abbreviate(visible(title), MAX_TITLE_CHARS)
-    with _fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind][2] for kind in shown)]):
+    with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind][2] for kind in shown)]):
         board = CurveFigure(sides, title, shown, numbers=numbers)
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
 
 
-def _kinds_of_links(
+def kinds_of_links(
     matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its key in `CURVE_STYLES`."""
@@ -453,6 +454,17 @@ def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, p
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
     backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
     figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
+    described = description_of(figures[0])
+    if described and path.suffix.lower() == ".svg":
+        _add_description(Path(partial), *described)
+
+
+def _add_description(file: Path, title: str, description: str) -> None:
+    """Write a title and a description behind the first tag of an SVG, where screen readers look for them."""
+    text = file.read_text(encoding="utf-8")
+    start = text.index(">", text.index("<svg")) + 1
+    elements = f"\n <title>{escape(title)}</title>\n <desc>{escape(description)}</desc>"
+    file.write_text(text[:start] + elements + text[start:], encoding="utf-8", newline="\n")
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
@@ -578,7 +590,7 @@ def _weight_range(values: NDArray[np.floating]) -> tuple[float, float]:
 
 
 @contextmanager
-def _fonts_for(texts: list[str]) -> Iterator[None]:
+def fonts_for(texts: list[str]) -> Iterator[None]:
     """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
     import matplotlib
 

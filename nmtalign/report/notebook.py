@@ -25,6 +25,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
 from nmtalign.report.figure_layout import is_right_to_left
 from nmtalign.report.figures import new_figure
 from nmtalign.report.heatmap import (
@@ -479,6 +480,20 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     return figure
 
 
+def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
+    """Draw the card of a result; raise UsageError if a setting is about another picture."""
+    check_choices(settings.changed, ("card", "dark", "links", "gold", "title"), "options of a card")
+    pair = _as_pair(result)
+    return draw_card(
+        matrix_with_probabilities(pair),
+        links=pair.alignment.links if settings.links is None else settings.links,
+        gold=settings.gold,
+        threshold=pair.threshold,
+        title=settings.title,
+        dark=settings.dark,
+    )
+
+
 def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
     """Return the matrices of an aligned pair by their titles, or the one matrix of another result."""
     pair = _as_pair(result)
@@ -494,13 +509,19 @@ def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 15
     """Save the picture of a result, or its numbers, as the ending of the file says."""
     path = as_path(path)
     check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
+    check_bool(settings.card, "card")
+    check_bool(settings.dark, "dark")
+    if settings.dark and not settings.card:
+        raise UsageError("`dark` is a color of the card; pass `card=True`, too")
     if path.suffix.lower() not in MATRIX_FORMATS:
-        save_heatmaps([to_heatmap(result, settings)], path, dpi=dpi)
+        figure = _draw_result_as_card(result, settings) if settings.card else to_heatmap(result, settings)
+        save_heatmaps([figure], path, dpi=dpi)
         return
-    if settings.curves:
+    if settings.curves or settings.card:
         endings = ", ".join(PICTURE_FORMATS)
-        raise UsageError(f"{path}: curves are a picture; pass a name ending in {endings}")
-    changed = [name for name in settings.changed if name != "curves"]
+        what = "a card is" if settings.card else "curves are"
+        raise UsageError(f"{path}: {what} a picture; pass a name ending in {endings}")
+    changed = [name for name in settings.changed if name not in ("curves", "card", "dark")]
     check_choices(changed, ("values",), "options of numbers")
     save_matrices([(1, _matrices_to_draw(result, settings.values))], path)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
@@ -30,10 +30,18 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
-    Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
 
 MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
 MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --columns choose others
+
+
+class ShownPair(NamedTuple):
+    """What a picture shows of a pair: the matrices by the titles of their panels, and the links."""
+
+    matrices: dict[str, na.AlignmentMatrix]
+    links: frozenset[na.Link]
+    gold: na.GoldAlignment | None
+    threshold: float | None  # what a link needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +88,12 @@ class PictureOptions(Options):
     curves: bool = option(
         "--curves", "Draw the links as curves between the words instead of a matrix.", default=False
     )
+    card: bool = option(
+        "--card",
+        "Draw the card of the report: the curves, what they show, and the matrix.",
+        default=False,
+    )
+    dark: bool = option("--dark", "Draw the card in dark colors.", default=False)
     dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Integer(10, 1200), default=150)
     escape_formulas: bool = texts.formula_option()
 
@@ -102,7 +116,11 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
     output = picture.output
     check_picture_suffix(output, PICTURE_FORMATS + MATRIX_FORMATS)
     as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
-    if picture.curves:
+    if picture.card:
+        _check_card(picture, as_numbers=as_numbers)
+    elif picture.dark:
+        raise UsageError("--dark is a color of the card; add --card")
+    elif picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
     pairs, files = _read_pairs(bitext, chosen.lines)
     if chosen.options.vectors.positions == "hmm" and not files:
@@ -122,7 +140,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
             for record in records
         )
         if as_numbers:
-            matrices = ((number or 1, matrices_of_pair) for number, (matrices_of_pair, _, _) in shown)
+            matrices = ((number or 1, pair.matrices) for number, pair in shown)
             save_matrices(matrices, output, escape_formulas=picture.escape_formulas)
         else:
             pictures = (_draw_pair(number, pair, picture) for number, pair in shown)
@@ -148,6 +166,30 @@ def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
     if contradicting:
         names = ", ".join(contradicting)
         raise UsageError(f"--curves draws the links of one matrix, not its cells; remove {names}")
+
+
+def _check_card(picture: PictureOptions, *, as_numbers: bool) -> None:
+    """Raise UsageError if an option is about another picture."""
+    contradicting: list[str] = []
+    if picture.values is not None:
+        contradicting.append("--values")
+    if picture.curves:
+        contradicting.append("--curves")
+    if picture.numbers is not None:
+        contradicting.append("--numbers")
+    if not picture.mark_links:
+        contradicting.append("--no-mark-links")
+    if picture.light:
+        contradicting.append("--light")
+    if picture.linear:
+        contradicting.append("--linear")
+    if as_numbers:
+        contradicting.append(f"-o {picture.output}")
+    if contradicting:
+        names = ", ".join(contradicting)
+        raise UsageError(
+            f"--card draws curves and the combined matrix, in light colors or --dark; remove {names}"
+        )
 
 
 def _count_of(count: int, *, as_numbers: bool) -> str:
@@ -209,11 +251,12 @@ def _matrices_of_record(
     picture: PictureOptions,
     max_words: float,
     unknown: dict[str, None],
-) -> Shown:
-    """Return the matrices of a pair by the titles of their panels, its links and its gold links.
+) -> ShownPair:
+    """Return what a picture shows of a pair.
 
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
+    from nmtalign.report.card_picture import matrix_with_probabilities
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
@@ -226,14 +269,18 @@ def _matrices_of_record(
     where = f"pair {record.number}: " if record.number else ""
     rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
     columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
-    matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
+    if picture.card:
+        matrices = {"": matrix_with_probabilities(pair)}
+    else:
+        matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
     if picture.values == "parts":
         [whole] = matrices.values()
         weights = weights_of_parts(record, aligner)
         parts = {name: replace(whole, weights=part) for name, part in weights.items()}
         alone = "attention" if aligner is None else aligner.scorer.names[0]
         matrices = parts | {"combined" if parts else alone: whole}
-    return crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
+    matrices, links, gold = crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
+    return ShownPair(matrices=matrices, links=links, gold=gold, threshold=pair.threshold)
 
 
 def _choose_positions(
@@ -252,14 +299,20 @@ def _choose_positions(
     return chosen
 
 
-def _draw_pair(number: int, shown: Shown, picture: PictureOptions) -> Picture:
-    """Draw the matrices of a pair, or its links as curves."""
+def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Picture:
+    """Draw the matrices of a pair, its links as curves, or its card."""
+    from nmtalign.report.card_picture import draw_card
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK, LIGHT
 
-    matrices, links, gold = shown
+    matrices, links, gold, threshold = shown
     shown_links = links if picture.mark_links else None
     title = f"pair {number}" if number else ""
+    if picture.card:
+        [matrix] = matrices.values()
+        return draw_card(
+            matrix, links=links, gold=gold, threshold=threshold, title=title.capitalize(), dark=picture.dark
+        )
     if picture.curves:
         [matrix] = matrices.values()
         numbers = bool(picture.numbers)

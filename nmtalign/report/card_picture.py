@@ -1,0 +1,720 @@
+"""The card of the report as a picture: the curves, beneath them what they show, and the matrix with its key.
+
+Lengths are pixels of a card that is 1100 pixels wide. A figure of 72 dots per inch makes them points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.inputs import LinksOfPair, as_gold
+from nmtalign.report.card_reasons import (
+    Bar,
+    CardContent,
+    closest_calls,
+    explain_pair,
+    facts_of,
+    shown_word,
+    whole_percent,
+)
+from nmtalign.report.figure_layout import (
+    POINTS_PER_INCH,
+    cut_into_rows,
+    is_right_to_left,
+    mark_mirrored_words,
+    text_width,
+)
+from nmtalign.report.figures import describe_figure, new_figure
+from nmtalign.report.heatmap import MAX_TITLE_CHARS, fonts_for, kinds_of_links
+from nmtalign.report.style import DEFAULT_FONT, abbreviate, choose_fonts, visible
+from nmtalign.validation import check_bool, check_type
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    Point = tuple[float, float]
+
+WIDTH = 1100.0
+PADDING = 32.0
+ROOM = WIDTH - 2 * PADDING
+COLUMN_GAP = 48.0
+
+WORD_SIZE = 20.0
+ROW_WORD_SIZE = 15.0  # of long pairs
+SENTENCE_SIZE = 15.0
+FACT_SIZE = 13.0
+NOTE_SIZE = 12.0
+SMALLEST_SIZE = 11.0
+
+CURVE_HEIGHT = 136.0
+ROW_HEIGHT = 124.0  # from a row of a long pair to the next
+ROW_CURVE_HEIGHT = 50.0
+COLUMN_ROW_HEIGHT = 32.0  # of words that stand in columns
+CURVE_ROOM_OF_COLUMNS = 200.0
+MIN_WORD_GAP = 8.0
+MAX_WORD_GAP = 56.0
+MAX_ROW_WORD_GAP = 24.0
+LINK_END_GAP = 8.0  # between the ends of two links of a word
+
+CELL = 22.0
+SMALL_CELL = 18.0
+MIN_LABELED_CELL = 12.0  # smaller cells are an overview without labels
+MIN_CELL = 3.0
+MIN_MATRIX_WIDTH = 210.0  # room for the scale, and for a line about the direction of the columns
+MIN_SHOWN_WEIGHT = 0.005
+BAR_ROW = 24.0
+KEY_ROW = 28.0
+
+
+class Theme(NamedTuple):
+    """The colors of a card, as in its style sheet."""
+
+    card: str
+    ink: str
+    soft: str
+    line: str
+    grid: str
+    weight: str
+    link: str
+    missed: str
+    wrong: str
+
+    def of_kind(self, kind: str) -> str:
+        """Return the color of a kind of link."""
+        return {"missed": self.missed, "wrong": self.wrong}.get(kind, self.link)
+
+
+LIGHT_THEME = Theme(
+    card="#ffffff",
+    ink="#1b1d22",
+    soft="#5a5e68",
+    line="#e3e1db",
+    grid="#ecebe6",
+    weight="#5b2c91",
+    link="#00735a",
+    missed="#0063b1",
+    wrong="#b54708",
+)
+DARK_THEME = Theme(
+    card="#1b1d22",
+    ink="#ecebe7",
+    soft="#a9adb7",
+    line="#33363f",
+    grid="#2b2e36",
+    weight="#c9a6ff",
+    link="#4fc3a1",
+    missed="#6cb8f5",
+    wrong="#ff9d5c",
+)
+
+SIGNS = {"wrong": "×", "missed": "+"}
+MEANINGS = {
+    "hit": "a link that people made, too; the thicker, the surer",
+    "both": "a link; the thicker, the surer",
+    "wrong": "a link that people did not make",
+    "missed": "a link that people made, missed here",
+}
+ALONE = "a word without a link"
+CELL_MEANING = "a cell: stronger is likelier; dot: linked"
+OPPOSITE = "opposite directions: both are read from the top"
+TURNED = ("← columns run from right to left,", "as their sentence does")
+NO_WORDS = "no words"
+# matplotlib looks for bold letters in each family of a text, and complains of those that have none
+BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
+
+
+def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
+    """Return the matrix of a pair, in which cells of links have the calibrated probability of the link."""
+    weights = pair.matrix.weights.copy()
+    for link, probability in pair.probabilities.items():
+        weights[link.target, link.source] = probability
+    return replace(pair.matrix, weights=weights)
+
+
+def draw_card(
+    matrix: AlignmentMatrix,
+    *,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
+    threshold: float | None = None,
+    title: str = "",
+    dark: bool = False,
+) -> Figure:
+    """Draw the card of one sentence pair, as a report shows it while no word is chosen.
+
+    Parameters
+    ----------
+    matrix : AlignmentMatrix
+        Weights of shape (T, S), as `matrix_with_probabilities` returns them.
+    links : Alignment or iterable of (source, target), optional
+        The chosen links.
+    gold : GoldAlignment or links, optional
+        Hand-made links, by which the chosen ones are judged.
+    threshold : float, optional
+        What a link needs; the card then names the closest calls.
+    title : str
+        Heading of the card.
+    dark : bool
+        Draw in light colors on a dark ground.
+
+    Examples
+    --------
+    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
+    >>> figure = draw_card(matrix, links=[(0, 0), (1, 1)])
+    >>> round(figure.get_figwidth() * 72)
+    1100
+    """
+    check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
+    check_type(title, str, "a title")
+    check_bool(dark, "dark")
+    content = CardContent(
+        matrix=replace(matrix, weights=np.clip(matrix.weights, 0.0, 1.0)),
+        kinds=kinds_of_links(matrix, () if links is None else links, gold),
+        gold=None if gold is None else as_gold(gold),
+        threshold=threshold,
+    )
+    headline, sentence = explain_pair(content)
+    title = abbreviate(visible(title), MAX_TITLE_CHARS)
+    words = (*matrix.source_tokens, *matrix.target_tokens)
+    with fonts_for([*words, title, "×+←→–‘’…␣"]):
+        card = _Canvas(DARK_THEME if dark else LIGHT_THEME)
+        bottom = _draw_head(card, content, title)
+        bottom = _draw_curves(card, content, bottom)
+        bottom = _draw_below(card, content, headline, sentence, bottom)
+        card.finish(bottom)
+    describe_figure(card.figure, headline, sentence)
+    return card.figure
+
+
+class _Canvas:
+    """A figure on which texts and shapes are drawn; y goes down from the upper edge."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
+        self._axes = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.set_axis_off()
+
+    def finish(self, height: float) -> None:
+        """Give the figure its height, and the color of its ground."""
+        self.figure.set_size_inches(WIDTH / POINTS_PER_INCH, height / POINTS_PER_INCH)
+        self.figure.set_facecolor(self.theme.card)
+        self._axes.set(xlim=(0, WIDTH), ylim=(height, 0))
+
+    def width(self, text: str, size: float) -> float:
+        """Return how wide a text is."""
+        return text_width(self.figure, text, size)
+
+    def write(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
+        """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
+        style = {"ha": "left", "va": "baseline", "color": self.theme.ink} | style
+        self._axes.text(x, y + 0.35 * size, text, size=size, parse_math=False, **style)
+
+    def write_bold(self, text: str, x: float, y: float, size: float) -> None:
+        """Write a text in bold letters, where the font is one that has them."""
+        families, _ = choose_fonts([text])
+        style = BOLD if families == [DEFAULT_FONT] else {}
+        self.write(text, x, y, size, **style)
+
+    def write_upward(self, text: str, x: float, y: float, size: float) -> None:
+        """Write a text that goes up from a point, turned by 90 degrees."""
+        about: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "color": self.theme.ink}
+        self._axes.text(x, y, text, size=size, parse_math=False, **about)
+
+    def wrap(self, text: str, size: float, room: float) -> list[str]:
+        """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
+        lines: list[str] = []
+        for word in text.split(" "):
+            longer = f"{lines[-1]} {word}" if lines else word
+            if lines and self.width(longer, size) <= room:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+        return lines
+
+    def line(self, points: Sequence[Point], color: str, width: float = 1.0) -> None:
+        """Draw a straight line."""
+        self._path(points, color, width, curved=False)
+
+    def curve(
+        self, points: Sequence[Point], color: str, width: float, *, dashed: bool = False, alpha: float = 1.0
+    ) -> None:
+        """Draw a curve along four points."""
+        self._path(points, color, width, curved=True, dashed=dashed, alpha=alpha)
+
+    def _path(
+        self,
+        points: Sequence[Point],
+        color: str,
+        width: float,
+        *,
+        curved: bool,
+        dashed: bool = False,
+        alpha: float = 1.0,
+    ) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        step = Path.CURVE4 if curved else Path.LINETO
+        path = Path(points, [Path.MOVETO, *[step] * (len(points) - 1)])
+        # matplotlib multiplies dashes by the width of the line
+        style: Any = (0, [5 / width, 4 / width]) if dashed else "solid"
+        about: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": width, "alpha": alpha}
+        self._axes.add_patch(PathPatch(path, fill=False, capstyle="butt" if dashed else "round", **about))
+
+    def rectangle(self, x: float, y: float, width: float, height: float, color: str) -> None:
+        """Draw a filled rectangle."""
+        from matplotlib.patches import Rectangle
+
+        self._axes.add_patch(Rectangle((x, y), width, height, facecolor=color, linewidth=0))
+
+    def frame(self, x: float, y: float, side: float, color: str, *, dashed: bool) -> None:
+        """Draw the outline of a cell."""
+        from matplotlib.patches import Rectangle
+
+        style: Any = (0, (2, 1.7)) if dashed else "solid"
+        about: dict[str, Any] = {"edgecolor": color, "linestyle": style, "linewidth": 1.5}
+        self._axes.add_patch(Rectangle((x, y), side, side, fill=False, **about))
+
+    def cells(self, places: Sequence[Point], side: float, weights: NDArray[np.floating]) -> None:
+        """Draw cells whose opacity is the square root of their weight."""
+        from matplotlib.collections import PatchCollection
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import FancyBboxPatch
+
+        inset = 1.0 if side >= MIN_LABELED_CELL else 0.0
+        inner = side - 2 * inset
+        corner: dict[str, Any] = {"boxstyle": f"round,pad=0,rounding_size={min(3.0, inner / 4)}"}
+        boxes = [FancyBboxPatch((x + inset, y + inset), inner, inner, **corner) for x, y in places]
+        colors = [(*to_rgb(self.theme.weight), math.sqrt(weight)) for weight in weights]
+        self._axes.add_collection(PatchCollection(boxes, facecolors=colors, linewidths=0), autolim=False)
+
+    def circle(self, x: float, y: float, radius: float, fill: str, edge: str = "none") -> None:
+        """Draw a dot, or a ring that is filled."""
+        from matplotlib.patches import Circle
+
+        self._axes.add_patch(Circle((x, y), radius, facecolor=fill, edgecolor=edge, linewidth=1.75, zorder=3))
+
+    def sign(self, kind: str, x: float, y: float) -> None:
+        """Write the sign of a kind of link on a ground of the card's color."""
+        ground = {"boxstyle": "circle,pad=0.02", "facecolor": self.theme.card, "edgecolor": "none"}
+        style = {"ha": "center", "bbox": ground, "zorder": 3} | BOLD
+        self.write(SIGNS[kind], x, y, 15, color=self.theme.of_kind(kind), **style)
+
+
+# --- head and curves -----------------------------------------------------------------------------
+
+
+def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
+    """Write the title and the facts; return where the words begin."""
+    y = PADDING + 8
+    x = PADDING
+    if title:
+        card.write_bold(title, x, y, SENTENCE_SIZE)
+        x += 1.12 * card.width(title, SENTENCE_SIZE) + 16  # bold letters are wider
+    facts = facts_of(content)
+    if _are_opposite(content):
+        facts.append((OPPOSITE, ""))
+    for number, (fact, kind) in enumerate(facts):
+        if number:
+            card.write("·", x, y, FACT_SIZE, color=card.theme.soft)
+            x += 12
+        card.write(fact, x, y, FACT_SIZE, color=card.theme.of_kind(kind) if kind else card.theme.soft)
+        x += card.width(fact, FACT_SIZE) + 8
+    return y + 40
+
+
+def _sides(content: CardContent) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the words of both sentences as they are shown."""
+    source = [shown_word(word) for word in content.matrix.source_tokens]
+    target = [shown_word(word) for word in content.matrix.target_tokens]
+    return mark_mirrored_words(source), mark_mirrored_words(target)
+
+
+def _are_opposite(content: CardContent) -> bool:
+    source, target = content.matrix.source_tokens, content.matrix.target_tokens
+    return is_right_to_left(source) != is_right_to_left(target)
+
+
+class _Word(NamedTuple):
+    """A word of the curves: its middle, its width, and its row."""
+
+    x: float
+    y: float
+    width: float
+    row: int
+
+
+def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
+    """Draw the words of both sides and the curves between them; return where they end."""
+    sides = _sides(content)
+    widths = [[card.width(word, WORD_SIZE) for word in side] for side in sides]
+    lines = [sum(side) + MIN_WORD_GAP * max(0, len(side) - 1) for side in widths]
+    size = WORD_SIZE
+    down = _are_opposite(content)
+    if down:
+        size = ROW_WORD_SIZE
+        widths = _scaled(widths, size / WORD_SIZE)
+        words = _words_in_columns(widths, top)
+    elif max(lines) <= ROOM:
+        words = _words_in_rows(widths, [(0, 0), (len(sides[0]), len(sides[1]))], sides, top, CURVE_HEIGHT)
+    else:
+        size = ROW_WORD_SIZE
+        widths = _scaled(widths, size / WORD_SIZE)
+        cuts = cut_into_rows(widths, content.links, ROOM, MIN_WORD_GAP + 2)
+        words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT)
+    _draw_links(card, content, words, size, down=down)
+    for side, placed in zip(sides, words, strict=True):
+        for word, place in zip(side, placed, strict=True):
+            card.write(word, place.x, place.y, size, ha="center", zorder=4)
+    bottom = max([top, *(word.y for placed in words for word in placed)])
+    if not down:
+        _draw_rings(card, content, words, size)
+        for side, y in zip(sides, (top, top + CURVE_HEIGHT + 28), strict=True):
+            if not side:
+                card.write(NO_WORDS, WIDTH / 2, y, FACT_SIZE, ha="center", color=card.theme.soft)
+                bottom = max(bottom, y)
+    return bottom + 36
+
+
+def _scaled(widths: Sequence[Sequence[float]], factor: float) -> list[list[float]]:
+    return [[factor * width for width in side] for side in widths]
+
+
+def _words_in_rows(
+    widths: Sequence[Sequence[float]],
+    cuts: Sequence[tuple[int, int]],
+    sides: Sequence[Sequence[str]],
+    top: float,
+    curve_height: float,
+) -> list[list[_Word]]:
+    """Place the words in two lines for each row; both are spread, as far as the gaps allow."""
+    max_gap = MAX_WORD_GAP if len(cuts) == 2 else MAX_ROW_WORD_GAP
+    placed: list[list[_Word]] = [[], []]
+    for row in range(len(cuts) - 1):
+        parts = [widths[side][cuts[row][side] : cuts[row + 1][side]] for side in (0, 1)]
+        full = max(sum(part) + max_gap * max(0, len(part) - 1) for part in parts)
+        full = min(ROOM, full)
+        for side, part in enumerate(parts):
+            y = top + ROW_HEIGHT * row + (curve_height + 28) * side
+            gap = (full - sum(part)) / max(1, len(part) - 1)
+            gap = max(min(gap, max_gap), min(gap, MIN_WORD_GAP))
+            line = sum(part) + gap * max(0, len(part) - 1)
+            turned = is_right_to_left(sides[side])
+            x = PADDING + (ROOM - line) / 2
+            if turned:
+                x += line
+            for width in part:
+                center = x - width / 2 if turned else x + width / 2
+                placed[side].append(_Word(center, y, width, row))
+                x += -(width + gap) if turned else width + gap
+    return placed
+
+
+def _words_in_columns(widths: Sequence[Sequence[float]], top: float) -> list[list[_Word]]:
+    """Place the words of each side in a column."""
+    left = max(widths[0], default=0.0)
+    right = max(widths[1], default=0.0)
+    start = (WIDTH - left - CURVE_ROOM_OF_COLUMNS - right) / 2
+    inner = start + left
+    outer = inner + CURVE_ROOM_OF_COLUMNS
+    source = [
+        _Word(inner - width / 2, top + COLUMN_ROW_HEIGHT * row, width, 0)
+        for row, width in enumerate(widths[0])
+    ]
+    target = [
+        _Word(outer + width / 2, top + COLUMN_ROW_HEIGHT * row, width, 0)
+        for row, width in enumerate(widths[1])
+    ]
+    return [source, target]
+
+
+def _link_shifts(
+    links: Iterable[Link], words: Sequence[Sequence[_Word]], *, down: bool
+) -> dict[Link, list[float]]:
+    """Return how far the two ends of each link are from the middle of their words, so that none coincide."""
+    shifts: dict[Link, list[float]] = {link: [0.0, 0.0] for link in links}
+    for side in (0, 1):
+        groups: dict[int, list[Link]] = {}
+        for link in shifts:
+            groups.setdefault(link[side], []).append(link)
+        for position, group in groups.items():
+            if len(group) < 2:
+                continue
+            room = COLUMN_ROW_HEIGHT / 2 if down else words[side][position].width
+            step = min(LINK_END_GAP, max(0.0, room - 4) / (len(group) - 1))
+            others = words[1 - side]
+            group.sort(key=lambda link: others[link[1 - side]].y if down else others[link[1 - side]].x)
+            for number, link in enumerate(group):
+                shifts[link][side] = step * (number - (len(group) - 1) / 2)
+    return shifts
+
+
+def _draw_links(
+    card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float, *, down: bool
+) -> None:
+    """Draw the curves; those from one row to another are faint."""
+    shifts = _link_shifts(sorted(content.kinds), words, down=down)
+    for link, (source_shift, target_shift) in shifts.items():
+        kind = content.kinds[link]
+        source = words[0][link.source]
+        target = words[1][link.target]
+        if down:
+            x, y = source.x + source.width / 2 + 6, source.y + source_shift
+            u, v = target.x - target.width / 2 - 6, target.y + target_shift
+            reach = 0.58 * (u - x)
+            points = [(x, y), (x + reach, y), (u - reach, v), (u, v)]
+        else:
+            x, y = source.x + source_shift, source.y + 0.8 * size
+            u, v = target.x + target_shift, target.y - 0.8 * size
+            reach = 0.58 * (v - y)
+            points = [(x, y), (x, y + reach), (u, v - reach), (u, v)]
+        color = card.theme.of_kind(kind)
+        missed = kind == "missed"
+        width = 2.0 if missed else 1 + 2 * content.weight(link)
+        if source.row != target.row:
+            card.curve(points, color, width, dashed=missed, alpha=0.2)
+            continue
+        card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
+        card.curve(points, color, width, dashed=missed)
+        if kind in SIGNS:
+            card.sign(kind, (x + u) / 2, (y + v) / 2)
+
+
+def _draw_rings(card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float) -> None:
+    """Mark words without a link."""
+    for side, alone in enumerate(content.alone()):
+        for position in alone:
+            word = words[side][position]
+            y = word.y + (0.8 if side == 0 else -0.8) * size
+            card.circle(word.x, y, 4.5, card.theme.card, card.theme.soft)
+
+
+# --- inspector and matrix ------------------------------------------------------------------------
+
+
+def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: str, top: float) -> float:
+    """Draw the inspector and, beside or below it, the matrix; return the height of the card."""
+    card.line([(PADDING, top), (WIDTH - PADDING, top)], card.theme.line)
+    top += 24
+    matrix = _MatrixLayout(card, content)
+    beside = matrix.width <= ROOM / 2
+    room = ROOM - matrix.width - COLUMN_GAP if beside else ROOM
+    bottom = _draw_inspector(card, content, headline, sentence, top, room)
+    if beside:
+        bottom = max(bottom, matrix.draw(WIDTH - PADDING - matrix.width, top))
+    else:
+        bottom = matrix.draw(PADDING, bottom + 24)
+    card.write("nmtalign", PADDING, bottom - 8, NOTE_SIZE, color=card.theme.soft)
+    return bottom + PADDING - 8
+
+
+def _draw_inspector(
+    card: _Canvas, content: CardContent, headline: str, sentence: str, top: float, room: float
+) -> float:
+    """Write headline, sentence, key and closest calls; return where they end."""
+    y = top + 14
+    for line in card.wrap(headline, 1.1 * WORD_SIZE, room):
+        card.write_bold(line, PADDING, y, WORD_SIZE)
+        y += 28
+    y += 4
+    for line in card.wrap(sentence, SENTENCE_SIZE, min(room, 560)):
+        card.write(line, PADDING, y, SENTENCE_SIZE)
+        y += 24
+    y += 16
+    calls = closest_calls(content)
+    half = (room - 40) / 2
+    if room < 480:  # one below the other
+        bottom = _draw_key(card, content, PADDING, y, room)
+        return _draw_calls(card, content, calls, PADDING, bottom + 8, room) + 24
+    bottom = _draw_key(card, content, PADDING, y, half)
+    return max(bottom, _draw_calls(card, content, calls, PADDING + half + 40, y, half)) + 24
+
+
+def _draw_key(card: _Canvas, content: CardContent, x: float, y: float, room: float) -> float:
+    """Draw the marks that this card shows, each with its meaning; return where they end."""
+    card.write_bold("How to read it", x, y, FACT_SIZE)
+    text_x = x + 48
+    kinds = set(content.kinds.values())
+    for kind, meaning in MEANINGS.items():
+        if kind in kinds:
+            y += KEY_ROW
+            points = [(x + 2, y - 6), (x + 2, y + 4), (x + 34, y - 4), (x + 34, y + 6)]
+            card.curve(points, card.theme.of_kind(kind), 2.5, dashed=kind == "missed")
+            if kind in SIGNS:
+                card.sign(kind, x + 18, y)
+            for number, line in enumerate(card.wrap(meaning, FACT_SIZE, room - 48)):
+                y += 18 if number else 0
+                card.write(line, text_x, y, FACT_SIZE)
+    if any(content.alone()):
+        y += KEY_ROW
+        card.circle(x + 18, y, 4.5, card.theme.card, card.theme.soft)
+        card.write(ALONE, text_x, y, FACT_SIZE)
+    y += KEY_ROW
+    card.cells([(x + 9, y - 9)], 18, np.ones(1))
+    card.circle(x + 18, y, 3, card.theme.card)
+    card.write(CELL_MEANING, text_x, y, FACT_SIZE)
+    return y + 12
+
+
+def _draw_calls(
+    card: _Canvas, content: CardContent, calls: Sequence[Bar], x: float, y: float, room: float
+) -> float:
+    """Draw the bars of the closest calls; return where they end."""
+    if not calls or content.threshold is None:
+        return y
+    card.write_bold("Closest calls", x, y, FACT_SIZE)
+    y += 20
+    card.write(f"a link needs {whole_percent(content.threshold)}", x, y, NOTE_SIZE, color=card.theme.soft)
+    y += 4
+    name_width = max(card.width(call.name, NOTE_SIZE) for call in calls) + 12
+    track_width = max(60.0, room - name_width - 56)
+    track = x + name_width
+    for call in calls:
+        y += BAR_ROW
+        card.write(call.name, x, y, NOTE_SIZE)
+        card.rectangle(track, y - 4, track_width, 8, card.theme.grid)
+        linked = call.kind in ("both", "hit", "wrong", "missed")
+        color = card.theme.of_kind(call.kind) if linked else card.theme.weight
+        card.rectangle(track, y - 4, track_width * call.share, 8, color)
+        tick = track + track_width * content.threshold
+        card.rectangle(tick - 1, y - 8, 2, 16, card.theme.ink)
+        card.write(whole_percent(call.share), x + room, y, NOTE_SIZE, ha="right")
+    return y + 12
+
+
+class _MatrixLayout:
+    """The matrix of a card: its size, known before it is drawn at its place."""
+
+    def __init__(self, card: _Canvas, content: CardContent) -> None:
+        self._card = card
+        self._content = content
+        self._sides = _sides(content)
+        S, T = map(len, self._sides)
+        label_widths = [max([0.0, *(card.width(word, NOTE_SIZE) for word in side)]) for side in self._sides]
+        self._left = label_widths[1] + 8
+        self._top = label_widths[0] + 8
+        self.cell = CELL
+        if self._left + S * CELL > ROOM / 2:
+            self.cell = SMALL_CELL
+        if self._left + S * self.cell > ROOM:
+            self.cell = (ROOM - self._left) // max(1, S)
+        self.has_labels = self.cell >= MIN_LABELED_CELL
+        if not self.has_labels:
+            self._left = 0.0
+            self._top = 24.0  # for a line about the size
+            self.cell = max(MIN_CELL, min(6.0, ROOM // max(1, S)))
+        self._turned = is_right_to_left(content.matrix.source_tokens)
+        self.width = max(self._left + S * self.cell, MIN_MATRIX_WIDTH)
+        self._height = T * self.cell
+
+    def _column(self, source: int) -> int:
+        """Return the column of a source word, counted from the left."""
+        return len(self._sides[0]) - 1 - source if self._turned else source
+
+    def draw(self, left: float, top: float) -> float:
+        """Draw the matrix and its key; return where they end."""
+        card = self._card
+        S, T = map(len, self._sides)
+        x = left + self.width - S * self.cell
+        y = top + self._top
+        if self.has_labels:
+            self._draw_labels(x, y)
+            self._draw_grid(x, y)
+        else:
+            note = f"an overview: {S} columns are source words, {T} rows are target words"
+            card.write(note, x, top + 6, NOTE_SIZE, color=card.theme.soft)
+        weights = self._content.matrix.weights
+        rows, columns = np.nonzero(weights >= MIN_SHOWN_WEIGHT)
+        places = [
+            (x + self._column(int(source)) * self.cell, y + target * self.cell)
+            for target, source in zip(rows.tolist(), columns.tolist(), strict=True)
+        ]
+        card.cells(places, self.cell, weights[rows, columns])
+        self._draw_frame(x, y)
+        self._draw_marks(x, y)
+        bottom = y + self._height + 20
+        if self._turned:
+            for line in TURNED:
+                card.write(line, x + S * self.cell, bottom, NOTE_SIZE, ha="right", color=card.theme.soft)
+                bottom += 16
+        right = max(x + S * self.cell, PADDING + 420)
+        self._draw_scale(right, bottom)
+        return bottom + 8
+
+    def _draw_labels(self, x: float, y: float) -> None:
+        size = NOTE_SIZE if self.cell >= CELL else SMALLEST_SIZE
+        size = min(size, self.cell)
+        for source, word in enumerate(self._sides[0]):
+            center = x + (self._column(source) + 0.5) * self.cell
+            self._card.write_upward(word, center, y - 6, size)
+        for target, word in enumerate(self._sides[1]):
+            self._card.write(word, x - 8, y + (target + 0.5) * self.cell, size, ha="right")
+
+    def _draw_grid(self, x: float, y: float) -> None:
+        S, T = map(len, self._sides)
+        for column in range(1, S):
+            edge = x + column * self.cell
+            self._card.line([(edge, y), (edge, y + self._height)], self._card.theme.grid)
+        for row in range(1, T):
+            edge = y + row * self.cell
+            self._card.line([(x, edge), (x + S * self.cell, edge)], self._card.theme.grid)
+
+    def _draw_frame(self, x: float, y: float) -> None:
+        right = x + len(self._sides[0]) * self.cell
+        bottom = y + self._height
+        corners = [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)]
+        self._card.line(corners, self._card.theme.line)
+
+    def _draw_marks(self, x: float, y: float) -> None:
+        """Draw dots on links, and frames with signs around errors."""
+        card = self._card
+        for link, kind in sorted(self._content.kinds.items()):
+            left = x + self._column(link.source) * self.cell
+            top = y + link.target * self.cell
+            middle = left + self.cell / 2, top + self.cell / 2
+            if kind in SIGNS:
+                edge = min(1.0, self.cell / 6)
+                card.frame(
+                    left + edge,
+                    top + edge,
+                    self.cell - 2 * edge,
+                    card.theme.of_kind(kind),
+                    dashed=kind == "missed",
+                )
+                if self.has_labels:
+                    self._draw_sign(kind, *middle)
+            elif self.has_labels:
+                card.circle(*middle, self.cell / 7, card.theme.card)
+
+    def _draw_sign(self, kind: str, x: float, y: float) -> None:
+        """Draw a plus or a cross with a rim of the card's color, which is seen on every cell."""
+        card = self._card
+        reach = 4.0
+        if kind == "missed":
+            strokes = [((x - reach, y), (x + reach, y)), ((x, y - reach), (x, y + reach))]
+        else:
+            near = reach * 0.75
+            strokes = [
+                ((x - near, y - near), (x + near, y + near)),
+                ((x - near, y + near), (x + near, y - near)),
+            ]
+        for color, width in ((card.theme.card, 5.5), (card.theme.of_kind(kind), 2.0)):
+            for stroke in strokes:
+                card.line(stroke, color, width)
+
+    def _draw_scale(self, right: float, y: float) -> None:
+        """Draw the scale of the cells, which ends at a place."""
+        card = self._card
+        card.write("100\u00a0%", right, y, NOTE_SIZE, ha="right", color=card.theme.soft)
+        x = right - 48 - 5 * 14
+        places = [(x + 14 * step, y - 7.0) for step in range(5)]
+        card.cells(places, 14, np.linspace(0.2, 1.0, 5) ** 2)
+        card.write("0", x - 6, y, NOTE_SIZE, ha="right", color=card.theme.soft)

@@ -1,0 +1,169 @@
+"""The card as a picture: what it says and shows, in light and dark, and that command and Python agree."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link, UsageError, load
+from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
+from nmtalign.report.card_reasons import whole_percent
+from nmtalign.report.figure_layout import cut_into_rows
+from tests.cli.running import run
+
+SVG = "{http://www.w3.org/2000/svg}"
+MATRIX = AlignmentMatrix(
+    [[0.9, 0.1, 0.0], [0.04, 0.25, 0.95], [0.0, 0.7, 0.02]], ("the", "black", "cat"), ("le", "chat", "noir")
+)
+LINKS = [Link(0, 0), Link(1, 2), Link(2, 1)]
+
+
+def texts_of(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def place_of(figure: Figure, word: str, nth: int = 0) -> tuple[float, float]:
+    texts = [text for text in figure.axes[0].texts if text.get_text() == word]
+    return texts[nth].get_position()
+
+
+def test_a_card_without_gold_names_the_least_sure_link() -> None:
+    texts = texts_of(draw_card(MATRIX, links=LINKS, threshold=0.55, title="Pair 7"))
+    assert {"Pair 7", "3 links", "The least sure link is ‘black’ – ‘noir’"} <= {*texts}
+    assert "It has 70\u00a0%. There are 3 links." in texts
+    assert "a link needs 55\u00a0%" in texts
+    calls = [text.removeprefix("\u200e") for text in texts if text.startswith("\u200e")]
+    assert calls == ["black – noir", "black – chat", "the – le", "cat – chat", "black – le"]
+
+
+def test_a_card_with_gold_judges_the_links() -> None:
+    gold = GoldAlignment({(0, 0), (2, 1), (1, 1)}, {(0, 0), (2, 1), (1, 1)})
+    figure = draw_card(MATRIX, links=LINKS, gold=gold)
+    texts = texts_of(figure)
+    # AER = 1 - (2 + 2) / (3 + 3)
+    assert {"1 wrong", "1 missed", "AER 33.3\u00a0%", "One link is wrong: ‘black’ – ‘noir’"} <= {*texts}
+    assert "It makes 2 of the 3 links that people made, and 1 that is wrong." in texts
+    assert texts.count("×") == texts.count("+") == 2  # on the curve, and in the key
+    assert "a word without a link" not in texts
+
+
+def test_a_card_marks_words_without_a_link() -> None:
+    assert "a word without a link" in texts_of(draw_card(MATRIX, links=LINKS[:2]))
+    alone = texts_of(draw_card(MATRIX))
+    assert "There are no links" in alone
+    one_side = AlignmentMatrix(np.zeros((0, 1)), ("word",), ())
+    assert "no words" in texts_of(draw_card(one_side))
+
+
+@pytest.mark.parametrize(("dark", "theme"), [(False, LIGHT_THEME), (True, DARK_THEME)])
+def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme: object) -> None:
+    figure = draw_card(MATRIX, links=LINKS, dark=dark)
+    assert to_hex(figure.get_facecolor()) == theme.card
+    matrix = next(
+        artist
+        for artist in figure.axes[0].collections
+        if isinstance(artist, PatchCollection) and len(artist.get_facecolors()) == 7
+    )
+    colors = matrix.get_facecolors()
+    np.testing.assert_allclose(colors[:, :3], [to_rgb(theme.weight)] * 7)
+    np.testing.assert_allclose(colors[:, 3] ** 2, MATRIX.weights[MATRIX.weights > 0], rtol=1e-5)
+
+
+def test_columns_of_a_right_to_left_sentence_run_from_right_to_left() -> None:
+    source = ("بيت", "كبير", "جميل")
+    figure = draw_card(AlignmentMatrix(np.eye(3), source, ("a", "big", "house")), links=[(0, 2)])
+    columns = [place_of(figure, word, -1)[0] for word in source]
+    assert columns == sorted(columns, reverse=True)
+    assert {"← columns run from right to left,", "opposite directions: both are read from the top"} <= {
+        *texts_of(figure)
+    }
+    latin = draw_card(MATRIX, links=LINKS)
+    assert not any("right to left" in text for text in texts_of(latin))
+
+
+def test_a_long_word_keeps_both_ends() -> None:
+    word = "Donaudampfschiffahrtsgesellschaft"
+    texts = texts_of(draw_card(AlignmentMatrix([[1.0]], (word,), ("a",)), links=[(0, 0)]))
+    assert texts.count("Donaudam…llschaft") == 2  # at the curve and at the matrix
+    assert word not in "".join(texts)
+
+
+def test_a_long_pair_has_rows_of_words_and_an_overview() -> None:
+    words = [f"word{n}" for n in range(90)]
+    figure = draw_card(AlignmentMatrix(np.eye(90), words, words), links=[(n, n) for n in range(90)])
+    texts = texts_of(figure)
+    assert texts.count("word7") == 2  # no labels at the matrix
+    assert any(text.startswith("an overview: 90 columns") for text in texts)
+    assert all(0 < place_of(figure, word)[0] < 1100 for word in words)
+    assert place_of(figure, "word89")[1] > place_of(figure, "word0")[1] + 200
+
+
+def test_rows_are_cut_where_no_link_crosses() -> None:
+    widths = [[10.0] * 12, [10.0] * 12]
+    links = [(0, 0), (1, 1), (2, 2), (3, 4), (4, 3), (5, 6), (6, 5), (7, 7), (8, 9), (9, 8), (10, 10)]
+    cuts = cut_into_rows(widths, links, room=60.0, gap=2.0)
+    assert cuts[0] == (0, 0)
+    assert cuts[-1] == (12, 12)
+    for (s, t), (next_s, next_t) in pairwise(cuts):
+        assert max(next_s - s, next_t - t) <= 5
+        assert all((a < next_s) == (b < next_t) for a, b in links)
+    wide = cut_into_rows([[500.0, 500.0], [1.0]], [], room=60.0, gap=2.0)
+    assert wide == [(0, 0), (1, 1), (2, 1)]
+
+
+def test_percents_are_whole_and_do_not_round_to_certainty() -> None:
+    told = [whole_percent(share) for share in (0, 0.004, 0.5, 0.996, 1)]
+    assert [text.replace("\u00a0", " ") for text in told] == ["0 %", "< 1 %", "50 %", "> 99 %", "100 %"]
+
+
+def test_the_svg_has_a_title_and_a_description(tmp_path: Path) -> None:
+    pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("<b>",), ("&",)))
+    pair.save(tmp_path / "card.svg", card=True)
+    root = ElementTree.parse(tmp_path / "card.svg").getroot()
+    assert root.find(f"{SVG}title").text == "The least sure link is ‘<b>’ – ‘&’"
+    assert root.find(f"{SVG}desc").text == "It has 80\u00a0%. There is 1 link."
+    written = [text.text for text in root.iter(f"{SVG}text")]
+    assert written.count("<b>") == 2
+
+
+def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
+    sentences = "The black cat sleeps .", "Le chat noir dort ."
+    assert run("heatmap", "--card", "--dark", *sentences, "-o", tmp_path / "command.svg") == 0
+    pair = load().align(*sentences)
+    pair.save(tmp_path / "python.svg", card=True, dark=True)
+    assert (tmp_path / "command.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
+    # a link has its probability, in the sentence as in the bars
+    weakest = min(pair.probabilities.values())
+    assert whole_percent(weakest) in (tmp_path / "python.svg").read_text(encoding="utf-8")
+
+
+def test_several_cards_are_the_pages_of_a_pdf(tmp_path: Path) -> None:
+    text = tmp_path / "pairs.tsv"
+    text.write_text("the cat\tle chat\nthe dog\tle chien\n", encoding="utf-8")
+    assert run("heatmap", "--card", "--pairs", text, "-o", tmp_path / "cards.pdf") == 0
+    pdf = (tmp_path / "cards.pdf").read_bytes()
+    assert len(re.findall(rb"/Type /Page\b", pdf)) == 2
+
+
+def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sentences = "the cat", "le chat"
+    output = ["-o", tmp_path / "card.svg"]
+    assert run("heatmap", "--card", "--light", "--curves", *sentences, *output) == 2
+    assert "remove --curves, --light" in capsys.readouterr().err
+    assert run("heatmap", "--dark", *sentences, *output) == 2
+    assert "--dark is a color of the card; add --card" in capsys.readouterr().err
+    pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
+    with pytest.raises(UsageError, match="options of a card"):
+        pair.save(tmp_path / "card.svg", card=True, linear=True)
+    with pytest.raises(UsageError, match="`dark` is a color of the card"):
+        pair.save(tmp_path / "card.svg", dark=True)
+    with pytest.raises(UsageError, match="a card is a picture"):
+        pair.save(tmp_path / "card.tsv", card=True)
