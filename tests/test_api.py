@@ -905,6 +905,18 @@ def test_a_mask_or_numbers_choose_pairs(batch):
     assert [pair.words for pair in batch[[1, 0]]] == [batch[1].words, batch[0].words]
 
 
+def test_the_names_of_a_batch_mean_what_those_of_its_pairs_mean(shipped):
+    batch = shipped.align_batch(PAIRS[:3])
+    table = batch.table()
+    for n, (pair, cells) in enumerate(zip(batch, batch.matrices("scores"), strict=True)):
+        assert pair.links == batch.links(n)
+        probabilities = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
+        assert [pair.probability(link) for link in pair.links] == probabilities
+        assert pair.score == batch.scores[n]
+        assert (table.loc[table["pair"] == n, "pair_score"] == pair.score).all()
+        np.testing.assert_array_equal(pair.scores, cells)
+
+
 def test_a_probability_is_that_of_a_link_or_of_a_cell(shipped):
     pair = shipped.align("the black cat", "le chat noir")
     assert pair.probability((0, 0)) == pair.probabilities[na.Link(0, 0)]
