@@ -39,6 +39,19 @@ def short_repr(value: Any) -> str:
     return text if text.isprintable() else single_line(" ".join(text.split()))
 
 
+def name_pair(number: int, frame_index: Any = None) -> str:
+    """Return how errors name a pair that is given in Python: counted from 0, with the index of its DataFrame.
+
+    >>> name_pair(2), name_pair(1, ["s7", "s9"])
+    ('pair 2', "pair 1 (index 's9')")
+    """
+    if frame_index is None:
+        return f"pair {number:,}"
+    label = frame_index[number]
+    label = label.item() if hasattr(label, "item") else label  # a number of NumPy as one of Python
+    return f"pair {number:,} (index {short_repr(label)})"
+
+
 def escape_controls(text: str) -> str:
     r"""Return text that cannot command a terminal: control characters are escaped.
 

@@ -261,20 +261,20 @@ TRAINED = {  # bitexts, also of align_batch
     "an iterator used twice": (used_up, USAGE, "nothing left.*pass a list"),
     "three columns": (lambda: table("a", "b", "c"), USAGE, "two columns, found 3: a, b, c; name both"),
     "one column": (lambda: table("en"), USAGE, "two columns, found 1: en"),
-    "letters": (["ab", "cd"], DATA, r"pair 1: expected a pair \(source, target\), found 'ab'"),
-    "numbers for pairs": ([1, 2], DATA, "pair 1: expected a pair .*found 1"),
-    "numbers for sides": ([(1, 2)], DATA, "pair 1: .*as source, found 1"),
-    "three sides": ([("a", "b", "c")], DATA, "pair 1: expected a pair"),
-    "one side": ([("a",)], DATA, "pair 1: expected a pair"),
-    "None in a row": ([("a", "b"), ("a", None)], DATA, "pair 2: .*as target, found None"),
-    "NaN in a row": ([("a", "b"), (float("nan"), "b")], DATA, "pair 2: .*as source, found nan"),
-    "a list beside a line": ([("a b", ["x"])], DATA, "pair 1: .*found one of each"),
-    "lists after lines": ([("a", "b"), (["a"], ["b"])], DATA, "pair 2: expected lines of text for all"),
-    "a line break": ([("a\nb", "x")], DATA, "pair 1: .*line break in the source"),
-    "a break in a word": ([(["a"], ["x\n"])], DATA, r"pair 1: .*in the target, found 'x\\n'"),
-    "an empty word": ([(["a", ""], ["x"])], DATA, "pair 1: .*in the source, found ''"),
-    "a number as a word": ([(["a", 3], ["x"])], DATA, "pair 1: .*in the source, found 3"),
-    "half a character": ([("a \ud800", "x")], DATA, "pair 1: .*half of a character in the source"),
+    "letters": (["ab", "cd"], DATA, r"pair 0: expected a pair \(source, target\), found 'ab'"),
+    "numbers for pairs": ([1, 2], DATA, "pair 0: expected a pair .*found 1"),
+    "numbers for sides": ([(1, 2)], DATA, "pair 0: .*as source, found 1"),
+    "three sides": ([("a", "b", "c")], DATA, "pair 0: expected a pair"),
+    "one side": ([("a",)], DATA, "pair 0: expected a pair"),
+    "None in a row": ([("a", "b"), ("a", None)], DATA, "pair 1: .*as target, found None"),
+    "NaN in a row": ([("a", "b"), (float("nan"), "b")], DATA, "pair 1: .*as source, found nan"),
+    "a list beside a line": ([("a b", ["x"])], DATA, "pair 0: .*found one of each"),
+    "lists after lines": ([("a", "b"), (["a"], ["b"])], DATA, "pair 1: expected lines of text for all"),
+    "a line break": ([("a\nb", "x")], DATA, "pair 0: .*line break in the source"),
+    "a break in a word": ([(["a"], ["x\n"])], DATA, r"pair 0: .*in the target, found 'x\\n'"),
+    "an empty word": ([(["a", ""], ["x"])], DATA, "pair 0: .*in the source, found ''"),
+    "a number as a word": ([(["a", 3], ["x"])], DATA, "pair 0: .*in the source, found 3"),
+    "half a character": ([("a \ud800", "x")], DATA, "pair 0: .*half of a character in the source"),
     "unequal sides": ((["a"], ["x", "y"]), DATA, "as many target as source sentences, 1, found 2"),
 }
 OPTIONS = {  # of train
@@ -306,7 +306,7 @@ OPTIONS = {  # of train
     "gold as an expert": (
         {"expert": [na.GoldAlignment({(0, 0)}, {(0, 0)})] * 15},
         DATA,
-        "pair 1: expected links, found gold links",
+        "pair 0: expected links, found gold links",
     ),
     "a missing word list": ({"prior": "nowhere.txt"}, DATA, "^nowhere.txt: No such file"),
     "a missing model": ({"init": "nowhere"}, DATA, "^nowhere: expected"),
@@ -371,7 +371,7 @@ CALLS = {
         USAGE,
         "of a chunk, 1 or more, found True",
     ),
-    "matrices in memory": (lambda: na.links_from(PAIRS, matrices=[np.eye(2)]), DATA, "found none for pair 2"),
+    "matrices in memory": (lambda: na.links_from(PAIRS, matrices=[np.eye(2)]), DATA, "found none for pair 1"),
     "no line": (lambda: na.load().align(None, "b"), DATA, "as source, found None"),
     "unlike sides": (lambda: na.load().align("a", ["b"]), DATA, "found one of each"),
     "workers of a batch": (lambda: na.load().align_batch(PAIRS, workers=0), USAGE, "1 or more, found 0"),
@@ -389,14 +389,14 @@ CALLS = {
     "wrong links": (
         lambda: na.evaluate([LINKS, [(0,)]], [LINKS] * 2),
         DATA,
-        "pair 2: expected links as pairs",
+        "pair 1: expected links as pairs",
     ),
     "a wrong line": (
         lambda: na.evaluate(["0-0", "0:1"], ["0-0"] * 2),
         DATA,
-        "pair 2: expected links like 0-1",
+        "pair 1: expected links like 0-1",
     ),
-    "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
+    "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 0: expected links as pairs .*found 7"),
     "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of integers"),
     "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of integers"),
@@ -404,7 +404,7 @@ CALLS = {
     "a pair of words to cut": (
         lambda: list(na.iter_chunks([("a", "b"), (["a"], ["b"])])),
         DATA,
-        "pair 2: expected lines of text for all pairs, found lists of words",
+        "pair 1: expected lines of text for all pairs, found lists of words",
     ),
     "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of integers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
@@ -463,7 +463,7 @@ CALLS = {
     "links from pairs": (
         lambda: na.links_from([("a", ["b"])], similarities=[np.eye(1)]),
         DATA,
-        "pair 1: .*one of each",
+        "pair 0: .*one of each",
     ),
     "similarities by number": (
         lambda: na.links_from([("a", "b")], similarities=3),
@@ -473,7 +473,7 @@ CALLS = {
     "similarities of other words": (
         lambda: na.links_from([("a b", "x")], similarities=[np.eye(2)]),
         DATA,
-        "similarities: pair 1: expected 1 target by 2 source words",
+        "similarities: pair 0: expected 1 target by 2 source words",
     ),
     "similarities in words": (
         lambda: na.links_from([("a", "x")], similarities=[[["much"]]]),
@@ -483,7 +483,7 @@ CALLS = {
     "fewer similarities": (
         lambda: na.links_from([("a", "x")] * 2, similarities=[np.eye(1)]),
         DATA,
-        "found none for pair 2",
+        "found none for pair 1",
     ),
     "a batch without words": (lambda: links_alone()[0], USAGE, "links without words"),
     "letters for words": (lambda: words("a").vectors("cat"), USAGE, "expected a list of words, found 'cat'"),
@@ -586,7 +586,7 @@ CALLS = {
         USAGE,
         r"expected sentence pairs \(source, target\), found 3",
     ),
-    "no pair to cut": (lambda: list(na.iter_chunks(["ab"])), DATA, "pair 1: expected .*found 'ab'"),
+    "no pair to cut": (lambda: list(na.iter_chunks(["ab"])), DATA, "pair 0: expected .*found 'ab'"),
     "chunks of nothing": (lambda: list(na.iter_chunks([], chunk_size=0)), USAGE, "chunk, 1 or more, found 0"),
     "text as a size of chunks": (
         lambda: na.iter_chunks([], chunk_size="5"),
@@ -702,7 +702,7 @@ CALLS = {
     "gold as links": (
         lambda: na.write_links("a.txt", [na.GoldAlignment({(0, 0)}, {(0, 0)})]),
         DATA,
-        "pair 1: expected links, found gold links; pass their `sure`",
+        "pair 0: expected links, found gold links; pass their `sure`",
     ),
     "one language to learn attention": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", languages=("en",)),
@@ -905,6 +905,18 @@ def test_a_mask_or_numbers_choose_pairs(batch):
     assert [pair.words for pair in batch[[1, 0]]] == [batch[1].words, batch[0].words]
 
 
+def test_the_names_of_a_batch_mean_what_those_of_its_pairs_mean(shipped):
+    batch = shipped.align_batch(PAIRS[:3])
+    table = batch.table()
+    for n, (pair, cells) in enumerate(zip(batch, batch.matrices("scores"), strict=True)):
+        assert pair.links == batch.links(n)
+        probabilities = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
+        assert [pair.probability(link) for link in pair.links] == probabilities
+        assert pair.score == batch.scores[n]
+        assert (table.loc[table["pair"] == n, "pair_score"] == pair.score).all()
+        np.testing.assert_array_equal(pair.scores, cells)
+
+
 def test_a_probability_is_that_of_a_link_or_of_a_cell(shipped):
     pair = shipped.align("the black cat", "le chat noir")
     assert pair.probability((0, 0)) == pair.probabilities[na.Link(0, 0)]
@@ -915,9 +927,9 @@ def test_a_probability_is_that_of_a_link_or_of_a_cell(shipped):
 
 def test_gold_of_other_words_is_refused(shipped):
     batch = shipped.align_batch([("a house", "une maison")])
-    with pytest.raises(na.DataError, match=r"pair 1: gold link 2-1 is outside .* are both of the same words"):
+    with pytest.raises(na.DataError, match=r"pair 0: gold link 2-1 is outside .* are both of the same words"):
         na.evaluate(batch, ["0-0 2-1"])
-    with pytest.raises(na.DataError, match="pair 1: a link has a negative position"):
+    with pytest.raises(na.DataError, match="pair 0: a link has a negative position"):
         na.evaluate([{(-1, 0)}], ["0-0"])
     golds = iter(["0-0"])
     assert na.evaluate(batch, golds).recall == 1

@@ -372,7 +372,7 @@ class Aligner(TableResult):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
 
-    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 1) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 0) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
         Given links count words or tokens; `first` is the number of the first pair, for errors.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 
 import nmtalign as na
-from nmtalign.display import short_repr
+from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides
 from nmtalign.validation import is_iterable, reject_exhausted
@@ -123,8 +123,7 @@ def _linked_lines(pairs: Iterable[Any], frame_index: pd.Index | None = None) -> 
         try:
             pair = _as_linked_pair(given)
         except DataError as error:
-            label = "" if frame_index is None else f" (index {short_repr(frame_index[number])})"
-            raise error.at(f"pair {number:,}{label}") from None
+            raise error.at(name_pair(number, frame_index)) from None
         source, target = " ".join(pair.source), " ".join(pair.target)
         if isinstance(given, tuple | list) and not isinstance(given, LinkedPair):
             source = given[0] if isinstance(given[0], str) else source

@@ -165,7 +165,7 @@ def merge_links(
 
 
 def links_of_tokens(
-    batch: AlignedBatch, words: BothLineWords | None, lengths: tuple[Longs, Longs], *, first: int = 1
+    batch: AlignedBatch, words: BothLineWords | None, lengths: tuple[Longs, Longs], *, first: int = 0
 ) -> AlignedBatch:
     """Return the links of all tokens of linked words, which share the probability of the link.
 

@@ -91,14 +91,19 @@ class LinkUnit:
         return self == LinkUnit()
 
     def prepared(
-        self, pairs: Iterable[Any], text: TextSettings, languages: Languages = (None, None)
+        self,
+        pairs: Iterable[Any],
+        text: TextSettings,
+        languages: Languages = (None, None),
+        *,
+        first: int = 0,
     ) -> Iterator[Any]:
         """Yield the pairs to align: sub-words joined, and links of an expert as links of words or tokens.
 
         The links of an expert count what the links of the result count. If a model of sub-words cuts raw
-        lines (`spm`), they count the words of these lines.
+        lines (`spm`), they count the words of these lines. A DataError counts pairs from `first`.
         """
-        for number, pair in enumerate(pairs, 1):
+        for number, pair in enumerate(pairs, first):
             try:
                 yield self._prepared(pair, text, languages)
             except DataError as error:

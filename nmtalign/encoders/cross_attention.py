@@ -261,7 +261,7 @@ def read_attention(
             pairs, read_matrices(matrices, encoding=encoding), matrices, reduction.pair, marks=True
         )
     arrays = (as_real_array(array, "attention weights") for array in matrices)
-    return match_pairs(pairs, arrays, "matrices", reduction.pair)
+    return match_pairs(pairs, arrays, "matrices", reduction.pair, first=0)
 
 
 def translator_attention(

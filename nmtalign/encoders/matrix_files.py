@@ -70,14 +70,16 @@ def match_pairs(
     make: Callable[[WordPair, Content], PairMatrix],
     *,
     marks: bool = False,
+    first: int = 1,
 ) -> Iterator[PairMatrix]:
     """Yield what `make` makes of each pair and its array; with `marks` also the cells that may have links.
 
     Raises DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
-    `make` raises it.
+    `make` raises it. Errors count pairs from `first`: 1 for a file, 0 for arrays in memory.
     """
-    number, linkable = 0, _read_linkable(path) if marks else repeat(None)
-    for number, words in enumerate(pairs, 1):
+    count, linkable = 0, _read_linkable(path) if marks else repeat(None)
+    for number, words in enumerate(pairs, first):
+        count += 1
         array = next(arrays, None)
         if array is None:
             raise DataError(f"expected an array for each pair, found none for pair {number}").at(path)
@@ -92,7 +94,7 @@ def match_pairs(
             raise DataError(f"pair {number}: {expected}, {found}").at(path)
         yield pair._replace(linkable=cells)
     if next(arrays, None) is not None:
-        raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
+        raise DataError(f"expected arrays for {count} pairs, as the text has, found more").at(path)
 
 
 def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
@@ -210,7 +212,7 @@ def read_similarities(
             f"expected a file of similarities, or an array for each pair, found {short_repr(given)}"
         )
     arrays = (as_real_array(array, "similarities") for array in given)
-    return match_pairs(pairs, arrays, "similarities", make)
+    return match_pairs(pairs, arrays, "similarities", make, first=0)
 
 
 def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:

@@ -300,6 +300,8 @@ class AlignmentMatrix(Viewable):
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
 
+    ``pair.score`` is the pair score, a single number; ``pair.scores`` are the scores of the cells.
+
     Attributes
     ----------
     alignment : Alignment
@@ -315,7 +317,8 @@ class AlignedPair(Viewable):
     probabilities : dict of Link to float
         Probability of each chosen link.
     score : float, optional
-        Pair score: the probability that the two sides are translations, if the model has a null word.
+        Pair score: the probability that the two sides are translations, if the model has a null word. It is
+        the item of ``batch.scores``, and the column ``pair_score`` of tables.
     description : str
         One line about the aligner and the settings that gave the links.
     extraction : str
@@ -477,6 +480,11 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
     first used: the pair is aligned again alone, which gives bit-identical results.
 
+    What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
+    ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
+    ``batch[n].score``; the scores of cells are ``batch[n].scores``, and those of all pairs
+    ``batch.matrices("scores")``.
+
     Attributes
     ----------
     offsets : int64 array of shape (N + 1,)
@@ -488,7 +496,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     probability : float32 array of shape (L,)
         Probability of each link.
     scores : float64 array of shape (N,)
-        Pair score of each pair.
+        Pair score of each pair, which is the column ``pair_score`` of tables.
     origin : optional
         The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
         but ``batch[n]`` does not.

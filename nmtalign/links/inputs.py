@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nmtalign.calls import check_call
-from nmtalign.display import short_repr
+from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
@@ -93,11 +93,11 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
         of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
         unit = alignments.unit if isinstance(alignments, AlignedBatch) else None
         pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
-        for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs), 1):
+        for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs)):
             source, target = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), source, target, unit)
             try:
-                text = format_record(record, format=format, number=number)
+                text = format_record(record, format=format, number=number + 1)
             except DataError as error:
                 raise error.at(f"pair {number:,}") from None
             file.write(text)
@@ -123,7 +123,7 @@ def check_same_words(first: Any, second: Any) -> None:
         has_words = getattr(result, "origin", result) is not None
         if not isinstance(result, Sequence) or not has_words:
             return
-    for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
+    for number, (one, other) in enumerate(zip(first, second, strict=False)):
         if not (isinstance(one, AlignedPair) and isinstance(other, AlignedPair)):
             continue
         sizes = [len(words) for words in one.tokens]
@@ -138,9 +138,9 @@ def check_same_words(first: Any, second: Any) -> None:
 
 def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) -> Iterator[GoldAlignment]:
     """Yield gold links; raise DataError if they are outside of the words of an aligned batch."""
-    for number, gold in enumerate(golds, 1):
-        if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
-            source, target = alignments.origin.tokens(number - 1)
+    for number, gold in enumerate(golds):
+        if isinstance(alignments, AlignedBatch) and alignments.origin and number < len(alignments):
+            source, target = alignments.origin.tokens(number)
             try:
                 links_inside(gold.possible, len(source), len(target))
             except DataError as error:
@@ -182,7 +182,7 @@ def _check_not_a_line(path: str | Path) -> None:
 
 
 def _iter_parsed(rows: Any, parse: Callable[[Any], ParsedRow], what: str) -> Iterator[ParsedRow]:
-    """Return an iterator over the parsed rows, one for each pair; a DataError names the pair."""
+    """Return an iterator over the parsed rows, one for each pair; a DataError names the pair, from 0."""
     if hasattr(rows, "itertuples") or hasattr(rows, "iter_rows"):  # a table of pandas or polars
         reason = "a table of links does not count the pairs without links"
         advice = (
@@ -198,8 +198,10 @@ def _iter_parsed(rows: Any, parse: Callable[[Any], ParsedRow], what: str) -> Ite
 
 
 def _parse_each(rows: Iterable[Any], parse: Callable[[Any], ParsedRow]) -> Iterator[ParsedRow]:
-    for number, row in enumerate(rows, 1):
+    column: Any = rows
+    frame_index = column.index if hasattr(rows, "iloc") else None  # of a column of pandas
+    for number, row in enumerate(rows):
         try:
             yield parse(row)
         except DataError as error:
-            raise error.at(f"pair {number:,}") from None
+            raise error.at(name_pair(number, frame_index)) from None

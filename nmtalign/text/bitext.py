@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
-from nmtalign.display import short_repr, single_line
+from nmtalign.display import name_pair, short_repr, single_line
 from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
@@ -509,9 +509,8 @@ def read_pairs(
     names = SideNames(source, target, languages)
     if targets is not None:
         _check_no_columns(names, "the sentences of both sides")
-        return CheckedPairs(
-            _check_rows(_pairs_of_sides(pairs, targets), lines), _shared_index(pairs, targets)
-        )
+        frame_index = _shared_index(pairs, targets)
+        return CheckedPairs(_check_rows(_pairs_of_sides(pairs, targets), lines, frame_index), frame_index)
     if isinstance(pairs, Bitext) and lines is not False:
         _check_no_columns(names, "a Bitext")
         return CheckedPairs(iter(pairs), None)
@@ -537,12 +536,12 @@ def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
 def _check_rows(
     rows: Iterable[Any], lines: bool | None, frame_index: pd.Index | None = None
 ) -> Iterator[Pair]:
-    for number, row in enumerate(rows, 1):
+    """Yield rows as pairs; an error names the pair, counted from 0, and its index in a DataFrame."""
+    for number, row in enumerate(rows):
         try:
             pair = _check_row(row, lines)
         except DataError as error:
-            label = "" if frame_index is None else f" (index {short_repr(frame_index[number - 1])})"
-            raise error.at(f"pair {number:,}{label}") from None
+            raise error.at(name_pair(number, frame_index)) from None
         lines = isinstance(pair[0], str)
         yield pair
 
@@ -712,12 +711,12 @@ def _check_sentences(side: Any, name: str) -> Iterable[Any]:
 def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs of two sides; raise DataError if one side has more sentences, or contains pairs."""
     source_count = target_count = 0
-    for source, target in zip_longest(sources, targets, fillvalue=_MISSING):
+    for number, (source, target) in enumerate(zip_longest(sources, targets, fillvalue=_MISSING)):
         source_count += source is not _MISSING
         target_count += target is not _MISSING
         if source_count == target_count:
             for sentence in (source, target):
-                _check_no_pair(sentence, source_count)
+                _check_no_pair(sentence, number)
             yield source, target
     _check_equal_counts(source_count, target_count)
 
@@ -787,29 +786,37 @@ def iter_chunks(
     check_number(first, "a number of the first pair, 1 or more", minimum=1, integer=True)
     check_number(cells, "a number of cells")
     if targets is None:
-        rows, _ = _read_rows(pairs, SideNames())
+        rows, frame_index = _read_rows(pairs, SideNames())
     else:
-        rows = _pairs_of_sides(pairs, targets)
-    return chunk_pairs(rows, chunk_size=chunk_size, first=first, cells=cells)
+        rows, frame_index = _pairs_of_sides(pairs, targets), _shared_index(pairs, targets)
+    checked = _sentence_pairs(rows, frame_index)
+    return chunk_pairs(checked, chunk_size=chunk_size, first=first, cells=cells)
+
+
+def _sentence_pairs(rows: Iterable[Any], frame_index: pd.Index | None) -> Iterator[SentencePair]:
+    """Yield checked pairs of lines; a SentencePair, which may have links of an expert, stays as it is."""
+    for number, row in enumerate(rows):
+        if isinstance(row, SentencePair):
+            yield row
+            continue
+        try:
+            source, target = _check_row(row, lines=True)
+        except DataError as error:
+            raise error.at(name_pair(number, frame_index)) from None
+        yield SentencePair(str(source), str(target))
 
 
 def chunk_pairs(
-    pairs: Iterable[Any],
+    pairs: Iterable[SentencePair],
     *,
     chunk_size: int = PAIRS_PER_CHUNK,
     first: int = 1,
     cells: float = math.inf,
 ) -> Iterator[Chunk]:
-    """Split a stream of pairs, which may be empty, as :func:`iter_chunks` does."""
+    """Split a stream of checked pairs, which may be empty, as :func:`iter_chunks` does."""
     lines: list[SentencePair] = []
     char_count = cell_count = 0
     for pair in pairs:
-        if not isinstance(pair, SentencePair):
-            try:
-                source, target = _check_row(pair, lines=True)
-            except DataError as error:
-                raise error.at(f"pair {first + len(lines):,}") from None
-            pair = SentencePair(str(source), str(target))
         lines.append(pair)
         char_count += len(pair.source) + len(pair.target)
         cell_count += len(pair.source) * len(pair.target)

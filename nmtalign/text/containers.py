@@ -164,7 +164,7 @@ def _sides_of_languages(
 
 
 def record_rows(records: Iterable[Any], names: SideNames) -> Iterator[tuple[Any, Any]]:
-    """Yield the sides of records, which have the keys of the first one; a DataError names a wrong record.
+    """Yield the sides of records, which have the keys of the first one; an error counts records from 0.
 
     >>> rows = record_rows([{"translation": {"en": "a cat", "fr": "un chat"}}], SideNames())
     >>> list(rows)
@@ -175,9 +175,9 @@ def record_rows(records: Iterable[Any], names: SideNames) -> Iterator[tuple[Any,
     if first is None:
         return
     is_nested = isinstance(first, Mapping) and isinstance(first.get(TRANSLATION_COLUMN), Mapping)
-    keys = list(_inner_record(first, is_nested, 1))
+    keys = list(_inner_record(first, is_nested, 0))
     source, target = choose_sides(keys, names)
-    for number, row in enumerate(chain([first], rows), 1):
+    for number, row in enumerate(chain([first], rows)):
         record = _inner_record(row, is_nested, number)
         for key in (keys[source], keys[target]):
             if key not in record:

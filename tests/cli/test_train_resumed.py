@@ -15,7 +15,7 @@ import pytest
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, EMState, Estimator, Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
@@ -212,6 +212,37 @@ def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monke
     why = "the first checkpoint follows after the iterations of model 1"
     assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_interrupted_in_an_iteration_keeps_the_ones_before(
+    bitext, undisturbed, tmp_path: Path, monkeypatch, capsys
+):
+    """No checkpoint is due in so short a run: the interrupt itself writes the only one."""
+    iterate = Estimator._hmm_iteration
+    iterations: list[int] = []
+
+    def interrupted_in_the_third(self: Estimator, state: EMState) -> EMState:
+        iterations.append(state.hmm_iterations)
+        if len(iterations) == 3:
+            raise KeyboardInterrupt
+        return iterate(self, state)
+
+    model = tmp_path / "model"
+    with monkeypatch.context() as patched:
+        patched.setattr(Estimator, "_hmm_iteration", interrupted_in_the_third)
+        assert run("train", *bitext, "-o", model, *OPTIONS) == 4
+    assert "is kept in" in capsys.readouterr().err
+    assert iterations == [0, 1, 2]
+    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == [
+        "checkpoint.npz",
+        "run.json",
+    ]
+
+    monkeypatch.delattr(Estimator, "_initial_state")  # the state of the checkpoint is taken
+    assert run("train", *bitext, "-o", model, *OPTIONS) == 0
+    assert "iteration 3 of" in capsys.readouterr().err
+    assert contents(model) == undisturbed
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_checkpoint_of_another_command_does_not_promise_that_the_run_is_resumed(

@@ -49,7 +49,7 @@ def test_what_a_reader_gives_is_not_checked_again(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a house\tune maison\n", encoding="utf-8")
     bitext = read_bitext(tmp_path / "pairs.tsv")
     assert list(check_pairs(bitext)) == list(check_pairs(bitext)) == LINES[:1]
-    with pytest.raises(DataError, match="pair 1: expected lists of words for all pairs, found lines of text"):
+    with pytest.raises(DataError, match="pair 0: expected lists of words for all pairs, found lines of text"):
         list(check_pairs(bitext, lines=False))
 
 
@@ -115,14 +115,14 @@ def test_columns_of_the_languages_are_taken_by_their_names(columns):
 )
 def test_a_row_that_is_no_pair_is_named_by_its_number(row, told):
     good = WORDS[:1] if isinstance(row, tuple) and isinstance(row[0], list) else LINES[:1]
-    with pytest.raises(DataError, match=f"pair 2: .*{told}"):
+    with pytest.raises(DataError, match=f"pair 1: .*{told}"):
         list(check_pairs([*good, row, *good]))
 
 
 def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
     with pytest.raises(DataError, match="as many target as source sentences, 2, found 1"):
         check_pairs((["a", "b"], ["x"]))
-    with pytest.raises(DataError, match="pair 3: expected lines of text for all pairs, found lists of words"):
+    with pytest.raises(DataError, match="pair 2: expected lines of text for all pairs, found lists of words"):
         list(check_pairs([*LINES, *WORDS]))
 
 
@@ -130,9 +130,9 @@ def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):
     for call in (train, learned.align_batch):
         with pytest.raises(UsageError, match="read_bitext"):
             call("text.en")
-        with pytest.raises(DataError, match="pair 1: expected a pair"):
+        with pytest.raises(DataError, match="pair 0: expected a pair"):
             call(["ab", "cd"])
-        with pytest.raises(DataError, match=r"pair 2: .*line break"):
+        with pytest.raises(DataError, match=r"pair 1: .*line break"):
             call([(["a"], ["b"]), (["a\nb"], ["c"])])
     with pytest.raises(DataError, match="as target, found None"):
         learned.align("a", None)

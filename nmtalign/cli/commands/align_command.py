@@ -188,7 +188,7 @@ def _pairs_to_align(
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
         pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
-        pairs = unit.prepared(pairs, aligner.text, aligner.languages)
+        pairs = unit.prepared(pairs, aligner.text, aligner.languages, first=1)
     # a length is a number of tokens that are aligned, so sub-words are joined before
     pairs = limit.pairs(pairs, aligner.text, aligner.languages)
     if writes_plain_words:
