@@ -239,8 +239,8 @@ OPPOSITE_DIRECTIONS = "opposite directions: both are read from the top"
 NUMBER_ROOM_POINTS = 14.0  # beside the words, if these are numbered
 LEGEND_LINE_POINTS = 28.0  # the curve before each name of the legend
 LEGEND_GAP_POINTS = 20.0
-TEXT_COLOR = "#1d1e22"  # the colors of the report
-SOFT_COLOR = "#5c5f68"
+TEXT_COLOR = "#1b1d22"  # the colors of the card in light
+SOFT_COLOR = "#5a5e68"
 MIN_ROW_FILL = 0.6  # of the words that a row has room for
 _RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
@@ -255,10 +255,10 @@ class CurveStyle(NamedTuple):
 
 
 CURVE_STYLES = {
-    "both": CurveStyle("#59616e", (), "", "link"),
-    "hit": CurveStyle("#2a7a55", (), "", "link in the gold"),
-    "wrong": CurveStyle("#b34700", (), "×", "link not in it"),
-    "missed": CurveStyle("#0a66a8", (5, 4), "+", "sure link missing"),
+    "both": CurveStyle("#00735a", (), "", "link"),
+    "hit": CurveStyle("#00735a", (), "", "link in the gold"),
+    "wrong": CurveStyle("#b54708", (), "×", "link not in it"),
+    "missed": CurveStyle("#0063b1", (5, 4), "+", "sure link missing"),
     "sure": CurveStyle("#1f5fa8", (), "", "sure"),
     "possible": CurveStyle("#1f5fa8", (2, 4), "", "possible"),
 }

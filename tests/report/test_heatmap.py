@@ -504,10 +504,10 @@ def test_curves_have_the_colors_of_right_wrong_and_missing_links() -> None:
     matrix = AlignmentMatrix(np.full((2, 3), 0.5), ("a", "b", "c"), ("d", "e"))
     links = [(0, 0), (1, 1), (2, 1)]
     figure = draw_curves(matrix, links=links, gold=gold)
-    assert [color for color, _ in curves_of(figure)] == ["#2a7a55", "#2a7a55", "#0a66a8", "#b34700"]
+    assert [color for color, _ in curves_of(figure)] == ["#00735a", "#00735a", "#0063b1", "#b54708"]
     written = [text.get_text() for text in figure.axes[0].texts]
     assert {"link in the gold", "link not in it", "sure link missing", "×", "+"} < set(written)
-    assert [color for color, _ in curves_of(draw_curves(matrix, links=links))] == ["#59616e"] * 3
+    assert [color for color, _ in curves_of(draw_curves(matrix, links=links))] == ["#00735a"] * 3
     assert [color for color, _ in curves_of(draw_curves(matrix, gold=gold))] == ["#1f5fa8"] * 3
     with pytest.raises(DataError, match="outside"):
         draw_curves(matrix, links=[(3, 0)])
