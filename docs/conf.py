@@ -40,6 +40,7 @@ html_title = f"nmtalign {version}"
 html_copy_source = html_show_copyright = smartquotes = False
 html_math_renderer = "mathml"
 html_static_path = html_css_files = ["site.css"]
+html_extra_path = ["card.png", "card_dark.png"]  # named in HTML, which Sphinx does not follow
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

@@ -25,6 +25,7 @@ from nmtalign.report.card_reasons import (
     whole_percent,
 )
 from nmtalign.report.figure_layout import (
+    OPPOSITE_DIRECTIONS,
     POINTS_PER_INCH,
     cut_into_rows,
     is_right_to_left,
@@ -39,7 +40,7 @@ from nmtalign.validation import check_bool, check_type
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    Point = tuple[float, float]
+    from nmtalign.report.figure_layout import Point
 
 WIDTH = 1100.0
 PADDING = 32.0
@@ -67,6 +68,7 @@ CELL = 22.0
 SMALL_CELL = 18.0
 MIN_LABELED_CELL = 12.0  # smaller cells are an overview without labels
 MIN_CELL = 3.0
+CELL_GAP = 1.0  # between a cell and the grid
 MIN_MATRIX_WIDTH = 210.0  # room for the scale, and for a line about the direction of the columns
 MIN_SHOWN_WEIGHT = 0.005
 BAR_ROW = 24.0
@@ -122,8 +124,8 @@ MEANINGS = {
     "missed": "a link that people made, missed here",
 }
 ALONE = "a word without a link"
-CELL_MEANING = "a cell: stronger is likelier; dot: linked"
-OPPOSITE = "opposite directions: both are read from the top"
+CELL_MEANING = "a cell: stronger is likelier"
+DOT_MEANING = "; dot: linked"
 TURNED = ("← columns run from right to left,", "as their sentence does")
 NO_WORDS = "no words"
 # matplotlib looks for bold letters in each family of a text, and complains of those that have none
@@ -285,16 +287,22 @@ class _Canvas:
 
     def cells(self, places: Sequence[Point], side: float, weights: NDArray[np.floating]) -> None:
         """Draw cells whose opacity is the square root of their weight."""
-        from matplotlib.collections import PatchCollection
+        from matplotlib.collections import Collection, PatchCollection, PolyCollection
         from matplotlib.colors import to_rgb
         from matplotlib.patches import FancyBboxPatch
 
-        inset = 1.0 if side >= MIN_LABELED_CELL else 0.0
-        inner = side - 2 * inset
-        corner: dict[str, Any] = {"boxstyle": f"round,pad=0,rounding_size={min(3.0, inner / 4)}"}
-        boxes = [FancyBboxPatch((x + inset, y + inset), inner, inner, **corner) for x, y in places]
         colors = [(*to_rgb(self.theme.weight), math.sqrt(weight)) for weight in weights]
-        self._axes.add_collection(PatchCollection(boxes, facecolors=colors, linewidths=0), autolim=False)
+        cells: Collection
+        if side >= MIN_LABELED_CELL:
+            inner = side - 2 * CELL_GAP
+            corners: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=3"}
+            boxes = [FancyBboxPatch((x + CELL_GAP, y + CELL_GAP), inner, inner, **corners) for x, y in places]
+            cells = PatchCollection(boxes, facecolors=colors, linewidths=0)
+        else:  # an overview, whose thousands of cells are dots of a picture
+            squares = [[(x, y), (x + side, y), (x + side, y + side), (x, y + side)] for x, y in places]
+            plain: dict[str, Any] = {"linewidths": 0, "antialiased": False, "rasterized": True}
+            cells = PolyCollection(squares, facecolors=colors, **plain)
+        self._axes.add_collection(cells, autolim=False)
 
     def circle(self, x: float, y: float, radius: float, fill: str, edge: str = "none") -> None:
         """Draw a dot, or a ring that is filled."""
@@ -321,7 +329,7 @@ def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
         x += 1.12 * card.width(title, SENTENCE_SIZE) + 16  # bold letters are wider
     facts = facts_of(content)
     if _are_opposite(content):
-        facts.append((OPPOSITE, ""))
+        facts.append((OPPOSITE_DIRECTIONS, ""))
     for number, (fact, kind) in enumerate(facts):
         if number:
             card.write("·", x, y, FACT_SIZE, color=card.theme.soft)
@@ -507,7 +515,8 @@ def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: st
     matrix = _MatrixLayout(card, content)
     beside = matrix.width <= ROOM / 2
     room = ROOM - matrix.width - COLUMN_GAP if beside else ROOM
-    bottom = _draw_inspector(card, content, headline, sentence, top, room)
+    has_dots = matrix.has_labels and bool(content.links)
+    bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
     if beside:
         bottom = max(bottom, matrix.draw(WIDTH - PADDING - matrix.width, top))
     else:
@@ -517,7 +526,14 @@ def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: st
 
 
 def _draw_inspector(
-    card: _Canvas, content: CardContent, headline: str, sentence: str, top: float, room: float
+    card: _Canvas,
+    content: CardContent,
+    headline: str,
+    sentence: str,
+    top: float,
+    room: float,
+    *,
+    has_dots: bool,
 ) -> float:
     """Write headline, sentence, key and closest calls; return where they end."""
     y = top + 14
@@ -532,13 +548,15 @@ def _draw_inspector(
     calls = closest_calls(content)
     half = (room - 40) / 2
     if room < 480:  # one below the other
-        bottom = _draw_key(card, content, PADDING, y, room)
+        bottom = _draw_key(card, content, PADDING, y, room, has_dots=has_dots)
         return _draw_calls(card, content, calls, PADDING, bottom + 8, room) + 24
-    bottom = _draw_key(card, content, PADDING, y, half)
+    bottom = _draw_key(card, content, PADDING, y, half, has_dots=has_dots)
     return max(bottom, _draw_calls(card, content, calls, PADDING + half + 40, y, half)) + 24
 
 
-def _draw_key(card: _Canvas, content: CardContent, x: float, y: float, room: float) -> float:
+def _draw_key(
+    card: _Canvas, content: CardContent, x: float, y: float, room: float, *, has_dots: bool
+) -> float:
     """Draw the marks that this card shows, each with its meaning; return where they end."""
     card.write_bold("How to read it", x, y, FACT_SIZE)
     text_x = x + 48
@@ -559,8 +577,11 @@ def _draw_key(card: _Canvas, content: CardContent, x: float, y: float, room: flo
         card.write(ALONE, text_x, y, FACT_SIZE)
     y += KEY_ROW
     card.cells([(x + 9, y - 9)], 18, np.ones(1))
-    card.circle(x + 18, y, 3, card.theme.card)
-    card.write(CELL_MEANING, text_x, y, FACT_SIZE)
+    meaning = CELL_MEANING
+    if has_dots:
+        card.circle(x + 18, y, 3, card.theme.card)
+        meaning += DOT_MEANING
+    card.write(meaning, text_x, y, FACT_SIZE)
     return y + 12
 
 

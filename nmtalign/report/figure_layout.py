@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmtalign.links.alignments import AlignmentMatrix
@@ -230,13 +231,16 @@ LEGEND_POINTS = 9.0
 WORD_GAP_POINTS = 10.0  # between words of a line
 LINE_GAP_POINTS = 58.0  # between the two lines of words
 COLUMN_GAP_POINTS = 110.0  # between the two columns of words
+ROW_GAP_POINTS = 30.0  # between the rows of a long pair
 ROW_POINTS = 18.0  # between words of a column
-MAX_LINE_POINTS = 720.0  # longer sentences are written in columns
+MAX_LINE_POINTS = 720.0  # longer sentences are cut into rows
+FAINT_OPACITY = 0.2
+OPPOSITE_DIRECTIONS = "opposite directions: both are read from the top"
 NUMBER_ROOM_POINTS = 14.0  # beside the words, if these are numbered
 LEGEND_LINE_POINTS = 28.0  # the curve before each name of the legend
 LEGEND_GAP_POINTS = 20.0
-TEXT_COLOR = "#1d1e22"  # the colors of the report
-SOFT_COLOR = "#5c5f68"
+TEXT_COLOR = "#1b1d22"  # the colors of the card in light
+SOFT_COLOR = "#5a5e68"
 MIN_ROW_FILL = 0.6  # of the words that a row has room for
 _RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
@@ -251,24 +255,31 @@ class CurveStyle(NamedTuple):
 
 
 CURVE_STYLES = {
-    "both": CurveStyle("#59616e", (), "", "link"),
-    "hit": CurveStyle("#2a7a55", (), "", "link in the gold"),
-    "wrong": CurveStyle("#b34700", (), "×", "link not in it"),
-    "missed": CurveStyle("#0a66a8", (5, 4), "+", "sure link missing"),
+    "both": CurveStyle("#00735a", (), "", "link"),
+    "hit": CurveStyle("#00735a", (), "", "link in the gold"),
+    "wrong": CurveStyle("#b54708", (), "×", "link not in it"),
+    "missed": CurveStyle("#0063b1", (5, 4), "+", "sure link missing"),
     "sure": CurveStyle("#1f5fa8", (), "", "sure"),
     "possible": CurveStyle("#1f5fa8", (2, 4), "", "possible"),
 }
 
 
 class CurveFigure:
-    """A figure with the words of both sides in two lines, or in two columns, and curves between them.
+    """A figure with the words of both sides in two lines, and curves between them.
 
-    Words are in columns if a line would be too long, or if the sides are written in different directions.
-    The legend explains `kinds` of curves, which are keys of `CURVE_STYLES`.
+    If a line would be too long, it is cut into rows, where few links lead out of a row. If the sides are
+    written in different directions, words are in two columns. The legend explains `kinds` of curves, which
+    are keys of `CURVE_STYLES`.
     """
 
     def __init__(
-        self, sides: Sequence[Sequence[str]], title: str, kinds: Sequence[str], *, numbers: bool
+        self,
+        sides: Sequence[Sequence[str]],
+        links: Iterable[tuple[int, int]],
+        title: str,
+        kinds: Sequence[str],
+        *,
+        numbers: bool,
     ) -> None:
         sides = [mark_mirrored_words(side) for side in sides]
         self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
@@ -277,12 +288,19 @@ class CurveFigure:
         widths = [[text_width(self.figure, word, WORD_POINTS) for word in side] for side in sides]
         line_widths = [sum(side) + WORD_GAP_POINTS * (len(side) - 1) for side in widths]
         turned = [is_right_to_left(side) for side in sides]
-        self.down = max(line_widths) > MAX_LINE_POINTS or turned[0] != turned[1]
+        self.down = turned[0] != turned[1]
+        cuts = [(0, 0), (len(sides[0]), len(sides[1]))]
+        if not self.down and max(line_widths) > MAX_LINE_POINTS:
+            cuts = cut_into_rows(widths, links, MAX_LINE_POINTS, WORD_GAP_POINTS)
+        row_count = len(cuts) - 1
+        # of each side, the row of each word
+        self._rows: list[list[int]] = [[], []]
 
         margin = MARGIN_INCHES * POINTS_PER_INCH
         number_room = NUMBER_ROOM_POINTS if numbers else 0.0
         title_height = 20.0 if title else 0.0
-        legend_height = 22.0 if kinds else 0.0
+        note = OPPOSITE_DIRECTIONS if self.down else ""
+        legend_height = (22.0 if kinds else 0.0) + (18.0 if note else 0.0)
         legend_widths = [self._legend_width(kind) for kind in kinds]
         if self.down:
             left_column, right_column = (max([0.0, *side]) for side in widths)
@@ -291,11 +309,13 @@ class CurveFigure:
             top = margin + title_height + ROW_POINTS / 2
         else:
             left_column = 0.0
-            words_width = max(line_widths)
-            words_height = LINE_GAP_POINTS + WORD_POINTS / 2 + number_room
+            words_width = max(line_widths) if row_count == 1 else MAX_LINE_POINTS
+            row_height = LINE_GAP_POINTS + ROW_GAP_POINTS + 2 * number_room
+            words_height = LINE_GAP_POINTS + WORD_POINTS / 2 + number_room + (row_count - 1) * row_height
             top = margin + title_height + (number_room + WORD_POINTS / 2)
         title_width = text_width(self.figure, title, TITLE_POINTS)
-        width = max(words_width, sum(legend_widths), title_width) + 2 * margin
+        note_width = text_width(self.figure, note, LEGEND_POINTS)
+        width = max(words_width, sum(legend_widths), title_width, note_width) + 2 * margin
         height = top + words_height + legend_height + margin
         self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
         self._axes.set(xlim=(0, width), ylim=(height, 0))  # y goes down
@@ -307,15 +327,21 @@ class CurveFigure:
             edges = left_edge, left_edge + COLUMN_GAP_POINTS
             self._ends = [_column_points(x, top, len(side)) for x, side in zip(edges, sides, strict=True)]
         else:
-            self._ends = []
-            for side in (0, 1):
-                start = (width - line_widths[side]) / 2
-                centers = _word_centers(widths[side], start, turned=turned[side])
-                y = top + LINE_GAP_POINTS * side
-                self._ends.append([(x, y) for x in centers])
+            self._ends = [[], []]
+            for row, (before, after) in enumerate(pairwise(cuts)):
+                for side in (0, 1):
+                    row_widths = widths[side][before[side] : after[side]]
+                    line_width = sum(row_widths) + WORD_GAP_POINTS * (len(row_widths) - 1)
+                    start = (width - line_width) / 2
+                    centers = _word_centers(row_widths, start, turned=turned[side])
+                    y = top + row_height * row + LINE_GAP_POINTS * side
+                    self._ends[side] += [(x, y) for x in centers]
+                    self._rows[side] += [row] * len(centers)
         self._write(title, margin, margin + 6, TITLE_POINTS, ha="left")
         self._write_words(sides, widths, numbers=numbers)
         self._draw_legend(kinds, legend_widths, margin, height - margin - 4)
+        note_y = height - margin - 4 - (22.0 if kinds else 0.0)
+        self._write(note, margin, note_y, LEGEND_POINTS, ha="left", color=SOFT_COLOR)
 
     def _write(self, text: str, x: float, y: float, points: float, **style: Any) -> None:
         """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
@@ -355,8 +381,11 @@ class CurveFigure:
             x += width
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
-        """Draw a link; the likelier, the wider."""
-        self._draw(self._course(link), kind, 1 + 1.6 * weight)
+        """Draw a link; the likelier, the wider. One from a row to another is faint."""
+        source, target = link
+        is_faint = not self.down and self._rows[0][source] != self._rows[1][target]
+        opacity = FAINT_OPACITY if is_faint else 1.0
+        self._draw(self._course(link), kind, 1 + 1.6 * weight, opacity)
 
     def _course(self, link: tuple[int, int]) -> list[Point]:
         """Return the two ends of a curve, and the points between them that it bends to."""
@@ -371,7 +400,7 @@ class CurveFigure:
         middle = (y + v) / 2
         return [(x, y), (x, middle), (u, middle), (u, v)]
 
-    def _draw(self, course: Sequence[Point], kind: str, width: float) -> None:
+    def _draw(self, course: Sequence[Point], kind: str, width: float, opacity: float = 1.0) -> None:
         """Draw a curve along four points, with its mark on the middle."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
@@ -385,9 +414,10 @@ class CurveFigure:
             "linestyle": line_style,
             "linewidth": width,
             "capstyle": "round",
+            "alpha": opacity,
         }
         self._axes.add_patch(PathPatch(path, fill=False, **line))
-        if style.mark:
+        if style.mark and opacity == 1.0:
             x, y = course[0]
             u, v = course[-1]
             ground = {"boxstyle": "circle,pad=0.05", "facecolor": "white", "edgecolor": "none"}

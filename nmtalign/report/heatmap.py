@@ -35,6 +35,7 @@ from nmtalign.report.figure_layout import (
     MAX_LABEL_CHARS,
     CurveFigure,
     PanelFigure,
+    is_right_to_left,
     label_axes,
 )
 from nmtalign.report.figures import FONT_TYPES, description_of
@@ -60,6 +61,7 @@ MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
 NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
 HATCH_GRAY = "0.45"
 SUM_TOLERANCE = 1e-3
+TURNED_COLUMNS = "← columns run from right to left, as their sentence does"
 # What the values of a matrix are: the first note where all rows (or columns) sum to 1, else the second.
 NOTES_OF_VALUES = {
     "forward": (
@@ -259,6 +261,8 @@ def _draw_panel(axes: Axes, matrix: AlignmentMatrix, content: _Content, cell: fl
     if numbers is None:
         numbers = cell >= _MIN_NUMBER_CELL_INCHES
     image = _draw_cells(axes, matrix.weights, content.cmap, content.norm)
+    if is_right_to_left(matrix.source_tokens):
+        axes.invert_xaxis()  # columns are in the order of their sentence, as in a report
     _hatch(axes, matrix)
     _draw_boxes(axes, content.possible - content.sure, cell, dashed=True)
     _draw_boxes(axes, content.sure, cell, dashed=False)
@@ -293,7 +297,8 @@ def draw_curves(
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
     are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
-    it. Words stand in two lines; in two columns where these are long, or run against each other.
+    it. Words stand in two lines, which are cut into rows where they are long; in two columns where they run
+    against each other.
     """
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
@@ -305,7 +310,7 @@ def draw_curves(
     shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
     title = abbreviate(visible(title), MAX_TITLE_CHARS)
     with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind][2] for kind in shown)]):
-        board = CurveFigure(sides, title, shown, numbers=numbers)
+        board = CurveFigure(sides, sorted(kinds), title, shown, numbers=numbers)
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
@@ -573,6 +578,8 @@ def _notes_below(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
             high = f"{weights.max():.{digits}f}".lstrip("0")
             notes.append(f"{prefix}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
+    if is_right_to_left(first.source_tokens):
+        notes.append(TURNED_COLUMNS)
     sides = first.source_tokens, first.target_tokens
     for side, unknown, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
         if unknown:

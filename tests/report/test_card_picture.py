@@ -59,6 +59,7 @@ def test_a_card_marks_words_without_a_link() -> None:
     assert "a word without a link" in texts_of(draw_card(MATRIX, links=LINKS[:2]))
     alone = texts_of(draw_card(MATRIX))
     assert "There are no links" in alone
+    assert "a cell: stronger is likelier" in alone  # no dot, and none in the key
     one_side = AlignmentMatrix(np.zeros((0, 1)), ("word",), ())
     assert "no words" in texts_of(draw_card(one_side))
 

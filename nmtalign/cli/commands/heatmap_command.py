@@ -102,10 +102,11 @@ class PictureOptions(Options):
 def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
     """Draw the attention weights of a sentence pair.
 
-    Rows are target words, columns are source words, and gold links are boxes. For files, pass two files, or
-    --pairs FILE, and choose pairs with --lines. Several pairs become the pages of a .pdf. To save numbers
-    instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
-    weights come from a model, or with --matrices from the attention of another program.
+    Rows are target words, columns are source words, and gold links are boxes. Columns of a right-to-left
+    sentence run from right to left. For files, pass two files, or --pairs FILE, and choose pairs with
+    --lines. Several pairs become the pages of a .pdf. To save numbers instead of a picture, choose .npz
+    (one array per pair), or .tsv or .csv for a single pair. The weights come from a model, or with
+    --matrices from the attention of another program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
