@@ -5,6 +5,11 @@ often a finding of a right kind is in the line (recall), and in how many lines w
 is dirt (precision); for honest text, the number of findings of each kind in 1,000 pairs.
 
     python scripts/measure_checks.py NAME=SOURCE,TARGET[,OTHER_LANGUAGE] ... [--honest] [--show]
+
+With gold links it also measures what the escapes of Moses cost: the alignment error rate of the text, of the
+text with escapes, and of the text with escapes that are read as what they mean (`--unescape`).
+
+    python scripts/measure_checks.py --escapes DATA/gold/alibi_enfr_522 [--model en_fr_model]
 """
 
 from __future__ import annotations
@@ -12,16 +17,32 @@ from __future__ import annotations
 import argparse
 import html
 import random
+import tempfile
 import time
 import warnings
 from collections import Counter
 from html.entities import codepoint2name
+from pathlib import Path
+
+from _corpora import languages_of, read_pairs, write_text
 
 import nmtalign as na
 
 Pair = tuple[str, str]
 LINES_OF_A_KIND = 40
 LINES_OF_A_BLOCK = 150
+ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "|": "&#124;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "'": "&apos;",
+        '"': "&quot;",
+        "[": "&#91;",
+        "]": "&#93;",
+    }
+)
 EXPECTED = {
     "copy": {"copy"},
     "swap": {"swapped"},
@@ -100,8 +121,7 @@ class Spoiler:
         return html.escape(source), named
 
     def _moses(self, source: str, target: str) -> Pair:
-        escapes = {"&": "&amp;", "|": "&#124;", "'": "&apos;", '"': "&quot;", "[": "&#91;", "]": "&#93;"}
-        return source, "".join(escapes.get(character, character) for character in target)
+        return source, target.translate(ESCAPES)
 
     def _mojibake(self, source: str, target: str) -> Pair:
         encoding = self.random.choice(["cp1252", "latin-1"])
@@ -192,17 +212,42 @@ def report_spoiled(name: str, pairs: list[Pair], others: list[str], seed: int, s
     print("      right findings:", precisions)
 
 
+def report_escapes(gold: Path, model: str) -> None:
+    """Print the alignment error rate of a text, and of the same text with escapes, read in two ways."""
+    aligner = na.load(model)
+    plain = read_pairs(gold, "text", languages_of(gold))
+    escaped = [(source.translate(ESCAPES), target.translate(ESCAPES)) for source, target in plain]
+    changed = sum(pair != with_escapes for pair, with_escapes in zip(plain, escaped, strict=True))
+    print(f"{gold.name}: {len(plain)} pairs, {changed} of them with escapes, {model}")
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "src", Path(folder) / "tgt"
+        for name, pairs, unescape in (
+            ("plain text", plain, False),
+            ("escaped text", escaped, False),
+            ("escaped text, --unescape", escaped, True),
+        ):
+            write_text(Path(folder), pairs)
+            batch = aligner.align_batch(na.read_bitext(*files, unescape=unescape))
+            evaluation = na.evaluate(batch, gold / "gold.pharaoh")
+            low, high = evaluation.intervals["aer"]
+            print(f"      AER {100 * evaluation.aer:5.2f} [{100 * low:.2f}, {100 * high:.2f}]  {name}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("bitexts", nargs="+", metavar="NAME=SOURCE,TARGET[,OTHER]")
+    parser.add_argument("bitexts", nargs="*", metavar="NAME=SOURCE,TARGET[,OTHER]")
+    parser.add_argument("--escapes", type=Path, metavar="GOLD", help="measure escapes on a gold text")
+    parser.add_argument("--model", default="en_fr_model", help="the model that aligns the gold text")
     parser.add_argument("--pairs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--honest", action="store_true", help="check the honest text, too")
     parser.add_argument("--show", action="store_true", help="print wrong errors")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.escapes is not None:
+        report_escapes(options.escapes, options.model)
     for bitext in options.bitexts:
         name, _, files = bitext.partition("=")
         source, target, *other = files.split(",")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import nmtalign as na
 from nmtalign.cli import model_options
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import INPUT, NumberList
@@ -51,6 +52,17 @@ class RecordOptions(Options):
             return None, records
         aligner, bitext = fit_text(self.options.load(), bitext)
         return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTextErrorOptions(ErrorOptions):
+    """What happens to bad records of a text whose pairs are shown."""
+
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error",
+        "Stop at a bad record of the text, or show an empty pair for it and list it in --error-report.",
+        default="stop",
+    )
 
 
 def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:

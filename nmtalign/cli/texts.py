@@ -145,11 +145,22 @@ class BitextOptions(PairsOptions):
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
     def place(self, number: int, side: int) -> tuple[str, int | None]:
-        """Return the file of a side of a pair, and its line, or with the file the number of the pair."""
+        """Return the file of a side of a pair, and its line, or with the file the number of the pair.
+
+        Subtitles have the number of the cue in the place of a line, CoNLL-U that of the sentence.
+        """
+        from nmtalign.text.conllu import CONLLU_ENDING
         from nmtalign.text.readers import FORMAT_OF_ENDING
+        from nmtalign.text.subtitles import SUBTITLE_ENDINGS, name_cues
 
         if self.pairs is None:
-            return str((self.source, self.target)[side]), number
+            sides = str(self.source), str(self.target)
+            endings = set(map(format_ending, sides))
+            if endings <= set(SUBTITLE_ENDINGS):
+                return f"{sides[side]}, {name_cues(*sides, self.encoding, number, side)}", None
+            if endings == {CONLLU_ENDING}:
+                return f"{sides[side]}, sentence {number:,}", None
+            return sides[side], number
         format: str | None = self.pairs_format
         if format == "auto":
             format = FORMAT_OF_ENDING.get(format_ending(self.pairs))

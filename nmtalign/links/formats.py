@@ -671,7 +671,9 @@ def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> Co
     """Return what the links of a file count, if the file says so; only ``jsonl`` can."""
     if format != "jsonl":
         return None
-    first = next(read_link_records(path, format=format, encoding=encoding), None)
+    # a bad line is an error where the links are read
+    records = read_link_records(path, format=format, encoding=encoding, on_error=lambda error: None)
+    first = next(records, None)
     return None if first is None else first.unit
 
 

@@ -35,16 +35,18 @@ class Cue(NamedTuple):
     text: str | DataError
 
 
+CueGroup = tuple[list[Cue], list[Cue]]  # the source and target cues of a pair
+
+
 def read_subtitle_pairs(
     source: str | Path, target: str | Path, encoding: str
 ) -> Iterator[tuple[str, str] | DataError]:
     """Yield the pairs of cues of two files; a warning says if they are paired by their times."""
     source_cues = list(iter_cues(source, encoding))
     target_cues = list(iter_cues(target, encoding))
-    if _have_same_numbers(source_cues, target_cues):
-        groups = [([first], [second]) for first, second in zip(source_cues, target_cues, strict=True)]
-    else:
-        groups = list(_simultaneous_cues(source_cues, target_cues))
+    by_number = _have_same_numbers(source_cues, target_cues)
+    groups = _group_cues(source_cues, target_cues, by_number=by_number)
+    if not by_number:
         counts = f"{len(source_cues):,} and {len(target_cues):,} cues"
         alone = sum(not (first and second) for first, second in groups)
         found = f"{counts} make {len(groups):,} pairs by their times, {alone:,} of them with an empty side"
@@ -55,6 +57,24 @@ def read_subtitle_pairs(
             yield problems[0]
         else:
             yield " ".join(str(cue.text) for cue in first), " ".join(str(cue.text) for cue in second)
+
+
+def name_cues(source: str | Path, target: str | Path, encoding: str, number: int, side: int) -> str:
+    """Return the cues of a side of pair `number`, such as ``cues 3 to 4``; cues and pairs count from 1.
+
+    The files are read again. A side without cues is named by its pair.
+    """
+    source_cues = list(iter_cues(source, encoding))
+    target_cues = list(iter_cues(target, encoding))
+    by_number = _have_same_numbers(source_cues, target_cues)
+    groups = _group_cues(source_cues, target_cues, by_number=by_number)
+    count = len(groups[number - 1][side])
+    before = sum(len(group[side]) for group in groups[: number - 1])
+    if count == 0:
+        return f"pair {number:,}"
+    if count == 1:
+        return f"cue {before + 1:,}"
+    return f"cues {before + 1:,} to {before + count:,}"
 
 
 def iter_cues(path: str | Path, encoding: str) -> Iterator[Cue]:
@@ -108,6 +128,13 @@ def _milliseconds(parts: Sequence[str | None]) -> int:
 # --- which cues belong together ------------------------------------------------------------------
 
 
+def _group_cues(source: Sequence[Cue], target: Sequence[Cue], *, by_number: bool) -> list[CueGroup]:
+    """Return the cues of each pair, in the order of both files."""
+    if by_number:
+        return [([first], [second]) for first, second in zip(source, target, strict=True)]
+    return list(_simultaneous_cues(source, target))
+
+
 def _have_same_numbers(source: Sequence[Cue], target: Sequence[Cue]) -> bool:
     """Return whether cue n of one side is cue n of the other.
 
@@ -130,7 +157,7 @@ def _overlap(first: Cue, second: Cue) -> bool:
     return together > 0 and together >= MIN_OVERLAP * shorter
 
 
-def _simultaneous_cues(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[tuple[list[Cue], list[Cue]]]:
+def _simultaneous_cues(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[CueGroup]:
     """Yield groups of cues in the order of their times: those that overlap, or one cue alone."""
     s = t = 0
     while s < len(source) or t < len(target):

@@ -247,3 +247,26 @@ def test_corrections_are_shown_and_those_of_other_words_are_refused(
         )
         assert run(*command, "--corrections", file) == 3
         assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "heatmap"])
+def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(command, tmp_path: Path, capsys):
+    source, target = tmp_path / "text.en", tmp_path / "text.fr"
+    source.write_bytes(b"the cat\nthe \xff dog\na house\n")
+    target.write_text("le chat\nle chien\nune maison\n")
+    output = tmp_path / ("report.html" if command == "report" else "matrices.npz")
+    arguments = (command, source, target, "--lines", "1-3", "-o", output)
+    assert run(*arguments) == 3
+    assert "text.en, line 2: expected utf-8 text" in capsys.readouterr().err
+    assert not output.exists()
+
+    listed = tmp_path / "bad.tsv"
+    assert run(*arguments, "--on-error", "skip-marked", "--error-report", listed) == 0
+    assert f"1 bad records, listed in {listed}" in capsys.readouterr().err
+    assert listed.read_text().startswith(f"2\t{source}, line 2: expected utf-8 text")
+    if command == "report":
+        words = [pair["s"] for pair in data_of(output.read_text(encoding="utf-8"))["pairs"]]
+        assert words == [["the", "cat"], [], ["a", "house"]]
+    else:
+        with np.load(output) as matrices:
+            assert [matrix.shape for matrix in matrices.values()] == [(2, 2), (0, 0), (2, 2)]

@@ -235,3 +235,47 @@ def test_formulas_can_be_made_text(files, capsys):
     heatmap += "--tokenizer", "space"
     assert run(*heatmap) == 0
     assert (files / "m.csv").read_text("utf-8").startswith(f",'{word},a=b\n'{word},")
+
+
+SUBTITLES = """1
+00:00:01,000 --> 00:00:02,000
+{first}
+
+2
+00:00:03,000 --> 00:00:04,000
+the dog
+
+3
+00:00:05,000 --> 00:00:07,000
+the ▁ house
+"""
+SAME_CUES = SUBTITLES.replace("▁", "old").format(first="le chat")
+FEWER_CUES = SAME_CUES.replace("2\n00:00:03,000 --> 00:00:04,000\nthe dog\n\n", "")
+LONG_CUE = SAME_CUES.replace("00:00:04,000\nthe dog\n\n3\n00:00:05,000 --> ", "")
+
+
+@pytest.mark.parametrize(
+    ("target", "pair", "place"),
+    [
+        (SAME_CUES, 3, "cue 3"),
+        (FEWER_CUES, 3, "cue 3"),
+        (LONG_CUE, 2, "cues 2 to 3"),
+    ],
+)
+def test_cues_of_subtitles_are_named(files, target, pair, place, capsys):
+    (files / "a.srt").write_text(SUBTITLES.format(first="the cat"), encoding="utf-8")
+    (files / "b.srt").write_text(target, encoding="utf-8")
+    command = ("align", "a.srt", "b.srt", "-o", "l", "--tokens", "t", "--spaces", "▁")
+    assert run(*command) == 3
+    assert f"error: a.srt, {place}: the line has" in capsys.readouterr().err
+    assert run(*command, *MARKED) == 0
+    assert (files / "report").read_text(encoding="utf-8").startswith(f"{pair}\ta.srt, {place}: the line has")
+
+
+def test_a_sentence_of_a_treebank_is_named(files, capsys):
+    rows = ["1\tthe\t_", "", "1\t▁\t_", ""]
+    filled = [row + 7 * "\t_" if row else row for row in rows]
+    for name in ("a.conllu", "b.conllu"):
+        write(files / name, filled)
+    assert run("align", "a.conllu", "b.conllu", "-o", "l", "--tokens", "t", "--spaces", "▁") == 3
+    assert "error: a.conllu, sentence 2: the line has" in capsys.readouterr().err

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import nmtalign as na
 from nmtalign.cli import texts
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.cli.parameter_types import INPUT, Integer, Number
 from nmtalign.errors import DataError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MIN_SHIFT_GAIN = 0.1
 MIN_COVERED_BY_GOLD = 0.5  # share of the words up to the last gold link that have one
 MIN_PAIRS_OUTSIDE = 5  # of links that go beyond the gold
+Read = TypeVar("Read")
 _OPEN_UNIT_INTERVAL = Number(0, 1, min_open=True, max_open=True)
 
 
@@ -68,22 +71,31 @@ class IntervalOptions(Options):
     seed: int = option("--seed", "Random seed of the bootstrap.", type=Integer(min=0), default=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LeftOutOptions(ErrorOptions):
+    """What happens to lines that are no links."""
+
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error",
+        "Stop at a bad line, or do without its pair in all files and list it in --error-report.",
+        default="stop",
+    )
+
+
 @command(name="evaluate")
-def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
+def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions, intervals: IntervalOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
-    from nmtalign.links.formats import are_corrections, read_links
+    from nmtalign.links.formats import are_corrections
 
     links, gold, compare = scored.links, scored.gold, scored.compare
-    golds = na.read_gold(gold, format=scored.gold_format, encoding=scored.encoding)
-    systems = {
-        path: list(read_links(path, format=scored.links_format, encoding=scored.encoding))
-        for path in (links, compare)
-        if path is not None
-    }
+    with AtomicFiles() as files:
+        bad = errors.open(files)
+        golds, systems = _read_scored(scored, bad)
+    errors.say(bad)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
@@ -107,6 +119,44 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     print_text(f"settings    {settings}|version:{na.__version__}")
+
+
+def _read_scored(
+    scored: ScoredOptions, bad: BadRecords
+) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
+    """Return the gold links, and the links of each system, of the pairs whose lines are good in all files."""
+    from nmtalign.links.formats import are_corrections, read_link_records, read_links
+
+    skipped: set[int] = set()  # pairs, from 0, with a bad line in a file
+    golds: Sequence[na.GoldAlignment]
+    if scored.gold_format == "pharaoh" and are_corrections(scored.gold):
+        golds = na.read_gold(scored.gold, encoding=scored.encoding)
+    else:
+        records = read_link_records(
+            scored.gold, format=scored.gold_format, encoding=scored.encoding, on_error=bad.add
+        )
+        golds = [record.gold for record in _note_bad(records, bad, skipped)]
+    systems: dict[str, list[frozenset[na.Link]]] = {}
+    for path in (scored.links, scored.compare):
+        if path is not None:
+            lines = read_links(path, format=scored.links_format, encoding=scored.encoding, on_error=bad.add)
+            systems[path] = list(_note_bad(lines, bad, skipped))
+    if not skipped:
+        return golds, systems
+    # a pair without links and gold links changes no score, and the others keep their numbers
+    no_gold = na.GoldAlignment((), ())
+    golds = [no_gold if number in skipped else gold for number, gold in enumerate(golds)]
+    for path, system in systems.items():
+        systems[path] = [frozenset() if n in skipped else links for n, links in enumerate(system)]
+    return golds, systems
+
+
+def _note_bad(records: Iterable[Read], bad: BadRecords, skipped: set[int]) -> Iterator[Read]:
+    """Yield the records of a file, and add the numbers of the bad ones to `skipped`."""
+    for number, record in enumerate(bad.track(records)):
+        if bad.has_current:
+            skipped.add(number)
+        yield record
 
 
 def _check_units(scored: ScoredOptions) -> None:

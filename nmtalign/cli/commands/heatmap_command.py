@@ -14,14 +14,21 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import texts
+from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
+from nmtalign.cli.records import (
+    RecordOptions,
+    ShownTextErrorOptions,
+    pick_lines,
+    with_unknown_words_warning,
+)
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues
 
 if TYPE_CHECKING:
@@ -99,7 +106,12 @@ class PictureOptions(Options):
 
 
 @command(name="heatmap")
-def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
+def heatmap_command(
+    bitext: SentenceOptions,
+    errors: ShownTextErrorOptions,
+    picture: PictureOptions,
+    chosen: RecordOptions,
+) -> None:
     """Draw the attention weights of a sentence pair.
 
     Rows are target words, columns are source words, and gold links are boxes. Columns of a right-to-left
@@ -123,10 +135,16 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
         raise UsageError("--dark is a color of the card; add --card")
     elif picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
-    pairs, files = _read_pairs(bitext, chosen.lines)
-    if chosen.options.vectors.positions == "hmm" and not files:
-        raise UsageError("--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N")
-    with open_progress("matrices" if as_numbers else "pictures") as progress:
+    with (
+        AtomicFiles() as outputs,
+        open_progress("matrices" if as_numbers else "pictures") as progress,
+    ):
+        bad = errors.open(outputs)
+        pairs, files = _read_pairs(bitext, chosen.lines, bad)
+        if chosen.options.vectors.positions == "hmm" and not files:
+            raise UsageError(
+                "--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N"
+            )
         aligner, records = chosen.open(pairs, bitext.encoding)
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
@@ -151,6 +169,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
         without = f"; words without a vector: {abbreviate(', '.join(unknown), MAX_LIST_CHARS)}"
     what = _count_of(progress.done, as_numbers=as_numbers)
     log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
+    errors.say(bad)
 
 
 def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
@@ -209,15 +228,15 @@ def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> I
 
 
 def _read_pairs(
-    bitext: SentenceOptions, lines: Sequence[int] | None
+    bitext: SentenceOptions, lines: Sequence[int] | None, bad: BadRecords
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
     from nmtalign.text.bitext import SentencePair
 
     source, target = bitext.source_sentence, bitext.target_sentence
-    pairs = bitext.read_file()
+    pairs = bitext.read_file(bad.add)
     if pairs is not None and source is None:
-        return pairs, [str(bitext.pairs)]
+        return bad.track(pairs), [str(bitext.pairs)]
     if pairs is not None or source is None or target is None:
         raise UsageError("expected two sentences, or --pairs FILE, or two files and --lines N")
     sides = SentencePair(source, target)
@@ -225,7 +244,8 @@ def _read_pairs(
         _check_not_files(sides)
         return iter([sides]), ()
     _check_sentence_files(sides)
-    return iter(na.read_bitext(source, target, encoding=bitext.encoding)), sides
+    pairs = iter(na.read_bitext(source, target, encoding=bitext.encoding, on_error=bad.add))
+    return bad.track(pairs), sides
 
 
 def _check_sentence_files(sides: SentencePair) -> None:

@@ -13,10 +13,16 @@ from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
+from nmtalign.cli.records import (
+    RecordOptions,
+    ShownTextErrorOptions,
+    pick_lines,
+    with_unknown_words_warning,
+)
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
@@ -71,7 +77,11 @@ class PageOptions(Options):
 
 @command(name="report")
 def report_command(
-    bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
+    bitext: BitextOptions,
+    errors: ShownTextErrorOptions,
+    drawn: SampleOptions,
+    page: PageOptions,
+    chosen: RecordOptions,
 ) -> None:
     """Write an HTML report of aligned pairs.
 
@@ -87,10 +97,12 @@ def report_command(
     _check_sample(chosen.lines, drawn)
     systems = _parse_systems(page.compare)
     _check_criterion(drawn.by, chosen.gold, systems)
-    with open_progress("pairs", bitext.files) as progress:
+    with AtomicFiles() as files, open_progress("pairs", bitext.files) as progress:
+        bad = errors.open(files)
         key = TextFingerprint(chosen.source.pieces)
         findings: list[Finding] = []
-        pairs = _add_to_fingerprint(_watch_lines(progress.count(bitext.read()), findings), key)
+        lines = progress.count(bad.track(bitext.read(bad.add)))
+        pairs = _add_to_fingerprint(_watch_lines(lines, findings), key)
         aligner, records = chosen.open(pairs, bitext.encoding, systems)
         gold: list[str] = []
         if chosen.gold is not None:
@@ -121,6 +133,7 @@ def report_command(
         pairs_shown = f"{len(shown):,} of {total:,} pairs" + (" at random" if is_random else "")
     text = f"{pairs_shown} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
+    errors.say(bad)
 
 
 def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
