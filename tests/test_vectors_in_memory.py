@@ -31,9 +31,9 @@ def test_vectors_may_be_in_memory(kind: str) -> None:
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ({"cat": 1.0}, r"vectors as an array of shape \(V, D\), found \(1,\)"),
-        ((WORDS, [1, 2]), r"shape \(V, D\), found \(2,\)"),
-        (3, "KeyedVectors or Embeddings, a dictionary word -> vector, .*found 3"),
+        ({"cat": 1.0}, "vectors of one length"),
+        ((WORDS, [1, 2]), r"shape \(V, D\), found float64 of shape \(2,\)"),
+        (3, "KeyedVectors, a dictionary word -> vector, .*found 3"),
     ],
 )
 def test_other_vectors_are_refused(vectors: Any, message: str) -> None:

@@ -104,6 +104,7 @@ _LANGUAGE_PREFIX = re.compile(r"/c/[a-z]{2,3}/|[a-z]{2}[_:](?=.)")
 _MIN_PREFIXED_WORDS = 4  # fewer words may begin so by accident
 _MAX_SHOWN_PREFIXES = 4
 _DETECTION_BYTES = 1 << 20  # the format is detected from the beginning of a file
+MAX_ENTRY = 1e15  # sums of squares of larger entries would overflow in single precision
 _PICKLE_HEAD_BYTES = 200  # contain the name of the class of the pickled object
 _FOLDER_FORMAT = {"format": "nmtalign-vectors", "version": 1}
 
@@ -195,11 +196,7 @@ def load_embeddings(
         if strip_prefix and format != "word2vec":
             embeddings = embeddings.without_prefix(strip_prefix)
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
-        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
-            row = int(np.isfinite(matrix).all(axis=1).argmin())
-            raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(
-                _described_side(path)
-            )
+        _check_entries(matrix, path)
     if strip_prefix is None:
         embeddings = _without_language(embeddings, path)
     return embeddings if limit is None else embeddings.first(limit)
@@ -234,6 +231,20 @@ def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
         f"{path}: all words begin with a language ({shown}); {advice}", NmtalignWarning, stacklevel=3
     )
     return embeddings
+
+
+def _check_entries(matrix: Reals, path: str | Path) -> None:
+    """Raise DataError if a matrix (V, D) has entries that are not finite, or too large to compute with."""
+    if not matrix.size:
+        return
+    extremes = np.array([matrix.min(), matrix.max()])
+    if not np.isfinite(extremes).all():
+        row = int(np.isfinite(matrix).all(axis=1).argmin())
+        raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_described_side(path))
+    if np.abs(extremes).max() > MAX_ENTRY:
+        row = int((np.abs(matrix) > MAX_ENTRY).any(axis=1).argmax())
+        expected = f"expected entries from -{MAX_ENTRY:g} to {MAX_ENTRY:g}"
+        raise DataError(f"{expected}, found larger ones, first in row {row + 1}").at(_described_side(path))
 
 
 def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFormat:

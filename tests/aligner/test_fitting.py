@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -181,8 +181,8 @@ def test_room_and_threads_change_no_link(monkeypatch):
     monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     for other in (aligner, threads):
         parts = other.align_batch(pairs)
-        for field in fields(whole)[:-1]:  # without the origin
-            np.testing.assert_array_equal(getattr(parts, field.name), getattr(whole, field.name))
+        for name in ("offsets", "source", "target", "probability", "scores"):
+            np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
 def test_empty_text_and_empty_sides():

@@ -186,8 +186,8 @@ def test_links_do_not_depend_on_the_room_of_a_bucket(monkeypatch):
     ):
         monkeypatch.setattr(room, 1)
         narrow = aligner().align_batch(pairs)
-        for field in dataclasses.fields(wide)[:-1]:  # without the origin
-            np.testing.assert_array_equal(getattr(narrow, field.name), getattr(wide, field.name))
+        for name in ("offsets", "source", "target", "probability", "scores"):
+            np.testing.assert_array_equal(getattr(narrow, name), getattr(wide, name))
 
 
 @given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))

@@ -36,7 +36,7 @@ def test_convert_stops_at_the_first_bad_record(tmp_path: Path) -> None:
     with pytest.raises(na.DataError, match=r"gold.txt:2|gold.txt, line 2"):
         na.convert(gold, tmp_path / "out", format="pharaoh", to="talp")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(na.UsageError, match="give both"):
+    with pytest.raises(na.UsageError, match="pass both"):
         na.convert(gold, tmp_path / "out", format="pharaoh", to="tsv", source=gold)
     with pytest.raises(na.UsageError, match="did you mean 'pharaoh'"):
         na.convert(gold, tmp_path / "out", format="pharao", to="talp")  # type: ignore[arg-type]

@@ -184,7 +184,7 @@ def test_spans_of_characters_by_hand(source, target, links, spans, expected):
 
 
 def test_spans_of_no_word_are_counted():
-    with pytest.warns(UserWarning, match="without a link: 1, left out"):
+    with pytest.warns(UserWarning, match="1 annotation has no linked word; it was omitted"):
         assert na.project([("a  b", "x y", "0-0 1-1")], ["1-3:X"], format="char-spans") == [[]]
     with pytest.raises(DataError, match="expected spans like 0-2:NAME within 4 characters"):
         na.project([("a  b", "x y", "0-0 1-1")], ["1-5:X"], format="char-spans")

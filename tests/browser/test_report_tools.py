@@ -384,21 +384,21 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     pairs = [without_gold(replace(pair, number=10 + pair.number)) for pair in corpus(60, 5)]
     page = open_report(pairs, gold=[""] * 80)
     edit(page)
-    for box in find(page, ".check input")[:3]:
+    for box in find(page, ".check input")[:2]:  # as many cards are drawn at first
         box.click()
     first, second = pairs[0].aligned.matrix.source_tokens[0], find(page, ".pair .target .token")[4]
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", second)
     word(page, first).click()
     second.click()
     again(page)
-    assert texts(page, "#kept")[0].startswith("3 pairs were reviewed before, the last 20")
+    assert texts(page, "#kept")[0].startswith("2 pairs were reviewed before, the last 20")
     edit(page)
-    assert "3 of 60 pairs reviewed, kept in this browser" in told(page)
-    assert len([text for text in texts(page, "#index a") if text.endswith("✓")]) == 3
+    assert "2 of 60 pairs reviewed, kept in this browser" in told(page)
+    assert len([text for text in texts(page, "#index a") if text.endswith("✓")]) == 2
     gold = list(read_gold(downloaded(page, tmp_path)))
     assert len(gold) == 80
     assert [n for n, links in enumerate(gold, 1) if links.possible] == [
-        pair.number for pair in pairs[:3] if pair.aligned.alignment.links or pair.number == 11
+        pair.number for pair in pairs[:2] if pair.aligned.alignment.links or pair.number == 11
     ]
     links = pairs[0].aligned.alignment.links
     changed = links ^ {Link(0, 4)} if Link(0, 4) not in links else links

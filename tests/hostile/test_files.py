@@ -667,7 +667,7 @@ def test_what_is_not_foreseen_is_one_line(
     def fail(*given: object, **named: object) -> None:
         raise error
 
-    monkeypatch.setattr("nmtalign.links.formats.read_link_records", fail)
+    monkeypatch.setattr("nmtalign.applications.conversion.read_link_records", fail)
     (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
     command = "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp"
     code, said = ended(capsys, *command)
