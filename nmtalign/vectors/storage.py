@@ -34,6 +34,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
