@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 # The first call of a test may import a heavy package, and other work may share the machine: no deadline.
-# The tests try the same examples in each run, `make search` others each time.
-settings.register_profile("nmtalign", deadline=None, derandomize=True)
+# The tests try the same examples in each run, and not many; `make search` tries others each time.
+settings.register_profile("nmtalign", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("NMTALIGN_EXAMPLES", "nmtalign"))
 
