@@ -404,8 +404,8 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     changed = links ^ {Link(0, 4)} if Link(0, 4) not in links else links
     assert gold[10].possible == changed
     assert list(read_gold(downloaded(page, tmp_path, "corrections.jsonl"))) == gold
-    empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 1600
-    assert len(gold_of_pairs(gold * 20, *encode_pairs(empty))) >= 50  # as `train --gold` does
+    empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 2400
+    assert len(gold_of_pairs(gold * 30, *encode_pairs(empty))) >= 50  # as `train --gold` does
 
 
 def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
