@@ -136,7 +136,8 @@ function tellErrors() {
     fold.append(makeTools(), html("div", { class: "beside" }, table, exampleBox));
   }
   const count = (kind) => judged.reduce((sum, pair) => sum + errorsOf(pair)[kind], 0);
-  fold.querySelector("summary span").textContent = `${count("wrong")} wrong links, ${count("missed")} missing`;
+  const told = `${counted(count("wrong"), "wrong link")}, ${count("missed")} missing`;
+  fold.querySelector("summary span").textContent = told;
 }
 
 // After a correction: the same groups, sorted as they were, and the examples that are left of the one that is shown.
