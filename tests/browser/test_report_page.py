@@ -1060,6 +1060,29 @@ def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: b
     assert_no_violation(page, axe)
 
 
+def test_words_at_the_edge_and_pairs_without_gold_are_explained(open_report: Open) -> None:
+    words = [f"word{n}" for n in range(7)], [f"Donaudampfschiff{n}" for n in range(7)]
+    pair = aligned_pair(*words)
+    assert Link(0, 0) in pair.links
+    judged = SamplePair(1, pair, GoldAlignment({(6, 6)}, {(6, 6)}))  # the first link is wrong
+    page = open_report([judged, SamplePair(2, pair)], width=1600)
+    wait(page, "return document.querySelector('#pair-2 .key')")
+    outside = page.execute_script(
+        "const { left, right } = document.querySelector('#pair-1').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#pair-1 .note')].map((note) => note.getBoundingClientRect())"
+        ".filter((box) => box.left < left || box.right > right).length"
+    )
+    assert outside == 0
+    assert "a link; the thicker, the surer" in texts(page, "#pair-2 .key li")
+    assert "a link that both have" not in texts(page, ".key li")
+    calls = page.execute_script(
+        "const names = document.querySelectorAll('#pair-2 .groups .share .name');"
+        "return [...names].map((name) => name.textContent)"
+    )
+    assert calls
+    assert all(re.fullmatch(r"word\d – Dona…iff\d", call) for call in calls)
+
+
 def assert_no_violation(page: Any, axe: str) -> None:
     page.execute_script(axe)
     result = page.execute_async_script(

@@ -259,6 +259,56 @@ def test_an_error_leads_to_its_examples_and_to_the_pair(open_report: Open) -> No
     assert plain(texts(page, ".sought .headline")[0]) == "‘sleeps’ – ‘dort’ is a missed link"
 
 
+def test_a_group_of_errors_lists_its_pairs(open_report: Open) -> None:
+    page = open_report([*corpus(16, 12), CAT])
+    find(page, "#errors > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    choose(page, "group", "words of the longer side", "errors")
+    button = next(b for b in find(page, "#errors tbody button") if b.text == "1 to 10")
+    page.execute_script("arguments[0].click()", button)
+    assert texts(page, "#examples button") == ["List only 1 pair"]
+    page.execute_script("document.querySelector('#examples button').click()")
+    wait(page, "return document.getElementById('search').value === 'pairs:17'")
+    assert texts(page, "#found") == ["1 of 17 pairs (pairs by their numbers)"]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_pairs_are_found_by_their_numbers(open_report: Open, negated: bool) -> None:
+    page = open_report(corpus(12, 4))
+    page.execute_script(f"location.hash = 'pairs&find={'-' if negated else ''}pairs:2,4-6'")
+    told = (
+        "8 of 12 pairs (not pairs by their numbers)" if negated else "4 of 12 pairs (pairs by their numbers)"
+    )
+    wait(page, f"return document.getElementById('found').textContent === '{told}'")
+
+
+def test_a_bar_of_a_plot_lists_its_pairs(open_report: Open) -> None:
+    pairs = corpus(16, 12)
+    page = open_report(pairs)
+    bars = page.execute_script(
+        "return [...document.querySelectorAll('.plot')].map((plot) => [plot.querySelector('figcaption')"
+        ".firstChild.data, [...plot.querySelectorAll('a')].map((a) => a.getAttribute('aria-label'))])"
+    )
+    assert {"Link probabilities", "Jump widths", "Links of a source word"} <= {title for title, _ in bars}
+    assert all(told.endswith("; list the pairs") for _, links in bars for told in links)
+    titles = [title for title, _ in bars]
+    plot = titles.index("Links of a source word")
+    label = bars[plot][1][-1]
+    wanted = int(label.split(":")[0].removeprefix("≥"))
+    page.execute_script(
+        "const links = document.querySelectorAll('.plot')[arguments[0]].querySelectorAll('a');"
+        "const click = new MouseEvent('click', { bubbles: true, cancelable: true });"
+        "links[links.length - 1].dispatchEvent(click);",
+        plot,
+    )
+    expected_numbers = [
+        pair.number for pair in pairs if (pair.aligned.alignment.to_matrix().sum(axis=0) == wanted).any()
+    ]
+    assert expected_numbers
+    wait(page, "return document.getElementById('search').value.startsWith('pairs:')")
+    assert texts(page, "#found")[0].startswith(f"{len(expected_numbers)} ")
+
+
 def test_one_system_against_another(open_report: Open) -> None:
     pairs = corpus(30, 12)
     page = open_report(pairs)

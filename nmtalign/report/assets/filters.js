@@ -1,5 +1,5 @@
 // Words of a search that are conditions: words:>30, link:cat=chat (a: and b: by one of two systems alone), is:differ,
-// is:won (A right, B wrong), is:lost.
+// is:won (A right, B wrong), is:lost, pairs:3,10-20.
 
 import { state } from "./page.js";
 import { linksOf, pairs, positions } from "./pairs/pairs.js";
@@ -8,7 +8,31 @@ import { differs, nameOfPanel, rivals, wins } from "./panels.js";
 const LENGTH = /^words:([<>])(\d+)$/;
 const LINK = /^(link|a|b):(.?[^=]*)=(.*)$/s;
 const KIND = /^is:(differ|won|lost)$/;
-export const isCondition = (word) => [LENGTH, LINK, KIND].some((form) => form.test(word));
+const NUMBERS = /^pairs:(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*)$/;
+export const isCondition = (word) => [LENGTH, LINK, KIND, NUMBERS].some((form) => form.test(word));
+
+// The condition that some pairs meet and no other one; neighbors become a range.
+function conditionOf(chosen) {
+  const ranges = [];
+  for (const { n } of [...chosen].sort((a, b) => a.n - b.n)) {
+    if (ranges.length && ranges.at(-1)[1] === n - 1) ranges.at(-1)[1] = n;
+    else ranges.push([n, n]);
+  }
+  return `pairs:${ranges.map(([low, high]) => (low === high ? low : `${low}-${high}`)).join(",")}`;
+}
+
+// The address of the list of some pairs.
+export const addressOf = (chosen) => `#pairs&find=${encodeURIComponent(conditionOf(chosen))}`;
+
+const rangesOf = new Map(); // condition -> its ranges, read once for all pairs
+
+function isNumbered(pair, condition) {
+  if (!rangesOf.has(condition)) {
+    const parts = NUMBERS.exec(condition)[1].split(",");
+    rangesOf.set(condition, parts.map((part) => part.split("-").map(Number)));
+  }
+  return rangesOf.get(condition).some(([low, high = low]) => low <= pair.n && pair.n <= high);
+}
 
 // The links of the two systems in a pair, of which the second one may be missing.
 const linksOfRivals = (pair) => rivals().map((view) => (view && linksOf(pair, view)) || new Map());
@@ -17,6 +41,7 @@ const FORMS = {
   is: "is: takes differ, won or lost",
   words: "words: takes > or < and a number, as in words:>30",
   link: "link: takes two words, as in link:cat=chat",
+  pairs: "pairs: takes numbers of pairs, as in pairs:3,10-20",
 };
 export const formOf = (text) => FORMS[text.split(":")[0]] ?? FORMS.link.replaceAll("link:", `${text.split(":")[0]}:`);
 
@@ -26,6 +51,7 @@ export function meaningOfCondition(condition) {
   if (than) return `${than === ">" ? "over" : "under"} ${limit} words`;
   const [, kind] = KIND.exec(condition) ?? [];
   if (kind) return (conditions().find(([value]) => value === condition) ?? [0, `pairs that ${kind}`])[1];
+  if (NUMBERS.test(condition)) return "pairs by their numbers";
   const [, by, source, target] = LINK.exec(condition) ?? [];
   const link = `a link of ${source || "any word"} to ${target || "any word"}`;
   return by === "link" ? link : `${link} by ${by.toUpperCase()} alone`;
@@ -53,6 +79,7 @@ export function holds(pair, condition, folded) {
   if (kind === "differ") return differs(pair);
   if (kind && rivals()[1] === null) return false;
   if (kind) return wins(pair, ...(kind === "won" ? linksOfRivals(pair) : linksOfRivals(pair).reverse()));
+  if (NUMBERS.test(condition)) return isNumbered(pair, condition);
   return cellsLinked(pair, condition, folded()).length > 0;
 }
 

@@ -59,6 +59,11 @@ export function isolate(word, direction) {
   return turned ? `\u2067${word}\u2069` : word;
 }
 
+// A word, or both ends of a long one.
+export function shortenWord(word, longest) {
+  return word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
+}
+
 export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
 

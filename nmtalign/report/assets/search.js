@@ -70,7 +70,7 @@ export function tellQuery() {
   const told = partsOf().flatMap(({ text, negated }) => {
     const meaning = isCondition(text) ? meaningOfCondition(text) : null;
     if (meaning) return [`${negated ? "not " : ""}${meaning}`];
-    if (/^(is|words|link|a|b):/.test(text)) return [`${text} is read as a word; ${formOf(text)}`];
+    if (/^(is|words|link|a|b|pairs):/.test(text)) return [`${text} is read as a word; ${formOf(text)}`];
     return negated ? [`without ${text.split("\n").join(" ")}`] : [];
   });
   return told.length ? ` (${told.join("; ")})` : "";

@@ -18,7 +18,8 @@ const MEANINGS = {
 };
 
 function meaningOf(kind, panels) {
-  if (kind === "both" && state.compare !== "none" && !panels) return "a link that both have";
+  // against the gold, a link of a pair without gold is simply a link
+  if (kind === "both" && !["none", "gold"].includes(state.compare) && !panels) return "a link that both have";
   if (panels && kind === "both") return "in both";
   if (panels && kind === "only") return "only in A";
   return MEANINGS[kind];

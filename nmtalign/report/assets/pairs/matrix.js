@@ -2,7 +2,7 @@
 // a right-to-left sentence run from right to left, as its words do. A matrix that is larger than its place is moved
 // under its words, which stay in sight, and has an overview beside it.
 
-import { byId, clamp, data, html, isolate, onPaper, share, state, svg, width } from "../page.js";
+import { byId, clamp, data, html, isolate, onPaper, share, shortenWord, state, svg, width } from "../page.js";
 import { besideOf, extentOf, linksOf, positions, toldView, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { chooseCell, goldOf, isYours } from "../corrections/corrections.js";
@@ -20,17 +20,13 @@ const LENS_CELL = 20;
 const LENS_CELLS = 13; // of a matrix that is seen in parts, in a row
 const MAX_OVERVIEW = 230; // pixels
 
-function shortenWord(word, longest = MAX_LABEL) {
-  return word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
-}
-
 // Where cells and labels are, for cells of a size; labels are left out where cells are too small for them, and those of
 // rows where the matrix is bare, as the words stand beside it.
 export function matrixSizes(pair, { cell, bare = false }) {
   const size = onPaper() ? (cell < 6 ? 0 : clamp(cell * 0.8, 6, 12)) : cell < 18 ? 0 : cell < 22 ? 11 : 12;
   if (!size) return { cell, size, left: 3, top: 3 };
   const longest = (words) =>
-    Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shortenWord(word), size)))) + 8;
+    Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shortenWord(word, MAX_LABEL), size)))) + 8;
   return { cell, size, left: bare ? 3 : longest(pair.t), top: longest(pair.s) };
 }
 
@@ -284,7 +280,7 @@ function drawLabels(pair, picture, place, g) {
     svg(
       "text",
       { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
-      isolate(shortenWord(word), pair.directions[side]),
+      isolate(shortenWord(word, MAX_LABEL), pair.directions[side]),
     );
   pair.s.forEach((word, s) => {
     const [x] = place(s, 0);

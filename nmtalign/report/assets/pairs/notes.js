@@ -1,11 +1,12 @@
 // Words on the figure: rings at words without a link, and a few notes while nothing is pointed at. A note is left out
-// where it would touch a curve or another note.
+// where it would touch a curve or another note, or leave the card.
 
 import { onPaper, quote, state, svg, width } from "../page.js";
 import { pairs, positions } from "./pairs.js";
 
 const NOTE_SIZE = 12;
 const RING = 4.5; // radius
+const BESIDE = 12; // pixels that a note may reach beyond the curves, into the edge of the card
 
 // Places along the curves, which notes may not touch.
 const along = ([a, b, c, d]) =>
@@ -34,7 +35,8 @@ export function reversedRun(pair) {
 }
 
 class Board {
-  constructor(curves) {
+  constructor(curves, wide) {
+    this.wide = wide;
     this.taken = curves.flatMap(({ points }) => along(points)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
     this.group = svg("g", { class: "notes" });
   }
@@ -48,7 +50,7 @@ class Board {
     const wide = width(text, NOTE_SIZE);
     const left = anchor === "middle" ? x - wide / 2 : anchor === "end" ? x - wide : x;
     const box = [left - 2, y - 8, left + wide + 2, y + 8];
-    if (this.touches(...box)) return false;
+    if (left < -BESIDE || left + wide > this.wide + BESIDE || this.touches(...box)) return false;
     this.taken.push(box);
     this.group.append(svg("text", { class: `note ${kind}`, x, y, "text-anchor": anchor }, text));
     return true;
@@ -57,7 +59,7 @@ class Board {
 
 export function makeNotes(pair, box, places, curves) {
   const rings = svg("g", { class: "rings" });
-  const board = new Board(curves.filter(({ far }) => !far));
+  const board = new Board(curves.filter(({ far }) => !far), places.frame.width);
   const across = box.classList.contains("across");
   const alone = [...box.querySelectorAll(".token.alone")].map((word) => [word.dataset.side, Number(word.dataset.at)]);
   for (const [side, i] of alone) {

@@ -1,13 +1,14 @@
 // Why a link was made or not: { headline, say, groups, both, notes }. `say` is a list of strings and of [word, kind],
 // which is emphasized; `groups` are bars of what two words look at; `both` is the bar of both directions together.
 
-import { counted, data, nameOfSide, quote, share } from "../page.js";
+import { counted, data, isolate, nameOfSide, quote, share, shortenWord } from "../page.js";
 import { judge } from "../panels.js";
 import { OTHER, besideOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, directionView, isShare, tellAttention, tellWeight } from "./attention.js";
 
 const SHOWN_PARTNERS = 2; // words of a group of bars, before "no partner" and "the rest"
 const CLOSE_CALLS = 6;
+const MAX_NAME = 8; // characters of a word of a close call; longer ones keep both ends
 
 const wordOf = (pair, side, i) => quote(pair.shown[side][i]);
 const probabilityOf = (pair, s, t) =>
@@ -249,6 +250,8 @@ const nameOfLink = (pair, key) => {
   return `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
 };
 
+const shortName = (pair, side, i) => isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side]);
+
 // The cells whose probability is nearest to what a link needs.
 function closestCalls(pair) {
   const limit = data.rule.threshold;
@@ -268,7 +271,7 @@ function closestCalls(pair) {
     .sort((a, b) => a.away - b.away)
     .slice(0, CLOSE_CALLS)
     .map(({ s, t, p }) => ({
-      name: `${pair.shown.s[s]} – ${pair.shown.t[t]}`,
+      name: `${shortName(pair, "s", s)} – ${shortName(pair, "t", t)}`,
       share: p,
       told: tellWeight("combined", p),
       kind: VERDICTS[judgedKind(pair, s, t)] ?? "",

@@ -1,10 +1,11 @@
 // Errors against the gold in groups: wrong links, sure links that are missing, and which of them two systems share.
 
-import { byId, data, directionOf, html, lower, percent } from "../page.js";
+import { byId, counted, data, directionOf, html, lower, percent } from "../page.js";
 import { linksOf, pairs, positions } from "../pairs/pairs.js";
 import { isError, judge } from "../panels.js";
 import { showPinned } from "../pairs/light.js";
 import { makeTable } from "./index.js";
+import { addressOf } from "../filters.js";
 import { inContext } from "./concordance.js";
 
 const FUNCTION = 0.004; // share of the running words of its side from which a word is a function word
@@ -135,7 +136,8 @@ function tellErrors() {
     fold.append(makeTools(), html("div", { class: "beside" }, table, exampleBox));
   }
   const count = (kind) => judged.reduce((sum, pair) => sum + errorsOf(pair)[kind], 0);
-  fold.querySelector("summary span").textContent = `${count("wrong")} wrong links, ${count("missed")} missing`;
+  const told = `${counted(count("wrong"), "wrong link")}, ${count("missed")} missing`;
+  fold.querySelector("summary span").textContent = told;
 }
 
 // After a correction: the same groups, sorted as they were, and the examples that are left of the one that is shown.
@@ -231,9 +233,15 @@ function showExamples({ name, cells }) {
     );
   };
   const more = cells.length > MOST ? [html("p", {}, `and ${cells.length - MOST} more`)] : [];
+  const chosen = [...new Set(cells.map(({ pair }) => pair))];
+  const list = html("button", { type: "button" }, `List only ${counted(chosen.length, "pair")}`);
+  list.addEventListener("click", () => {
+    window.location.hash = addressOf(chosen);
+  });
   exampleBox.replaceChildren(
-    html("h3", { tabindex: -1 }, `${name}: ${cells.length} example${cells.length === 1 ? "" : "s"}`),
+    html("h3", { tabindex: -1 }, `${name}: ${counted(cells.length, "example")}`),
     html("ol", {}, ...cells.slice(0, MOST).map(line)),
     ...more,
+    html("p", {}, list),
   );
 }

@@ -64,7 +64,7 @@ export function drawFinder() {
     showFinder();
     find();
   });
-  const known = ["words:>30", "words:<10", "link:WORD=WORD", "a:WORD=WORD", "b:WORD=WORD", "-is:differ"];
+  const known = ["words:>30", "words:<10", "link:WORD=WORD", "a:WORD=WORD", "b:WORD=WORD", "-is:differ", "pairs:1-10"];
   const named = conditions().map(([value]) => value).filter(Boolean);
   byId("queries").append(...[...new Set([...named, ...known])].map((value) => html("option", { value })));
   let typing = 0;

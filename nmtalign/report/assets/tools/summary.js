@@ -4,6 +4,8 @@
 import { byId, data, directionOf, html, percent, state, svg } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { isChanged } from "../corrections/corrections.js";
+import { addressOf } from "../filters.js";
+import { pairsOfBar } from "./bars.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
@@ -70,6 +72,16 @@ export function tellTotals() {
     `F1 ${percent(f1)}, AER ${percent(aer)}.`;
 }
 
+// A bar leads to its pairs, which are looked for when it is chosen.
+function linkOfBar(title, i, told, ...parts) {
+  const link = svg("a", { href: "#pairs", "aria-label": `${told}; list the pairs` }, ...parts);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    window.location.hash = addressOf(pairsOfBar(title, i));
+  });
+  return link;
+}
+
 function drawPlot({ title, note, labels, counts }) {
   const W = 230;
   const H = 96;
@@ -80,18 +92,18 @@ function drawPlot({ title, note, labels, counts }) {
   const told = labels.map((label, i) => `${label}: ${counts[i]}`).join(", ");
   const picture = svg(
     "svg",
-    { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title}. ${told}` },
+    { viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${title}. ${told}` },
     svg("line", { x1: 0, x2: W, y1: base, y2: base }),
   );
   counts.forEach((count, i) => {
     const height = count ? Math.max(1.5, (66 * count) / most) : 0;
-    picture.append(
-      svg(
-        "rect",
-        { x: i * step + 1, y: base - height, width: step - 2, height, rx: 1 },
-        svg("title", {}, `${labels[i]}: ${count}`),
-      ),
+    const bar = svg(
+      "rect",
+      { x: i * step + 1, y: base - height, width: step - 2, height, rx: 1 },
+      svg("title", {}, `${labels[i]}: ${count}`),
     );
+    const column = svg("rect", { class: "column", x: i * step, y: 0, width: step, height: base });
+    picture.append(count ? linkOfBar(title, i, `${labels[i]}: ${count}`, column, bar) : bar);
     if (i % every === 0) picture.append(svg("text", { x: (i + 0.5) * step, y: base + 12 }, labels[i]));
   });
   return html("figure", { class: "plot" }, html("figcaption", {}, title, html("small", {}, note)), picture);
