@@ -238,14 +238,16 @@ def _check_entries(matrix: Reals, path: str | Path) -> None:
     """Raise DataError if a matrix (V, D) has entries that are not finite, or too large to compute with."""
     if not matrix.size:
         return
-    extremes = np.array([matrix.min(), matrix.max()])
+    extremes = np.array([matrix.min(), matrix.max()], np.float64)  # float16 has no such bound
     if not np.isfinite(extremes).all():
         row = int(np.isfinite(matrix).all(axis=1).argmin())
         raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_described_side(path))
     if np.abs(extremes).max() > MAX_ENTRY:
-        row = int((np.abs(matrix) > MAX_ENTRY).any(axis=1).argmax())
+        row = int(np.abs(matrix).max(axis=1).argmax())
         expected = f"expected entries from -{MAX_ENTRY:g} to {MAX_ENTRY:g}"
-        raise DataError(f"{expected}, found larger ones, first in row {row + 1}").at(_described_side(path))
+        raise DataError(f"{expected}, found larger ones, the largest in row {row + 1}").at(
+            _described_side(path)
+        )
 
 
 def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFormat:
