@@ -16,7 +16,7 @@ from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"sides", "langs", "scorers", "title", "by", "encoding"}
+WORDS = {"sides", "langs", "scorers", "title", "by", "encoding", "strip_prefix"}
 WORDS |= {"word", "translation", "words", "shard", "scheduler"}
 WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces"}
 # What each command writes; a command that is not here only shows something.

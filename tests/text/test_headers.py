@@ -176,13 +176,15 @@ def test_the_first_line_of_excel_names_the_separator(tmp_path):
         assert "line 6: expected at least 2 columns" in str(errors[0])
 
 
-@pytest.mark.parametrize(
-    ("name", "between", "told"),
-    [("a.csv", ";", "semicolons"), ("a.csv", "\t", "tabs"), ("a.tsv", ",", "commas")],
-)
-def test_another_separator_is_named(name, between, told, tmp_path):
-    path = write(tmp_path / name, ("src", "tgt"), *ROWS, between=between)
-    with pytest.raises(DataError, match=f"line 1: expected 2 columns, found 1; are they separated by {told}"):
+@pytest.mark.parametrize("between", [";", "\t"])
+def test_another_separator_of_csv_is_found(between, tmp_path):
+    path = write(tmp_path / "a.csv", ("src", "tgt"), *ROWS, between=between)
+    assert list(read_bitext(path)) == ROWS
+
+
+def test_another_separator_of_tsv_is_named(tmp_path):
+    path = write(tmp_path / "a.tsv", ("src", "tgt"), *ROWS, between=",")
+    with pytest.raises(DataError, match="line 1: expected 2 columns, found 1; are they separated by commas"):
         list(read_bitext(path))
 
 
