@@ -325,7 +325,7 @@ def _read_sides(
     return sides[0], sides[1]
 
 
-class SideLines(NamedTuple):
+class UnpairedLines(NamedTuple):
     """The lines of both sides of a text, whose numbers may differ."""
 
     source: list[str]
@@ -341,7 +341,7 @@ def lines_of_sides(
     target: ColumnName = None,
     languages: Languages = (None, None),
     track: Track = iter,
-) -> SideLines:
+) -> UnpairedLines:
     """Return the lines of both sides; two files, or two sequences, may have different numbers of lines.
 
     For the containers see :func:`read_pairs`. `track` yields the records of a file, and may count them.
@@ -349,16 +349,16 @@ def lines_of_sides(
     names = SideNames(source, target, languages)
     if targets is None and not names.are_given:
         if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
-            return SideLines(*pairs._read_sides(track))
+            return UnpairedLines(*pairs._read_sides(track))
         if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
             pairs, targets = pairs
     if targets is not None:
         _check_no_columns(names, "the sentences of both sides")
         source_lines = _check_lines(pairs, "source")
         target_lines = _check_lines(targets, "target")
-        return SideLines(source_lines, target_lines, _shared_index(pairs, targets))
+        return UnpairedLines(source_lines, target_lines, _shared_index(pairs, targets))
     checked = read_pairs(pairs, source=source, target=target, lines=True, languages=languages)
-    sides = SideLines([], [], checked.frame_index)
+    sides = UnpairedLines([], [], checked.frame_index)
     for source_line, target_line in track(checked.pairs):
         sides.source.append(str(source_line))
         sides.target.append(str(target_line))
