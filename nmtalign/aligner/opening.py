@@ -323,9 +323,9 @@ def vector_aligner(
 
     Parameters
     ----------
-    source, target : Embeddings, path, gensim's KeyedVectors, dict, DataFrame, or (words, matrix)
-        Vectors of both languages, in one space. A dictionary has a vector for each word, and a DataFrame has
-        the words as its index.
+    source, target : Embeddings, path, gensim's KeyedVectors, or vectors in memory
+        Vectors of both languages, in one space. Vectors in memory are a dictionary word -> vector, a tuple
+        (words, matrix), or a DataFrame indexed by words.
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
