@@ -13,6 +13,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
+from itertools import accumulate, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -515,7 +517,8 @@ def test_ctranslate2_reads_our_vocabulary_map(place: Path):
     for side, lines in (("source", toy.source), ("target", toy.target)):
         pieces[side] = SentencePieceProcessor(model_file=f"tiny/{side}.spm").encode(lines, out_type=str)
         Path(side).write_text("".join(f"{' '.join(line)}\n" for line in pieces[side]), encoding="utf-8")
-    links = (" ".join(f"{s}-{t}" for s, t in sorted(pair)) for pair in toy.links)
+    lines = zip(toy.links, pieces["source"], pieces["target"], strict=True)
+    links = (" ".join(f"{s}-{t}" for s, t in _links_of_pieces(*line)) for line in lines)
     Path("links").write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
     ours("lexicon source target links --vmap model/vmap.txt --quiet")
     written = Path("model/vmap.txt").read_text("utf-8").splitlines()
@@ -525,6 +528,16 @@ def test_ctranslate2_reads_our_vocabulary_map(place: Path):
     for line, hypothesis in zip(pieces["source"], translated, strict=True):
         allowed = {"<unk>", "<s>", "</s>", "<pad>"}.union(*(targets.get(piece, ()) for piece in line))
         assert allowed.issuperset(hypothesis)
+
+
+def _links_of_pieces(
+    links: Collection[tuple[int, int]], source: list[str], target: list[str]
+) -> list[tuple[int, int]]:
+    """Return the links of all pieces of words; a piece with a mark begins a word."""
+    source_words = list(accumulate(piece.startswith("▁") for piece in source))
+    target_words = list(accumulate(piece.startswith("▁") for piece in target))
+    pairs = product(enumerate(source_words), enumerate(target_words))
+    return [(s, t) for (s, word), (t, other) in pairs if (word - 1, other - 1) in links]
 
 
 def _links_of_line(line: str) -> SimpleNamespace:

@@ -58,12 +58,12 @@ class DictionaryFile:
                 if isinstance(record, int):
                     total += record
                     continue
+                total += 1
                 if isinstance(record, JumpCount):
                     jumps_left_out += jumps is None
                     if jumps is not None:
                         jumps.append(record)
                     continue
-                total += 1
                 if isinstance(record, Entry):
                     record = check_size(record)
                 if isinstance(record, Entry):

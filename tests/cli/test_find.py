@@ -82,7 +82,8 @@ def test_a_translation_a_side_and_limits(capsys, files):
     assert run(capsys, "find", "ne pas", *files)[1].startswith("ne pas: 1 in the target\n  not ")
 
 
-def test_a_long_line_is_shown_around_the_word(capsys, tmp_path):
+def test_a_long_line_is_shown_around_the_word(capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     words = [f"w{n}" for n in range(100)]
     for name, text in (("a", " ".join(words)), ("b", " ".join(words[::-1])), ("c", "50-49")):
         (tmp_path / name).write_text(f"{text}\n")

@@ -106,7 +106,9 @@ def on_terminal(*arguments: object) -> str:
 def test_training_shows_a_bar_from_the_start(tmp_path, pairs):
     pairs.write_text("".join(f"a{n} b{n % 7} c\tx{n} y{n % 7} z\n" for n in range(4_000)))
     seen = on_terminal("train", "--pairs", pairs, "-o", tmp_path / "model", "--preset", "fast")
-    first, *rest = seen.removeprefix("\r\x1b[K").split("\r\x1b[K")
+    place, _, shown = seen.partition("\n")
+    assert place.removeprefix("\r\x1b[K").startswith("nmtalign: checkpoints are in")
+    first, *rest = shown.removeprefix("\r\x1b[K").split("\r\x1b[K")
     assert first == "\x1b[36m\x1b[0m────────────────────────   0 %, 0 pairs read"
     assert any(re.fullmatch(r".*━.* \d+ %, .* left.*", one) for one in rest)
     assert "nmtalign: \x1b[33m\x1b[1mwarning: \x1b[0m" in on_terminal(
@@ -167,7 +169,8 @@ def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
     pairs.write_text("".join(f"word{n} same\tword{n} same\n" for n in range(60)))
     assert run("train", "--pairs", pairs, "-o", tmp_path / "model", "--log-json") == 0
     found = records(capsys.readouterr().err)
-    assert {record["event"] for record in found} == {"read", "warning", "stage", "next"}
+    events = {record["event"] for record in found}
+    assert events == {"checkpoints", "read", "warning", "stage", "finding", "next"}
     assert next(record["pairs"] for record in found if record["event"] == "read") == 60
     assert run("align", tmp_path / "gone", pairs, "--log-json") == 3
     (failed,) = records(capsys.readouterr().err)

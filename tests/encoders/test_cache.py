@@ -122,7 +122,7 @@ def test_a_damaged_entry_is_computed_again(tiny, tmp_path, damage):
 def test_numbers_that_overflow_are_told(tiny, monkeypatch):
     whole = Encoder._run
     monkeypatch.setattr(Encoder, "_run", lambda self, batch: [own * np.inf for own in whole(self, batch)])
-    with pytest.raises(DataError, match=r"pair 1: .* NaN or infinity, by layer 2 in float32; --device cpu"):
+    with pytest.raises(DataError, match=r"pair 1: .* NaN or infinity, by layer 2 in float32; `device=cpu`"):
         aligned(tiny, None)
 
 

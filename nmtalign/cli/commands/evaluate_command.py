@@ -88,14 +88,24 @@ def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions, intervals: I
 
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
+    with AtomicFiles() as files:
+        bad = errors.open(files)
+        golds, systems = _read_scored(scored, bad)
+        _print_scores(scored, intervals, golds, systems)
+    errors.say(bad)
+
+
+def _print_scores(
+    scored: ScoredOptions,
+    intervals: IntervalOptions,
+    golds: Sequence[na.GoldAlignment],
+    systems: dict[str, list[frozenset[na.Link]]],
+) -> None:
+    """Print the scores of each system, and warn of what makes them doubtful."""
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
 
     links, gold, compare = scored.links, scored.gold, scored.compare
-    with AtomicFiles() as files:
-        bad = errors.open(files)
-        golds, systems = _read_scored(scored, bad)
-    errors.say(bad)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
