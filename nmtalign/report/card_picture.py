@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +129,7 @@ DOT_MEANING = "; dot: linked"
 TURNED = ("← columns run from right to left,", "as their sentence does")
 NO_WORDS = "no words"
 # matplotlib looks for bold letters in each family of a text, and complains of those that have none
+TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and circles
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
@@ -214,16 +215,40 @@ class _Canvas:
         """Return how wide a text is."""
         return text_width(self.figure, text, size)
 
-    def write(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
-        """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
-        style = {"ha": "left", "va": "baseline", "color": self.theme.ink} | style
-        self._axes.text(x, y + 0.35 * size, text, size=size, parse_math=False, **style)
+    def write(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        size: float,
+        *,
+        color: str | None = None,
+        ha: Literal["left", "center", "right"] = "left",
+        zorder: float = TEXT_ORDER,
+        bold: bool = False,
+        ground: str | None = None,
+    ) -> None:
+        """Write a text whose middle is at a height, perhaps on a round ground of another color."""
+        style: dict[str, Any] = dict(BOLD) if bold else {}
+        if ground is not None:
+            style["bbox"] = {"boxstyle": "circle,pad=0.02", "facecolor": ground, "edgecolor": "none"}
+        self._axes.text(
+            x,
+            y + 0.35 * size,
+            text,
+            size=size,
+            parse_math=False,
+            ha=ha,
+            va="baseline",
+            color=self.theme.ink if color is None else color,
+            zorder=zorder,
+            **style,
+        )
 
     def write_bold(self, text: str, x: float, y: float, size: float) -> None:
         """Write a text in bold letters, where the font is one that has them."""
         families, _ = choose_fonts([text])
-        style = BOLD if families == [DEFAULT_FONT] else {}
-        self.write(text, x, y, size, **style)
+        self.write(text, x, y, size, bold=families == [DEFAULT_FONT])
 
     def write_upward(self, text: str, x: float, y: float, size: float) -> None:
         """Write a text that goes up from a point, turned by 90 degrees."""
@@ -312,9 +337,8 @@ class _Canvas:
 
     def sign(self, kind: str, x: float, y: float) -> None:
         """Write the sign of a kind of link on a ground of the card's color."""
-        ground = {"boxstyle": "circle,pad=0.02", "facecolor": self.theme.card, "edgecolor": "none"}
-        style = {"ha": "center", "bbox": ground, "zorder": 3} | BOLD
-        self.write(SIGNS[kind], x, y, 15, color=self.theme.of_kind(kind), **style)
+        color = self.theme.of_kind(kind)
+        self.write(SIGNS[kind], x, y, 15, color=color, ha="center", bold=True, ground=self.theme.card)
 
 
 # --- head and curves -----------------------------------------------------------------------------
