@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from nmtalign.checks.findings import Finding, SideOfFinding
 from nmtalign.names import Side
@@ -119,6 +120,7 @@ def _sequence_pattern(encoding: str) -> re.Pattern[str]:
     return re.compile(f"{two}|{three}|{four}")
 
 
+@cache
 def _hint_pattern() -> re.Pattern[str]:
     """Return a pattern without alternatives, which is searched fast and matches wherever others match."""
     leads = "".join(_look_in(encoding, 0xC2, 0xF4) for encoding in _WRONG_ENCODINGS)
@@ -126,8 +128,14 @@ def _hint_pattern() -> re.Pattern[str]:
     return re.compile(f"[{leads}][{later}]")
 
 
-_SEQUENCES = {encoding: _sequence_pattern(encoding) for encoding in _WRONG_ENCODINGS}
-_may_have_mojibake = _hint_pattern().search
+# The patterns are compiled at their first use: a text in ASCII needs none, and a clean text only the first.
+@cache
+def _sequence_patterns() -> dict[str, re.Pattern[str]]:
+    return {encoding: _sequence_pattern(encoding) for encoding in _WRONG_ENCODINGS}
+
+
+def _may_have_mojibake(text: str) -> bool:
+    return _hint_pattern().search(text) is not None
 
 
 def find_mojibake(line: str) -> str:
@@ -143,7 +151,7 @@ def find_mojibake(line: str) -> str:
     """
     if line.isascii() or not _may_have_mojibake(line):
         return ""
-    for encoding, pattern in _SEQUENCES.items():
+    for encoding, pattern in _sequence_patterns().items():
         sequences = pattern.findall(line)
         plausible = [text for text in sequences if _is_plausible(text, encoding)]
         if len(plausible) >= _MIN_SEQUENCES[encoding] and len(plausible) == len(sequences):

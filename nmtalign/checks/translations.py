@@ -9,11 +9,12 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
+from nmtalign.display import with_plural
 from nmtalign.names import Side
-from nmtalign.text.slips import LineRun, find_line_gaps
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.text.slips import LineRun
 
 LOW_SCORE = 0.5  # pair scores below it are low
 PAIRS_PER_SCORE_BLOCK = 25  # whose scores are counted together
@@ -25,6 +26,8 @@ _MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a transla
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
     """Yield the runs of lines that are shifted, and the lines without a partner."""
+    from nmtalign.text.slips import find_line_gaps
+
     for run in runs:
         if run.shift:
             value = f"by {run.shift:+,}"
@@ -37,7 +40,7 @@ def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) ->
 
 
 def _no_partner(lines: range, side: Side) -> Finding:
-    value = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+    value = with_plural(len(lines), "line")
     return Finding(lines.start, side, "no-partner", value, last=lines.stop - 1)
 
 
