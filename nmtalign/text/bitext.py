@@ -43,7 +43,6 @@ from nmtalign.text.readers import (
     Select,
     read_pair_records,
 )
-from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
 from nmtalign.text.subtitles import SUBTITLE_ENDINGS, read_subtitle_pairs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
@@ -401,12 +400,15 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
 
 def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: str) -> str:
     """Return where the first line without a partner is, if it can be found, and what shows the others."""
+    from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
+
     command = f"`nmtalign check {source} {target}` shows where the lines slip"
     if not (Path(source).is_file() and Path(target).is_file()):  # a pipe cannot be read again
         return command
     sides: list[list[str]] = []
     for path in (source, target):
-        lines = try_lines(path, encoding=encoding)
+        # a longer file is not searched, so it is not read to its end
+        lines = islice(try_lines(path, encoding=encoding), MAX_LINES_FOR_SLIPS + 1)
         sides.append(["" if isinstance(line, DataError) else line for line in lines])
         if len(sides[-1]) > MAX_LINES_FOR_SLIPS:
             return command
