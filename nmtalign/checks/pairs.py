@@ -9,6 +9,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
+from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.names import Side
 
 MIN_COPIED_WORDS = 3  # words with letters that a copy has at least; fewer may be a name
@@ -24,7 +25,6 @@ _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD_EDGES = ".,;:!?()[]{}\"'«»“”„‘’…"
 find_words = re.compile(r"[^\W\d_]+").findall
-_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 TextLines = Sequence[str]
 
@@ -127,4 +127,4 @@ def _is_unspaced(line: str) -> bool:
     """Return whether a line of a language with spaces is one long word."""
     if " " in line or len(line) < MIN_UNSPACED_CHARS:
         return False
-    return _SPACELESS.search(line) is None
+    return find_spaceless_letter(line) is None
