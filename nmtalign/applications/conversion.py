@@ -18,15 +18,16 @@ from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record, read_link_records
+from nmtalign.links.formats import (
+    WORD_COUNT_ADVICE,
+    WORD_SEPARATORS,
+    LinkRecord,
+    format_record,
+    read_link_records,
+)
 from nmtalign.links.separators import find_split_word
 from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.validation import check_choice
-
-ADVICE_ON_WORD_COUNTS = (
-    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
-    " wrote; `nmtalign info` shows what links count"
-)
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
 
@@ -125,7 +126,7 @@ class Conversion:
                     _check_same_words(record, with_words)
                     unit_check.add(pairs, record.gold.possible, source, target)
                 except DataError as error:
-                    bad.add(DataError(f"pair {pairs}: {error}; {ADVICE_ON_WORD_COUNTS}").at(self.links))
+                    bad.add(DataError(f"pair {pairs}: {error}; {WORD_COUNT_ADVICE}").at(self.links))
             yield with_words
         if next(records, None) is not None:
             raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {self.links}")

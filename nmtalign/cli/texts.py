@@ -292,11 +292,6 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 
 # --- words and their links ----------------------------------------------------------------------
 
-WORD_COUNT_ADVICE = (
-    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
-    " wrote; `nmtalign info` shows what links count"
-)
-
 
 class LinkedLine(NamedTuple):
     """One line of a linked bitext: the sentences as they are in the files, and their words with links."""
@@ -354,6 +349,7 @@ class OptionalLinkedOptions(WordFormOptions):
         separator: str | None,
     ) -> LinkedLine | None:
         """Return a pair with its links; None for a bad one."""
+        from nmtalign.links.formats import WORD_COUNT_ADVICE
         from nmtalign.links.separators import find_split_word
 
         try:

@@ -63,6 +63,10 @@ _GIZA_HEADER = re.compile(
     re.ASCII,
 )
 # Formats that contain words as plain text, and their separators in addition to white space
+WORD_COUNT_ADVICE = (
+    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
+    " wrote; `nmtalign info` shows what links count"
+)
 WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}
 _PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON that may state the number of a pair
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
