@@ -268,12 +268,9 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     if settings.curves:
         return _with_png_repr(_draw_result_as_curves(result, settings))
     matrices = _matrices_to_draw(result, settings.values)
-    links = settings.links
-    if links is None:
-        links = _as_pair(result).alignment.links or None
     figure = draw_heatmap(
         matrices,
-        links=links,
+        links=_links_to_draw(result, settings),
         gold=settings.gold,
         title=settings.title,
         numbers=settings.numbers,
@@ -283,6 +280,13 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     )
     _resize(figure, settings)
     return _with_png_repr(figure)
+
+
+def _links_to_draw(result: Any, settings: PictureSettings) -> Any:
+    """Return the links of the settings, or those of the result if it has any."""
+    if settings.links is not None:
+        return settings.links
+    return _as_pair(result).alignment.links or None
 
 
 def _resize(figure: Figure, settings: PictureSettings) -> None:
@@ -308,13 +312,10 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     if len(matrices) > 1:
         raise UsageError(f"`ax` takes one matrix; set `values` to one of {', '.join(matrices)}")
     [matrix] = matrices.values()
-    links = settings.links
-    if links is None:
-        links = _as_pair(result).alignment.links or None
     draw_on_axes(
         axes,
         matrix,
-        links=links,
+        links=_links_to_draw(result, settings),
         gold=settings.gold,
         title=settings.title,
         numbers=settings.numbers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -174,42 +174,34 @@ def heatmap_command(
 
 def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
     """Raise UsageError if an option is about cells, of which curves show none."""
-    contradicting: list[str] = []
-    if picture.values in ("all", "parts"):
-        contradicting.append("--values")
-    if picture.light:
-        contradicting.append("--light")
-    if picture.linear:
-        contradicting.append("--linear")
-    if as_numbers:
-        contradicting.append(f"-o {picture.output}")
-    if contradicting:
-        names = ", ".join(contradicting)
-        raise UsageError(f"--curves draws the links of one matrix, not its cells; remove {names}")
+    used = {
+        "--values": picture.values in ("all", "parts"),
+        "--light": picture.light,
+        "--linear": picture.linear,
+        f"-o {picture.output}": as_numbers,
+    }
+    _refuse_used(used, "--curves draws the links of one matrix, not its cells")
 
 
 def _check_card(picture: PictureOptions, *, as_numbers: bool) -> None:
     """Raise UsageError if an option is about another picture."""
-    contradicting: list[str] = []
-    if picture.values is not None:
-        contradicting.append("--values")
-    if picture.curves:
-        contradicting.append("--curves")
-    if picture.numbers is not None:
-        contradicting.append("--numbers")
-    if not picture.mark_links:
-        contradicting.append("--no-mark-links")
-    if picture.light:
-        contradicting.append("--light")
-    if picture.linear:
-        contradicting.append("--linear")
-    if as_numbers:
-        contradicting.append(f"-o {picture.output}")
-    if contradicting:
-        names = ", ".join(contradicting)
-        raise UsageError(
-            f"--card draws curves and the combined matrix, in light colors or --dark; remove {names}"
-        )
+    used = {
+        "--values": picture.values is not None,
+        "--curves": picture.curves,
+        "--numbers": picture.numbers is not None,
+        "--no-mark-links": not picture.mark_links,
+        "--light": picture.light,
+        "--linear": picture.linear,
+        f"-o {picture.output}": as_numbers,
+    }
+    _refuse_used(used, "--card draws curves and the combined matrix, in light colors or --dark")
+
+
+def _refuse_used(used: Mapping[str, bool], reason: str) -> None:
+    """Raise UsageError with the reason if one of the options is used."""
+    names = ", ".join(name for name, is_used in used.items() if is_used)
+    if names:
+        raise UsageError(f"{reason}; remove {names}")
 
 
 def _count_of(count: int, *, as_numbers: bool) -> str:
