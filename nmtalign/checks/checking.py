@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -228,7 +229,7 @@ def _find_by_scores(
 
 def _learn(pairs: Sequence[tuple[str, str]], numbers: Longs, workers: int | None) -> Aligner:
     """Learn an aligner from some pairs of the text, at most `MAX_LEARNED_PAIRS` at equal distances."""
-    step = -(-len(numbers) // MAX_LEARNED_PAIRS)
+    step = math.ceil(len(numbers) / MAX_LEARNED_PAIRS)
     chosen = [pairs[number] for number in numbers[::step].tolist()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nobody has chosen how this aligner is learned

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nmtalign.cli.messages import log
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.display import with_plural
 
 if TYPE_CHECKING:
     from nmtalign.checks.counting import KindCount
@@ -21,7 +22,7 @@ def files_of_sides(bitext: BitextOptions) -> dict[str, str]:
 
 def unlinked_clause(count: int) -> str:
     """Return the clause of a closing line that counts the pairs without links."""
-    return f"{count:,} pair{'s'[: count != 1]} without links"
+    return f"{with_plural(count, 'pair')} without links"
 
 
 def log_findings(counts: Iterable[KindCount], bitext: BitextOptions) -> None:

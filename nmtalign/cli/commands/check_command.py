@@ -17,6 +17,7 @@ from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import EscapedBitextOptions
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 
@@ -70,7 +71,8 @@ def check_command(
         write_findings(findings, outputs.output, files)
         progress.advance(max(len(sides.source), len(sides.target)))
     log_findings(KindCounts(findings), bitext)
-    log_written(f"{len(findings):,} findings in {progress.done:,} lines", [outputs.output], progress)
+    counts = f"{with_plural(len(findings), 'finding')} in {with_plural(progress.done, 'line')}"
+    log_written(counts, [outputs.output], progress)
     errors.say(bad)
     count = sum(finding.severity == "error" for finding in findings)
     if options.strict and count:
