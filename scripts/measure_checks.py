@@ -7,7 +7,7 @@ is dirt (precision); for honest text, the number of findings of each kind in 1,0
     python scripts/measure_checks.py NAME=SOURCE,TARGET[,OTHER_LANGUAGE] ... [--honest] [--show]
 
 With gold links it also measures what the escapes of Moses cost: the alignment error rate of the text, of the
-text with escapes, and of the text with escapes that are read as what they mean (`--unescape`).
+text with escapes, and of the text with escapes that `--unescape` decodes.
 
     python scripts/measure_checks.py --escapes DATA/gold/alibi_enfr_522 [--model en_fr_model]
 """

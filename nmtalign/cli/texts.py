@@ -170,7 +170,7 @@ class BitextOptions(PairsOptions):
 
     @property
     def reads_escapes(self) -> bool:
-        """Whether escapes of Moses are read as what they mean."""
+        """Whether the escapes of Moses are decoded."""
         return False
 
     def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
@@ -202,9 +202,7 @@ class BitextOptions(PairsOptions):
 class EscapedBitextOptions(BitextOptions):
     """The same files, whose text may have the escapes of Moses."""
 
-    unescape: bool = option(
-        "--unescape", "Read Moses escapes, such as &apos;, as what they mean.", default=False
-    )
+    unescape: bool = option("--unescape", "Decode the escapes of Moses, such as &apos;.", default=False)
 
     @property
     def reads_escapes(self) -> bool:

@@ -106,8 +106,7 @@ def read_bitext(
         it, the first line of a TSV or CSV is a header if it has usual names of both sides, such as
         ``source,target`` or ``en,fr``.
     unescape : bool
-        Read the escapes of Moses, such as ``&apos;``, as what they mean. The words between spaces keep their
-        numbers.
+        Decode the escapes of Moses, such as ``&apos;``. The words between spaces keep their numbers.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised. Units of a TMX that lack a language are not bad records: they give no
