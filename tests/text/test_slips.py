@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from nmtalign import DataError, read_bitext
+from nmtalign.text import bitext
 from nmtalign.text.slips import LineGap, LineRun, describe_lines, find_line_gaps, find_line_runs
 
 WORDS = 120
@@ -108,3 +111,20 @@ def test_the_error_of_few_lines_names_the_command(tmp_path):
     paths = write(tmp_path, ["a", "b"], ["c"])
     with pytest.raises(DataError, match=r"line 2 of .*a.en has no partner; `nmtalign check"):
         list(read_bitext(*paths))
+
+
+def test_files_that_are_too_long_to_be_searched_are_not_read_again_to_their_end(tmp_path, monkeypatch):
+    source, target = tmp_path / "a.en", tmp_path / "a.fr"
+    source.write_text("a\n" * 100)
+    target.write_text("b\n" * 99)
+    read = []
+
+    def counted_lines(path: Path, encoding: str) -> Iterator[str]:
+        for _ in range(100):
+            read.append(path)
+            yield "a"
+
+    monkeypatch.setattr("nmtalign.text.bitext.try_lines", counted_lines)
+    monkeypatch.setattr("nmtalign.text.slips.MAX_LINES_FOR_SLIPS", 5)
+    assert bitext._advice_on_unequal_lines(source, target, "utf-8").startswith("`nmtalign check")
+    assert len(read) == 6
