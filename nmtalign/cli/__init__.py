@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from copy import copy
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -20,8 +21,10 @@ from nmtalign.cli.messages import (
     debug_option,
     enabled_switches,
     log,
+    log_option,
     printable,
     quiet_option,
+    verbose_option,
     warnings_to_stderr,
     write,
 )
@@ -62,13 +65,17 @@ COMMANDS = {
 }
 
 
-def _add_quiet(command: click.Command) -> None:
-    """Give a command, or those of a group, the option --quiet if it has none."""
+COMMON_OPTIONS = (quiet_option, verbose_option, log_option, config_option, debug_option)
+
+
+def _add_common_options(command: click.Command) -> None:
+    """Give a command, and those of a group, the options that every command has."""
+    if all(parameter.name != config_option.name for parameter in command.params):
+        # A copy for each command, because click writes the defaults of a context into an option.
+        command.params += map(copy, COMMON_OPTIONS)
     if isinstance(command, click.Group):
         for inner in command.commands.values():
-            _add_quiet(inner)
-    elif all(parameter.name != "quiet" for parameter in command.params):
-        command.params.append(quiet_option)
+            _add_common_options(inner)
 
 
 class LazyGroup(click.Group):
@@ -85,9 +92,7 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        if all(parameter.name != "config" for parameter in command.params):
-            command.params += [config_option, debug_option]
-        _add_quiet(command)
+        _add_common_options(command)
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
@@ -116,7 +121,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[config_option, debug_option],
+    params=list(COMMON_OPTIONS),
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "NMTALIGN",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nmtalign.cli.declare import switch
+from nmtalign.cli.declare import common_option
 from nmtalign.cli.parameter_types import INPUT, FileType
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.json_files import is_nested_too_deep
@@ -118,17 +118,28 @@ def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
         raise UsageError(f"configuration: {name} must be {wanted}{more}, found {value!r:.60}")
 
 
+def _names_of_command(context: click.Context) -> list[str]:
+    """Return the names that call the command of a context, such as vectors and learn."""
+    names: list[str] = []
+    while context.parent is not None:
+        names.insert(0, str(context.info_name))
+        context = context.parent
+    return names
+
+
 def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
     """Use the tables of a TOML file as defaults; given after a command, the table of that command."""
     if path is None:
         return
     content = read_config(path)
     _check_tables(context.find_root(), content)
-    if context.parent is not None and context.info_name is not None:
-        content = content.get(context.info_name, {})
-        check_names(context.command, context.info_name, content)
+    names = _names_of_command(context)
+    for name in names:
+        content = content.get(name, {})
+    if names:
+        check_names(context.command, ".".join(names), content)
     context.default_map = content
 
 
 _CONFIG_HELP = "TOML file of default options, with one table per command, such as [align]."
-config_option = switch("--config", _CONFIG_HELP, type=INPUT, metavar="FILE", callback=_set_defaults)
+config_option = common_option("--config", _CONFIG_HELP, type=INPUT, metavar="FILE", callback=_set_defaults)

@@ -6,7 +6,6 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import MISSING, field, fields
 from difflib import SequenceMatcher, get_close_matches
 from types import NoneType, UnionType
@@ -17,7 +16,9 @@ import click
 from nmtalign.display import escape_controls
 from nmtalign.errors import NmtalignWarning
 
-RUNNING = "Running"  # the last section of --help; it holds the options that name no section
+RUNNING = "Running"  # the section of --help that lists the options that name no section
+# The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
+COMMON = "Options of every command"
 _DECLARATION_KEY = "declared"  # the key of a field's metadata
 
 
@@ -75,7 +76,7 @@ def argument(*, type: click.ParamType[Any] | None = None, required: bool = True)
     return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declared})
 
 
-def switch(
+def common_option(
     names: str,
     help: str,
     *,
@@ -84,7 +85,7 @@ def switch(
     type: click.ParamType[Any] | None = None,
     metavar: str | None = None,
 ) -> click.Option:
-    """Return an option that acts by its callback; no command receives its value."""
+    """Return an option of every command. It acts by its callback; no command receives its value."""
     made = click.Option(
         names.split(),
         help=help,
@@ -95,7 +96,7 @@ def switch(
         expose_value=False,
         is_eager=True,
     )
-    vars(made)["section"] = RUNNING
+    vars(made)["section"] = COMMON
     return made
 
 
@@ -164,10 +165,16 @@ class Command(click.Command):
         return escape_controls(super().get_help(ctx))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, options in group_by_section(self.get_params(ctx)).items():
+        sections = group_by_section(self.get_params(ctx))
+        common = sections.pop(COMMON, [])
+        for title, options in sections.items():
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(title):
                 formatter.write_dl([record for record in records if record is not None])
+        if common:
+            names = ", ".join(option.opts[-1] for option in common)
+            formatter.write_paragraph()
+            formatter.write_text(f"{COMMON}: {names}; see `nmtalign --help`.")
 
 
 # A word this similar to the name of a command, from 0 to 1, is taken to mean the command.
@@ -224,8 +231,8 @@ _SECTION_ORDER = ("Input", "Output", "Model", "Vectors", "Expert", "Links", "Lea
 def _section_rank(title: str) -> int:
     """Return the place of a section, by the first word of its title."""
     word = title.replace(",", " ").split()[0]
-    if title == RUNNING:
-        return len(_SECTION_ORDER) + 1
+    if title in (RUNNING, COMMON):
+        return len(_SECTION_ORDER) + 1 + (title == COMMON)
     return _SECTION_ORDER.index(word) if word in _SECTION_ORDER else len(_SECTION_ORDER)
 
 
@@ -234,25 +241,22 @@ def group_by_section(parameters: Iterable[click.Parameter]) -> dict[str, list[cl
     sections: dict[str, list[click.Option]] = {}
     for parameter in parameters:
         if isinstance(parameter, click.Option) and not parameter.hidden:
-            section = vars(parameter).get("section", RUNNING)
+            default = COMMON if "--help" in parameter.opts else RUNNING
+            section = vars(parameter).get("section", default)
             sections.setdefault(section, []).append(parameter)
     return {title: sections[title] for title in sorted(sections, key=_section_rank)}
 
 
-def command(
-    *switches: click.Option, name: str | None = None
-) -> Callable[[Callable[..., None]], click.Command]:
+def command(name: str) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator that makes a function a command.
 
-    Each parameter of the function is annotated with a group of options. `switches` are further options that
-    act by themselves, such as ``--quiet``.
+    Each parameter of the function is annotated with a group of options.
     """
 
     def decorate(function: Callable[..., None]) -> click.Command:
         hints = get_type_hints(function)
         groups: dict[str, type[Options]] = {key: kind for key, kind in hints.items() if key != "return"}
         parameters = [parameter for group in groups.values() for parameter in _group_parameters(group)]
-        parameters += [copy(option) for option in switches]  # click writes the default of a context into it
 
         @functools.wraps(function)
         def call(**values: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from nmtalign.cli.declare import switch
+from nmtalign.cli.declare import common_option
 from nmtalign.display import escape_controls
 
 MAX_MESSAGE_CHARS = 2_000
@@ -37,7 +37,7 @@ def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> Non
 
 
 def _message_option(names: str, help: str) -> click.Option:
-    return switch(names, help, is_flag=True, callback=_switch)
+    return common_option(names, help, is_flag=True, callback=_switch)
 
 
 quiet_option = _message_option("-q --quiet", "Print only warnings and errors to stderr.")

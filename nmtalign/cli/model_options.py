@@ -160,11 +160,6 @@ class AlignerVectorOptions(VectorOptions):
         "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
         " model, fitted to the text).  [align: hmm; else cosine: diagonal, others: none]",
     )
-    diagonal: float | None = option(
-        "--diagonal",
-        "Strength of the diagonal prior.  [cosine: 4; dot products: scaled by the lengths of the vectors]",
-        type=Number(min=0),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,9 +296,7 @@ class ModelOptions(Options):
         vectors = self.vectors
         if self.path is None or self.model is not None:
             return self.load()
-        positions = vectors.positions
-        if positions is None and vectors.diagonal is None:
-            positions = "hmm"
+        positions = vectors.positions or "hmm"
         if positions != "hmm":
             return self.load()
         aligner = replace(self, vectors=replace(vectors, positions=positions)).load()
@@ -334,7 +327,6 @@ class ModelOptions(Options):
             temperature=self.vectors.temperature,
             parameters=self.vectors.parameters,
             positions=self.vectors.positions,
-            diagonal=self.vectors.diagonal,
             unknown=self.vectors.unknown,
             limit=self.vectors.limit,
             unsafe_pickle=self.vectors.unsafe_pickle,

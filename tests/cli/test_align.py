@@ -61,7 +61,7 @@ def test_vectors_have_hidden_markov_positions_and_back_off_by_default(bitext, ve
         (("--unknown", "zero"), "unknown=zero positions=hmm", "with the positions of a hidden Markov model;"),
         (("--unknown", "zero", "--positions", "hmm"), "unknown=zero positions=hmm", ""),
         (("--positions", "none"), "unknown=zero positions=none", ""),
-        (("--diagonal", "2"), "unknown=zero positions=diagonal(2)", ""),
+        (("--positions", "diagonal"), "unknown=zero positions=diagonal(4)", ""),
         (("--positions", "none", "--unknown", "backoff"), "unknown=backoff positions=none", ""),
     ):
         assert run("align", *bitext, "--vectors", vectors, *options, "-v") == 0

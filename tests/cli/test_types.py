@@ -233,7 +233,7 @@ def test_nor_from_the_environment(value, monkeypatch, capsys):
     [
         ("temperature = nan", "number, found nan"),
         ("threshold = nan", "number, found nan"),
-        ("diagonal = inf", "number, found inf"),
+        ("temperature = inf", "number, found inf"),
         ("workers = inf", "an integer, found inf"),
     ],
 )

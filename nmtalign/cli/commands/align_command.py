@@ -15,7 +15,7 @@ from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.link_outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.messages import detail, log, log_option, quiet_option, verbose_option
+from nmtalign.cli.messages import detail, log
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
@@ -83,7 +83,7 @@ class ExpertLinksOptions(Options):
     expert: str | None = model_options.expert_option()
 
 
-@command(quiet_option, verbose_option, log_option, name="align")
+@command("align")
 def align_command(
     bitext: EscapedBitextOptions,
     errors: BadRecordOptions,

@@ -12,7 +12,6 @@ from nmtalign import blas
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
-from nmtalign.cli.messages import log_option, quiet_option
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
@@ -41,7 +40,7 @@ class CheckOptions(Options):
     )
 
 
-@command(quiet_option, log_option, name="check")
+@command("check")
 def check_command(
     bitext: EscapedBitextOptions,
     errors: ErrorOptions,

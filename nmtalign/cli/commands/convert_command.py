@@ -29,7 +29,7 @@ class ConvertedLinksOptions(WordFormOptions):
     to: WrittenLinksFormat = option("--to", "Format to write.", required=True, section="Output")
 
 
-@command(name="convert")
+@command("convert")
 def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 

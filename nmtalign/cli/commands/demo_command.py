@@ -33,7 +33,7 @@ class ResultsOptions(Options):
     )
 
 
-@command(name="demo")
+@command("demo")
 def demo_command(results: ResultsOptions) -> None:
     """Align, evaluate and draw the bundled English-French sample.
 

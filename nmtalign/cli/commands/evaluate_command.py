@@ -82,7 +82,7 @@ class LeftOutOptions(ErrorOptions):
     )
 
 
-@command(name="evaluate")
+@command("evaluate")
 def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions, intervals: IntervalOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 

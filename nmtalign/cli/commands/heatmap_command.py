@@ -105,7 +105,7 @@ class PictureOptions(Options):
     escape_formulas: bool = texts.formula_option()
 
 
-@command(name="heatmap")
+@command("heatmap")
 def heatmap_command(
     bitext: SentenceOptions,
     errors: ShownTextErrorOptions,

@@ -47,7 +47,7 @@ class CheckedLinksOptions(Options):
     encoding: str = texts.encoding_option()
 
 
-@command(name="info")
+@command("info")
 def info_command(checked: CheckedLinksOptions) -> None:
     """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
 

@@ -15,7 +15,7 @@ from nmtalign.cli import model_options, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.link_outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.messages import detail, log_option, quiet_option, verbose_option
+from nmtalign.cli.messages import detail
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.files.atomic_output import AtomicFiles
@@ -48,7 +48,7 @@ class SourceEncoderOptions(model_options.EncoderOptions):
     section = model_options.SOURCE_SECTION
 
 
-@command(quiet_option, verbose_option, log_option, name="links-from")
+@command("links-from")
 def links_from_command(
     bitext: BitextOptions,
     errors: ErrorOptions,

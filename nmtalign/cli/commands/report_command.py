@@ -75,7 +75,7 @@ class PageOptions(Options):
     )
 
 
-@command(name="report")
+@command("report")
 def report_command(
     bitext: BitextOptions,
     errors: ShownTextErrorOptions,

@@ -105,7 +105,7 @@ class ServerOptions(Options):
     )
 
 
-@command(name="serve")
+@command("serve")
 def serve_command(served: ServedOptions, server: ServerOptions) -> None:
     """Serve a web page that aligns sentence pairs as you type them.
 

@@ -35,7 +35,7 @@ class DirectionOptions(Options):
     method: Symmetrization = option("--method", "Method that joins the links.", default="grow-diag-final-and")
 
 
-@command(name="symmetrize")
+@command("symmetrize")
 def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) -> None:
     """Symmetrize Pharaoh links: join the links of two directions, line by line.
 

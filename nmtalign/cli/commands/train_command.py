@@ -16,7 +16,7 @@ from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
-from nmtalign.cli.messages import log, log_option, quiet_option, warn
+from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
@@ -140,7 +140,7 @@ class TrainTextOptions(TextOptions):
     strict: bool = option("--strict", "Stop (exit code 3) if the text has errors.", default=False)
 
 
-@command(quiet_option, log_option, name="train")
+@command("train")
 def train_command(
     bitext: EscapedBitextOptions,
     errors: ErrorOptions,

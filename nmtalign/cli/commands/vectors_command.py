@@ -120,7 +120,7 @@ class ShownOptions(Options):
     )
 
 
-@command(name="info")
+@command("info")
 def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
     """Show the words, dimensions and lengths of word vectors.
 
@@ -186,7 +186,7 @@ class ConvertedVectorsOptions(Options):
     force: bool = option("--force", "Replace existing vectors.", default=False)
 
 
-@command(name="convert")
+@command("convert")
 def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions) -> None:
     """Convert the vectors at PATH to another format.
 
@@ -246,7 +246,7 @@ class CountingOptions(Options):
         )
 
 
-@command(name="learn")
+@command("learn")
 def vectors_learn(
     bitext: BitextOptions,
     tokenization: LearnedTextOptions,
@@ -321,7 +321,7 @@ class MappingOptions(Options):
     )
 
 
-@command(name="map")
+@command("map")
 def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
     """Map the word vectors of two languages into one space.
 
@@ -376,7 +376,7 @@ class DictionaryOptions(Options):
     encoding: str = texts.encoding_option()
 
 
-@command(name="evaluate")
+@command("evaluate")
 def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     """Evaluate vectors of two languages by dictionary induction.
 
@@ -405,7 +405,7 @@ class NeighborOptions(Options):
     neighbors: int = option("--neighbors N", "Number of neighbors per word.", type=Integer(min=1), default=10)
 
 
-@command(name="neighbors")
+@command("neighbors")
 def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     """List the nearest words of the other language.
 
@@ -466,7 +466,7 @@ class LearnedAttentionOptions(Options):
         return resolve_path(vectors) / PARAMETER_FILES[self.score]
 
 
-@command(name="attention")
+@command("attention")
 def vectors_attention(
     bitext: BitextOptions,
     tokenization: TextOptions,

@@ -77,7 +77,7 @@ class IndexFileOptions(Options):
     output: str = option("-o --output DB", "Write the index to this SQLite file.", type=OUTPUT, required=True)
 
 
-@command(name="index")
+@command("index")
 def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
     """Write an index of a linked bitext, so that `find` finds the translations of a word at once.
 
@@ -118,7 +118,7 @@ class SearchOptions(Options):
     )
 
 
-@command(name="find")
+@command("find")
 def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
     """Show how WORD is translated: each translation with its count, and example lines.
 

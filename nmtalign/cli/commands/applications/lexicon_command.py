@@ -12,7 +12,7 @@ import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.messages import log, print_text, quiet_option
+from nmtalign.cli.messages import log, print_text
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import UsageError
@@ -72,7 +72,7 @@ class LexiconOptions(Options):
     )
 
 
-@command(quiet_option, name="lexicon")
+@command("lexicon")
 def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities, from LINKS or from a learned model.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.messages import quiet_option
 from nmtalign.cli.parameter_types import Integer, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import log_written
@@ -31,7 +30,7 @@ class PhraseOptions(Options):
     )
 
 
-@command(quiet_option, name="phrases")
+@command("phrases")
 def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with LINKS.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.messages import log, quiet_option
+from nmtalign.cli.messages import log
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
@@ -34,7 +34,7 @@ class AnnotationOptions(Options):
     )
 
 
-@command(quiet_option, name="project")
+@command("project")
 def project_command(
     linked: LinkedOptions,
     errors: ErrorOptions,
