@@ -76,7 +76,7 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     estimator = Estimator(bitext.text, options.hyperparameters)
     estimated = estimate(estimator, bitext, options)
     for name, both in vectors.items():
-        scorer = make_vectors_scorer(estimated.lexicon, *both, options.text, weight=INITIAL_WEIGHT)
+        scorer = make_vectors_scorer(estimated.lexicon, *both, options.text_settings, weight=INITIAL_WEIGHT)
         null = options.hyperparameters.null
         weight = likeliest_weight(estimated.lexicon, scorer, estimated.transitions, null, bitext.text)
         errors = {}

@@ -111,7 +111,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         vectors = make_vectors_scorer(
             lexicon,
             *options.vectors,
-            options.text,
+            options.text_settings,
             weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
         if given_weight is None:
@@ -124,7 +124,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     return Aligner(
         mixture,
         HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
-        text=options.text,
+        text_settings=options.text_settings,
         languages=options.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
     )

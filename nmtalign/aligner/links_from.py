@@ -375,11 +375,11 @@ def links_from(
         symmetrize=symmetrize,
     )
     reporter = open_reporter(progress, stage="linking")
-    text = TextSettings(tokenizer, lowercase=False, unicode="none")
+    text_settings = TextSettings(tokenizer, lowercase=False, unicode="none")
     checked = read_pairs(pairs, targets, source=source, target=target)
     listed = list(checked.pairs)
     reporter.expect(len(listed))
-    words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
+    words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
     linker, words = open_linker(words_of_pairs, link_source)
     unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
     check_source_unit(unit)
@@ -394,12 +394,12 @@ def links_from(
     if unit.expands and pieces is None and len(lines) < len(listed):
         raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
     if pieces is None and unit.linked == "words":
-        batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
+        batch = links_of_words(batch, encode_lines(lines, text_settings).line_words if lines else None)
     if unit.expands:
-        piece_lines = [_piece_lines(pair, text, unit) for pair in listed]
+        piece_lines = [_piece_lines(pair, text_settings, unit) for pair in listed]
         batch = expand_to_pieces(batch, piece_lines)
     batch = replace(batch, unit=unit.count)
-    return replace(batch, origin=_Linked(batch, listed, text, unit))
+    return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
@@ -409,10 +409,10 @@ def check_source_unit(unit: LinkUnit) -> None:
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 
-def _piece_lines(pair: Pair, text: TextSettings, unit: LinkUnit) -> BothPieceLines:
-    """Return the pieces, or the tokens with spaces, of both sides; `text` cuts lines into linked tokens."""
+def _piece_lines(pair: Pair, text_settings: TextSettings, unit: LinkUnit) -> BothPieceLines:
+    """Return the pieces, or the tokens with spaces, of both sides; `text_settings` cuts lines into linked tokens."""
     if unit.marks is None:
-        return unit.piece_lines((str(pair[0]), str(pair[1])), text)
+        return unit.piece_lines((str(pair[0]), str(pair[1])), text_settings)
     source, target = _numbered_sides(pair, unit.marks)
     return source[1], target[1]
 
@@ -428,20 +428,20 @@ class _Linked(NamedTuple):
 
     batch: AlignedBatch
     pairs: Sequence[Pair]
-    text: TextSettings  # what cuts lines into the tokens that the source linked
+    text_settings: TextSettings  # what cuts lines into the tokens that the source linked
     unit: LinkUnit
 
     def tokens(self, n: int) -> BothWords:
         """Return the words, tokens or pieces of pair n that its links count."""
         pair = self.pairs[n]
         if self.unit.expands:
-            source, target = _piece_lines(pair, self.text, self.unit)
+            source, target = _piece_lines(pair, self.text_settings, self.unit)
             return tuple(source.pieces), tuple(target.pieces)
         if self.unit.marks is not None:
             source_words, target_words = _numbered_sides(pair, self.unit.marks)
             return tuple(source_words[0]), tuple(target_words[0])
         if self.unit.count == "tokens":
-            source_tokens, target_tokens = _words_of_pair(pair, self.text)
+            source_tokens, target_tokens = _words_of_pair(pair, self.text_settings)
             return tuple(source_tokens), tuple(target_tokens)
         return words_between_spaces(pair)
 
@@ -469,10 +469,10 @@ class _Linked(NamedTuple):
         return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
 
 
-def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:
-    """Return the words of both sides; `text` splits lines."""
+def _words_of_pair(pair: Pair, text_settings: TextSettings) -> WordPair:
+    """Return the words of both sides; `text_settings` splits lines."""
     if is_line_pair(pair):
-        return text.words_of_pair(pair, (None, None))
+        return text_settings.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
 
 

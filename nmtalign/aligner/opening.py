@@ -153,8 +153,10 @@ def load(
             strip_prefix=strip_prefix,
         )
         aligner = load_aligner(folder)
-        text = aligner.text.updated(tokenizer, lowercase, unicode)
-        aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
+        text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
+        aligner = with_extraction(
+            replace(aligner, text_settings=text_settings), extract, threshold, symmetrize
+        )
     else:
         if folder is None:
             assert isinstance(path, tuple | list)
@@ -369,8 +371,8 @@ def vector_aligner(
     if positions is None:
         positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
     text_of_vectors = TextSettings.from_dict(source.settings.get("text", {}))
-    text = text_of_vectors.updated(tokenizer, lowercase, unicode)
-    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text=text)
+    text_settings = text_of_vectors.updated(tokenizer, lowercase, unicode)
+    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text_settings=text_settings)
     if languages is not None:
         aligner = replace(aligner, languages=languages)
     return with_extraction(aligner, extract, threshold, symmetrize)

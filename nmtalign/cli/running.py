@@ -207,7 +207,10 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     """Return the tokens, or the pieces, of one side."""
     if chunk.unit.expands and chunk.joined_marks is None:
         n = SIDES.index(side)
-        return [chunk.unit.piece_line(pair, n, chunk.text, chunk.languages).pieces for pair in chunk.lines]
+        return [
+            chunk.unit.piece_line(pair, n, chunk.text_settings, chunk.languages).pieces
+            for pair in chunk.lines
+        ]
     # the other side is emptied, because splitting it would double the time
     other_side = {name: "" for name in SIDES if name != side}
     lines = [pair._replace(**other_side) for pair in chunk.lines]

@@ -174,7 +174,7 @@ def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Encoded
 
 def encode_lines(
     pairs: Iterable[tuple[str, str]],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> EncodedText:
@@ -184,7 +184,7 @@ def encode_lines(
     themselves.
     """
     pairs = list(pairs)
-    encoders = side_encoders(text, languages, forms)
+    encoders = side_encoders(text_settings, languages, forms)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
     return _build_text(encoders[0].finish(), encoders[1].finish())

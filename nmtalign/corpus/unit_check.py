@@ -75,14 +75,14 @@ class UnitFit:
 def fits_of_units(
     records: Iterable[tuple[SentencePair, Iterable[Link]]],
     units: Mapping[str, LinkUnit],
-    text: TextSettings,
+    text_settings: TextSettings,
 ) -> list[UnitFit]:
-    """Return how the links of the pairs of a text fit each unit; `text` cuts lines into tokens."""
+    """Return how the links of the pairs of a text fit each unit; `text_settings` cuts lines into tokens."""
     fits = {name: UnitFit(name) for name in units}
     for number, (pair, links) in enumerate(records, 1):
         listed = list(links)
         for name, unit in units.items():
-            source, target = unit.shown(pair, text)
+            source, target = unit.shown(pair, text_settings)
             fits[name].add(number, listed, (len(source), len(target)))
     return list(fits.values())
 

@@ -281,17 +281,17 @@ def make_vectors_scorer(
     lexicon: Lexicon,
     source: Embeddings,
     target: Embeddings,
-    text: TextSettings,
+    text_settings: TextSettings,
     *,
     weight: float,
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
-    `text` contains the settings by which the words of the lexicon were normalized.
+    `text_settings` contains the settings by which the words of the lexicon were normalized.
     """
     vectors = (
-        unit_rows(source.vectors(source.forms(lexicon.source_words, text))),
-        unit_rows(target.vectors(target.forms(lexicon.target_words, text))),
+        unit_rows(source.vectors(source.forms(lexicon.source_words, text_settings))),
+        unit_rows(target.vectors(target.forms(lexicon.target_words, text_settings))),
     )
     for side in vectors:
         side[0] = 0  # the padding
@@ -300,7 +300,9 @@ def make_vectors_scorer(
 
 
 def check_vectors(
-    vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]], text: TextSettings
+    vectors: tuple[Embeddings, Embeddings],
+    words: tuple[Sequence[str], Sequence[str]],
+    text_settings: TextSettings,
 ) -> None:
     """Raise DataError if the dimensions differ, or no word of a side has a vector; word 0 is the padding."""
     source, target = vectors
@@ -308,7 +310,7 @@ def check_vectors(
         found = f"found {source.dimension} and {target.dimension} dimensions"
         raise DataError(f"expected source and target vectors of one length, {found}")
     for name, embeddings, vocabulary in zip(SIDES, vectors, words, strict=True):
-        coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text))
+        coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text_settings))
         if not coverage.known + coverage.composed:
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 

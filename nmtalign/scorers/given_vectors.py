@@ -128,8 +128,8 @@ class VectorScorer(Scorer):
         """Count the words that have a vector of their own; no other word can be linked."""
         return measure_coverage(source, target, self.vocabularies, sections, every_word=True)
 
-    def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
-        return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
+    def word_forms(self, text_settings: TextSettings) -> tuple[WordForms, WordForms]:
+        return partial(self.source.forms, text=text_settings), partial(self.target.forms, text=text_settings)
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
         source_known, target_known = _known(*self._vectors(source, target))

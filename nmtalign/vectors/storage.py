@@ -642,9 +642,9 @@ def save_pair(
         _write_indented_json({"languages": list(languages), "settings": settings}, new / "pair.json")
 
 
-def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
+def with_text_settings(embeddings: Embeddings, text_settings: TextSettings) -> Embeddings:
     """Return the vectors with the settings by which lines became words."""
-    return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
+    return replace(embeddings, settings={**embeddings.settings, "text": text_settings.as_dict()})
 
 
 def languages_of(folder: str | Path) -> dict[str, Path]:

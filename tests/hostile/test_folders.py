@@ -177,8 +177,10 @@ def test_vectors_name_no_tokenizer_outside(name: str, file: str, tmp_path: Path)
 
 def test_vectors_keep_their_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "x.model").write_bytes(b"bytes")
-    text = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}", lowercase=False)
-    side = nmtalign.Embeddings(Vocabulary.from_words(["the"]), np.eye(1), settings={"text": text.as_dict()})
+    text_settings = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}", lowercase=False)
+    side = nmtalign.Embeddings(
+        Vocabulary.from_words(["the"]), np.eye(1), settings={"text": text_settings.as_dict()}
+    )
     save_pair(side, side, tmp_path / "pair", languages=("en", "fr"))
     (tmp_path / "x.model").unlink()
     (tmp_path / "pair").rename(tmp_path / "moved")
@@ -214,9 +216,9 @@ def test_an_index_has_the_tokenizer_in_it(tmp_path: Path) -> None:
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=letters, model_prefix=str(tmp_path / "x"), vocab_size=16, minloglevel=2
     )
-    text = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}")
-    assert [token.text for token in text.tokens("cats")] == ["cat", "s"]
-    write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text)
+    text_settings = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}")
+    assert [token.text for token in text_settings.tokens("cats")] == ["cat", "s"]
+    write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text_settings)
     (tmp_path / "x.model").unlink()
     assert search(open_index(tmp_path / "x.db"), "cats", "source").translations == [("chats", 1)]
 

@@ -60,8 +60,8 @@ def info_command(checked: CheckedLinksOptions) -> None:
     from nmtalign.corpus.unit_check import fits_of_units, fitting_units
     from nmtalign.text.tokenization import TextSettings
 
-    text = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
-    fits = fits_of_units(_records(checked), _units(checked), text)
+    text_settings = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
+    fits = fits_of_units(_records(checked), _units(checked), text_settings)
     print_text("unit    pairs outside  ends linked")
     for fit in fits:
         print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %")

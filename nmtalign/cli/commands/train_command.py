@@ -179,7 +179,7 @@ def train_command(
     languages = tokenization.langs or (None, None)
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
-    without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
+    without_long_pairs = partial(limit.pairs, text=settings.text_settings, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
     with _kept_for_resuming(run), AtomicFiles() as stack:
@@ -192,12 +192,12 @@ def train_command(
             settings = _with_cluster(settings, client)
         findings = RunFindings()
         lines = progress.count(_watch_findings(findings, bitext, bad, strict=tokenization.strict))
-        of_links = unit, settings.text, languages
+        of_links = unit, settings.text_settings, languages
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
-        pairs = unit.prepared(pairs, settings.text, languages, first=1)
+        pairs = unit.prepared(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
-        ranges = RangesOfText(unit, settings.text, languages)
+        ranges = RangesOfText(unit, settings.text_settings, languages)
         result = learn(ranges.collect(pairs) if unit.expands else pairs, settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
@@ -209,7 +209,7 @@ def train_command(
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
-                again = without_long_pairs(unit.prepared(lines, settings.text, languages, first=1))
+                again = without_long_pairs(unit.prepared(lines, settings.text_settings, languages, first=1))
                 batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
             formats = running.formatters_of_links()
