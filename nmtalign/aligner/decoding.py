@@ -111,18 +111,18 @@ class Decoder(NamedTuple):
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and return their joint probability; punctuation never becomes a second word."""
-        (t, s, b), probability = self.extraction.links(posteriors, bucket)
-        second = np.flatnonzero(self.extraction.are_second_words(probability))
+        (t, s, b), posterior = self.extraction.links(posteriors, bucket)
+        second = np.flatnonzero(self.extraction.are_second_words(posterior))
         if not len(second):
-            return (t, s, b), probability
+            return (t, s, b), posterior
         source_numbers = bucket.source[s[second], b[second]].tolist()
         target_numbers = bucket.target[t[second], b[second]].tolist()
-        kept = np.ones(len(probability), dtype=bool)
+        kept = np.ones(len(posterior), dtype=bool)
         for link, source_number, target_number in zip(second, source_numbers, target_numbers, strict=True):
             source_word = self.text.source.words[source_number]
             target_word = self.text.target.words[target_number]
             kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
-        return (t[kept], s[kept], b[kept]), probability[kept]
+        return (t[kept], s[kept], b[kept]), posterior[kept]
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""

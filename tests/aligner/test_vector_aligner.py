@@ -360,7 +360,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
     scores = np.random.default_rng(0).normal(size=(3, 4, 5)) * 400
     every = np.ones((3, 4, 5), dtype=bool)
     posteriors, cells = SoftmaxPosteriors(scores, every), np.nonzero(every)
-    np.testing.assert_allclose(posteriors.probability(cells).reshape(3, 4, 5), posteriors.joint, rtol=1e-12)
+    np.testing.assert_allclose(posteriors.joint_at(cells).reshape(3, 4, 5), posteriors.joint, rtol=1e-12)
 
 
 def test_extraction_is_printed_with_its_threshold():
