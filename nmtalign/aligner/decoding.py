@@ -35,7 +35,7 @@ from nmtalign.links.alignments import (
     BothWords,
     UnknownWords,
 )
-from nmtalign.names import VALUES
+from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 
 
@@ -239,7 +239,7 @@ class Decoder(NamedTuple):
 
         For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
-        names = [name for name in VALUES if name != "scores" or self.scores]
+        names = [name for name in CELL_VALUES if name != "scores" or self.scores]
         batch, arrays = self.links_and_values(names)
         probabilities = np.split(batch.probability, batch.offsets[1:-1])
         pairs = []
@@ -262,7 +262,7 @@ class Decoder(NamedTuple):
         return pairs
 
     def links_and_values(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
-        """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
+        """Return the links of the text, and the values (T, S) of each pair by their name in `CELL_VALUES`.
 
         ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
         Scores are NaN in cells that no section of a long pair has.

@@ -49,8 +49,8 @@ from nmtalign.links.alignments import (
     concatenate_batches,
 )
 from nmtalign.names import (
-    MARKS,
-    UNITS,
+    METHOD_UNITS,
+    SUBWORD_MARKS,
     CellValues,
     CountName,
     ExtractionName,
@@ -503,7 +503,7 @@ def _reduction_of(source: LinkSource) -> AttentionReduction:
     normalize = False if source.normalize is None else source.normalize
     check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
     if source.pieces is not None:
-        check_choice(source.pieces, MARKS, "marks of sub-words")
+        check_choice(source.pieces, SUBWORD_MARKS, "marks of sub-words")
     check_bool(normalize, "normalize")
     return AttentionReduction(
         layers=_layer_numbers(source.layers, "layers"),
@@ -635,8 +635,8 @@ def _published_method(name: MethodName | None) -> Method:
 
 
 def _checked_units(units: UnitName | None) -> UnitName:
-    check_choice(units or UNITS[0], UNITS, "units")
-    return units or UNITS[0]
+    check_choice(units or METHOD_UNITS[0], METHOD_UNITS, "units")
+    return units or METHOD_UNITS[0]
 
 
 def _method_linker(

@@ -24,9 +24,9 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
-    MODEL,
+    BUNDLED_MODEL,
+    BUNDLED_VECTORS,
     POSITIONS,
-    VECTORS,
     ExtractionName,
     PositionsName,
     ScoreName,
@@ -205,9 +205,11 @@ def load(
 
 def _existing_folder(path: str | Path | None) -> Path:
     """Return the folder of a model or of vectors; DataError if there is none."""
-    folder = bundled_path(MODEL) if path is None else resolve_path(path)
+    folder = bundled_path(BUNDLED_MODEL) if path is None else resolve_path(path)
     if not folder.exists():
-        raise DataError(f"there is no such folder; bundled are {MODEL} and {VECTORS}").at(path or folder)
+        raise DataError(f"there is no such folder; bundled are {BUNDLED_MODEL} and {BUNDLED_VECTORS}").at(
+            path or folder
+        )
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     return folder
@@ -221,7 +223,7 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
         applies = "applies" if len(given) == 1 else "apply"
         removed = "it" if len(given) == 1 else "them"
         problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
-        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
+        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
 
 
 def _check_two_sides(

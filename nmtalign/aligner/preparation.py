@@ -28,7 +28,7 @@ from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
-from nmtalign.names import MODEL
+from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import Pair
@@ -168,7 +168,7 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     pairs = len(source.lengths)
     if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return ""
-    model = load_aligner(MODEL)
+    model = load_aligner(BUNDLED_MODEL)
     if options.text_settings not in (TextSettings(), model.text_settings):
         return ""  # the text settings were chosen, so `init` would be refused
     coverage = model.scorer.coverage_of(source, target)
@@ -176,5 +176,5 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
         if side.total < pairs or side.rate < MIN_KNOWN_SHARE:
             return ""
     shares = f"{100 * coverage.source.rate:.0f} % and {100 * coverage.target.rate:.0f} %"
-    found = f"the model {MODEL} knows {shares} of the source and target words"
-    return f"{found}; to continue it with this text instead of starting anew, pass `init={MODEL!r}`"
+    found = f"the model {BUNDLED_MODEL} knows {shares} of the source and target words"
+    return f"{found}; to continue it with this text instead of starting anew, pass `init={BUNDLED_MODEL!r}`"

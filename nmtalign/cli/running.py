@@ -20,7 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
-from nmtalign.names import MODEL, SIDES, CountName
+from nmtalign.names import BUNDLED_MODEL, SIDES, CountName
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def assembling_shards(
 
 def describe_run(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the links depend on: the text, the model, the settings, the version."""
-    paths = [resolve_path(path) for path in model.files] or [bundled_path(MODEL)]
+    paths = [resolve_path(path) for path in model.files] or [bundled_path(BUNDLED_MODEL)]
     model_hashes = ""
     for path in paths:
         _check_plain(path)

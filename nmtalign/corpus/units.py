@@ -29,7 +29,7 @@ from nmtalign.links.alignments import (
     Link,
     links_inside,
 )
-from nmtalign.names import COUNTS, MARKS, CountName, SubwordMarks
+from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, CountName, SubwordMarks
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import (
     PieceLine,
@@ -213,7 +213,10 @@ def link_unit(
     `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
     are written beside the links, which then count tokens by default.
     """
-    for value, choices, what in ((count, COUNTS, "units of links"), (pieces, MARKS, "marks of sub-words")):
+    for value, choices, what in (
+        (count, LINK_UNITS, "units of links"),
+        (pieces, SUBWORD_MARKS, "marks of sub-words"),
+    ):
         if value is not None:
             check_choice(value, choices, what)
     if spaces is not None:
