@@ -37,7 +37,7 @@ from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.names import CellValues, CountName, SubwordMarks
+from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
@@ -172,7 +172,7 @@ class Aligner(TableResult):
         source: ColumnName = None,
         target: ColumnName = None,
         expert: LinksInput | None = None,
-        count: CountName | None = None,
+        count: LinkUnitName | None = None,
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
         spaces: str | None = None,
@@ -238,19 +238,19 @@ class Aligner(TableResult):
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:
             listed = list(unit.prepared(_checked_lines(listed), aligner.text_settings, aligner.languages))
-        text = aligner.encoded(listed, count=unit.linked)
+        text = aligner.encoded(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
-        if unit.linked == "words":
+        if unit.aligned_unit == "words":
             batch = links_of_words(batch, text.line_words)
         if unit.expands:
             lines: list[Any] = listed
             piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
             batch = expand_to_pieces(batch, piece_lines)
         origin = _Pairs(aligner, listed, unit)
-        return replace(batch, origin=origin, unit=unit.count, frame_index=checked.frame_index)
+        return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -376,7 +376,7 @@ class Aligner(TableResult):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text_settings, languages, training, expert=expert)
 
-    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 0) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
         Given links count words or tokens; `first` is the number of the first pair, for errors.
@@ -389,7 +389,7 @@ class Aligner(TableResult):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.encoder or count == "tokens" else text.line_words
+        words = None if self.expert.encoder or linked_unit == "tokens" else text.line_words
         lengths = text.sections.source_lengths, text.sections.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
@@ -537,14 +537,14 @@ class _Pairs:
         if self.unit.expands:
             source, target = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
             return tuple(source.pieces), tuple(target.pieces)
-        if self.unit.count == "tokens":
+        if self.unit.name == "tokens":
             return self.aligner.tokens_of(pair)
         return words_between_spaces(pair)
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        if self.unit.linked == "tokens" or not is_line_pair(pair):
+        if self.unit.aligned_unit == "tokens" or not is_line_pair(pair):
             aligned = self.aligner.align_pair(pair)
         else:
             aligned = self.aligner.align_lines([pair])[0]
@@ -560,9 +560,9 @@ class _Pairs:
 
     def _iter_matrices(self, values: str) -> Iterator[Reals]:
         for pairs in _chunks_of_cells(self.pairs):
-            text = self.aligner.encoded(pairs, count=self.unit.linked)
+            text = self.aligner.encoded(pairs, linked_unit=self.unit.aligned_unit)
             _, arrays = self.aligner.decoder_of(text).links_and_values([values])
-            line_words = text.line_words if self.unit.linked == "words" else None
+            line_words = text.line_words if self.unit.aligned_unit == "words" else None
             for n, pair in enumerate(pairs):
                 matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
                 if self.unit.expands and is_line_pair(pair):

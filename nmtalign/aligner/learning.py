@@ -51,7 +51,7 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[..., AlignedBatch]  # align(count=...) returns links of words, or of tokens
+    align: Callable[..., AlignedBatch]  # align(linked_unit=...) returns links of words, or of tokens
 
 
 @blas.one_thread()
@@ -212,7 +212,7 @@ def _alignment_of(
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
-    Its argument `count` is the unit that links count, "words" (the default) or "tokens". The links are those
+    Its argument `linked_unit` is the unit that links count, "words" (the default) or "tokens". The links are those
     of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are
     used, which takes less than half the time. The first call frees the counts, which are large.
     """
@@ -230,8 +230,8 @@ def _alignment_of(
         return aligner.align_text(text)
 
     @cache
-    def align(count: str = "words") -> AlignedBatch:
-        if count == "tokens":
+    def align(linked_unit: str = "words") -> AlignedBatch:
+        if linked_unit == "tokens":
             return align_tokens()
         if warning := one_word_lines_warning(text):
             options.warn(warning)

@@ -52,12 +52,12 @@ from nmtalign.names import (
     METHOD_UNITS,
     SUBWORD_MARKS,
     CellValues,
-    CountName,
     ExtractionName,
+    LinkUnitName,
     MethodName,
+    MethodUnit,
     SubwordMarks,
     Symmetrization,
-    UnitName,
 )
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
@@ -106,7 +106,7 @@ class LinkSource:
     token_vectors: str | Path | None = None
     similarities: Any = None  # a file, or one array per pair
     method: MethodName | None = None
-    units: UnitName | None = None
+    units: MethodUnit | None = None
     layer: int | None = None
     languages: tuple[str, str] | None = None
     device: str | None = None
@@ -248,7 +248,7 @@ def links_from(
     token_vectors: str | Path | None = None,
     similarities: str | Path | Iterable[AnyArray] | None = None,
     method: MethodName | None = None,
-    units: UnitName | None = None,
+    units: MethodUnit | None = None,
     layer: int | None = None,
     languages: tuple[str, str] | None = None,
     device: str | None = None,
@@ -264,7 +264,7 @@ def links_from(
     threshold: float | None = None,
     symmetrize: Symmetrization | None = None,
     tokenizer: str = "space",
-    count: CountName | None = None,
+    count: LinkUnitName | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
     spaces: str | None = None,
     progress: ProgressInput = False,
@@ -393,18 +393,18 @@ def links_from(
     lines = [pair for pair in listed if is_line_pair(pair)]
     if unit.expands and pieces is None and len(lines) < len(listed):
         raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
-    if pieces is None and unit.linked == "words":
+    if pieces is None and unit.aligned_unit == "words":
         batch = links_of_words(batch, encode_lines(lines, text_settings).line_words if lines else None)
     if unit.expands:
         piece_lines = [_piece_lines(pair, text_settings, unit) for pair in listed]
         batch = expand_to_pieces(batch, piece_lines)
-    batch = replace(batch, unit=unit.count)
+    batch = replace(batch, unit=unit.name)
     return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
     """Raise UsageError if links are to count the tokens of words that sub-words are joined to."""
-    if unit.marks is not None and unit.linked == "tokens":
+    if unit.marks is not None and unit.aligned_unit == "tokens":
         advice = "`count=words` or `count=pieces` goes with `pieces`"
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
@@ -440,7 +440,7 @@ class _Linked(NamedTuple):
         if self.unit.marks is not None:
             source_words, target_words = _numbered_sides(pair, self.unit.marks)
             return tuple(source_words[0]), tuple(target_words[0])
-        if self.unit.count == "tokens":
+        if self.unit.name == "tokens":
             source_tokens, target_tokens = _words_of_pair(pair, self.text_settings)
             return tuple(source_tokens), tuple(target_tokens)
         return words_between_spaces(pair)
@@ -591,7 +591,7 @@ def encoder_linker(
     cache: str | Path | None = None,
     download: bool = True,
     method: MethodName | None = None,
-    units: UnitName | None = None,
+    units: MethodUnit | None = None,
 ) -> Linker:
     """Return a Linker of the similarities of an encoder; without `download` it must be on this machine.
 
@@ -634,7 +634,7 @@ def _published_method(name: MethodName | None) -> Method:
     return PUBLISHED_METHODS[name or DEFAULT_METHOD]
 
 
-def _checked_units(units: UnitName | None) -> UnitName:
+def _checked_units(units: MethodUnit | None) -> MethodUnit:
     check_choice(units or METHOD_UNITS[0], METHOD_UNITS, "units")
     return units or METHOD_UNITS[0]
 

@@ -85,7 +85,7 @@ class AlignedChunk(NamedTuple):
 def _shown_sides(pair: SentencePair, marks: SubwordMarks, unit: LinkUnit) -> tuple[list[str], list[str]]:
     """Return the words that another program has joined in a pair, or their pieces."""
     source, target = (numbered_pieces(line, marks) for line in pair)
-    if unit.count == "pieces":
+    if unit.name == "pieces":
         return source[1].pieces, target[1].pieces
     return source[0], target[0]
 
@@ -104,7 +104,7 @@ def align_chunk(
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
-    text = aligner.encoded(chunk.lines, count=unit.linked, first=chunk.first)
+    text = aligner.encoded(chunk.lines, linked_unit=unit.aligned_unit, first=chunk.first)
     attention: PairMatrices | None = None
     if values is None:
         batch = aligner.align_text(text)
@@ -115,7 +115,7 @@ def align_chunk(
     # links of tokens become links of words, and these become links of pieces
     settings = aligner.text_settings
     warning = None
-    if unit.linked == "words":
+    if unit.aligned_unit == "words":
         settings = SPACE_SETTINGS
         batch = links_of_words(batch, text.line_words)
         warning = one_word_lines_warning(text) if chunk.first == 1 else None
@@ -207,7 +207,7 @@ def links_of_source(
         matrices = list(islice(remaining_matrices, len(chunk.lines)))
         batch = linker.align(matrices)
         settings = text_settings
-        if marks is None and unit.linked == "words":
+        if marks is None and unit.aligned_unit == "words":
             settings = SPACE_SETTINGS
             batch = links_of_words(batch, encode_lines(chunk.lines, text_settings).line_words)
         if unit.expands:

@@ -23,11 +23,11 @@ from nmtalign.names import (
     DeviceName,
     ExtractionName,
     MethodName,
+    MethodUnit,
     PositionsName,
     ScoreName,
     SubwordMarks,
     Symmetrization,
-    UnitName,
     UnknownPolicy,
 )
 from nmtalign.validation import quote_parameter
@@ -217,7 +217,7 @@ def with_expert(
 
     links = read_links(expert, encoding=encoding)
     words_of = partial(unit.expert_words, text=text_settings, languages=languages)
-    name = unit.expert_count
+    name = unit.expert_unit
     return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 
 
@@ -422,7 +422,7 @@ class SourceOptions(Options):
     method: MethodName | None = option(
         "--method", "Published method that creates links from similarities.  [simalign-itermax]"
     )
-    units: UnitName | None = option(
+    units: MethodUnit | None = option(
         "--units",
         "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
     )

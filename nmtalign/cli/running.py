@@ -20,7 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
-from nmtalign.names import BUNDLED_MODEL, SIDES, CountName
+from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
 
     if output == "table":
         kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
-        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.count)
+        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
     if output == "guided":
         return lambda chunk: format_guided_batch(
             chunk.batch, *chunk.strings_for_translation(), first=chunk.first
@@ -217,7 +217,9 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).strings_for_translation()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: CountName) -> Sink:
+def open_sink(
+    output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
+) -> Sink:
     """Return a function that writes an aligned chunk, whose links count `unit`, to an output."""
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter

@@ -14,7 +14,7 @@ from pathlib import Path
 from nmtalign.corpus.units import LinkUnit
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
-from nmtalign.names import SIDES, CountName
+from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import SPACE_MARK, join_marked
 from nmtalign.text.tokenization import TextSettings
@@ -102,7 +102,7 @@ class UnitCheck:
     it is joined to; no guess is needed to see this.
     """
 
-    def __init__(self, file: str | Path | None = None, *, name: CountName = "words") -> None:
+    def __init__(self, file: str | Path | None = None, *, name: LinkUnitName = "words") -> None:
         self._file = file  # with the links
         self._name = name  # of what the text consists of, as `add` gets it
         self._words = UnitFit(name)

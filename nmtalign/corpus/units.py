@@ -29,7 +29,7 @@ from nmtalign.links.alignments import (
     Link,
     links_inside,
 )
-from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, CountName, SubwordMarks
+from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import (
     PieceLine,
@@ -70,20 +70,20 @@ def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
 class LinkUnit:
     """What links count, and where the pieces of the words come from; made by :func:`link_unit`."""
 
-    count: CountName = "words"
+    name: LinkUnitName = "words"
     marks: SubwordMarks | None = None  # of lines that consist of sub-words
     models: tuple[str, str] | None = None  # of sub-words, for the source and for the target
     spaces: str | None = None  # the mark of spaces in lossless tokens
 
     @property
-    def linked(self) -> Literal["words", "tokens"]:
+    def aligned_unit(self) -> Literal["words", "tokens"]:
         """What the aligner links, before the links are expanded."""
-        return "tokens" if self.count == "tokens" else "words"
+        return "tokens" if self.name == "tokens" else "words"
 
     @property
     def expands(self) -> bool:
         """Whether links are expanded to pieces, or to lossless tokens."""
-        return self.count == "pieces" or self.spaces is not None
+        return self.name == "pieces" or self.spaces is not None
 
     @property
     def is_plain(self) -> bool:
@@ -129,9 +129,9 @@ class LinkUnit:
         return joined
 
     @property
-    def expert_count(self) -> CountName:
+    def expert_unit(self) -> LinkUnitName:
         """What the links of an expert count."""
-        return "words" if self.models is not None else self.count
+        return "words" if self.models is not None else self.name
 
     def expert_words(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
@@ -177,7 +177,7 @@ class LinkUnit:
         if self.expands:
             source, target = self.piece_lines(pair, text_settings, languages)
             return source.pieces, target.pieces
-        settings = text_settings if self.count == "tokens" else SPACE_SETTINGS
+        settings = text_settings if self.name == "tokens" else SPACE_SETTINGS
         return settings.pieces_of_pair((pair[0], pair[1]), languages)
 
 
@@ -202,7 +202,7 @@ def _words_of_pieces(line: PieceLine) -> list[list[int]]:
 
 def link_unit(
     *,
-    count: CountName | None = None,
+    count: LinkUnitName | None = None,
     pieces: SubwordMarks | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
     spaces: str | None = None,
@@ -240,7 +240,7 @@ def link_unit(
     if count == "pieces" and pieces is None:
         advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"
         raise UsageError(f"`count=pieces` needs to know the pieces; pass {advice}")
-    default: CountName = "tokens" if writes_tokens and pieces is None else "words"
+    default: LinkUnitName = "tokens" if writes_tokens and pieces is None else "words"
     return LinkUnit(count or default, pieces)
 
 

@@ -20,7 +20,7 @@ from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, CountName
+from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
@@ -522,7 +522,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     scores: NDArray[np.float64]
     origin: Origin | None = None
     frame_index: pd.Index | None = None
-    unit: CountName | None = None
+    unit: LinkUnitName | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:

@@ -134,7 +134,7 @@ def align_command(
             limit=limit,
             writes_plain_words=outputs.have_plain_words,
         )
-        aligner, pairs = fit_text(aligner, pairs, count=unit.linked)
+        aligner, pairs = fit_text(aligner, pairs, linked_unit=unit.aligned_unit)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _align_chunks(
             aligner,

@@ -13,7 +13,7 @@ from nmtalign.cli.messages import print_text
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.text_files import zip_lines
-from nmtalign.names import CountName, SubwordMarks
+from nmtalign.names import LinkUnitName, SubwordMarks
 
 if TYPE_CHECKING:
     from nmtalign.corpus.unit_check import UnitFit
@@ -31,7 +31,7 @@ class CheckedLinksOptions(Options):
     links: str = argument(type=INPUT)
     source: str = argument(type=INPUT)
     target: str = argument(type=INPUT)
-    count: CountName | None = option(
+    count: LinkUnitName | None = option(
         "--count", "Fail (exit code 3) unless this is the unit of the positions."
     )
     tokenizer: str = option(

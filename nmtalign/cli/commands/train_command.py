@@ -22,7 +22,7 @@ from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
-from nmtalign.names import CountName, PresetName, Side, SubwordMarks
+from nmtalign.names import LinkUnitName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -55,7 +55,7 @@ class OutputOptions(Options):
     pair_scores: str | None = option(
         "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
     )
-    count: CountName | None = unit_options.count_option("[words; with --spm: pieces]")
+    count: LinkUnitName | None = unit_options.count_option("[words; with --spm: pieces]")
     spm: str | None = unit_options.spm_option()
 
     @property
@@ -205,7 +205,7 @@ def train_command(
         progress.step(f"model in {output}{limit}")
         if paths:
             if client is None or aligner.expert is not None:
-                batch = result.align(unit.linked)
+                batch = result.align(unit.aligned_unit)
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
