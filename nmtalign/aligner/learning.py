@@ -218,8 +218,8 @@ def _alignment_of(
     """
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
-    if options.make_backend is None and estimator.index.complete:
-        text = text.with_index(estimator.index)
+    if options.make_backend is None and estimator.word_pairs.complete:
+        text = text.with_word_pairs(estimator.word_pairs)
         counts = [estimated.form_counts]
 
     @cache

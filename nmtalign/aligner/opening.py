@@ -165,11 +165,11 @@ def load(
         else:
             from nmtalign.scorers.vector_scores import score_in
             from nmtalign.vectors.static_models import is_static_model
-            from nmtalign.vectors.storage import load_pair, pair_languages
+            from nmtalign.vectors.storage import load_both_languages, pair_languages
 
             if languages is None and not is_static_model(folder):
                 languages = pair_languages(folder)
-            vectors = load_pair(
+            vectors = load_both_languages(
                 folder,
                 languages=languages,
                 limit=limit,
@@ -255,14 +255,14 @@ def open_vectors(
     strip_prefix: str | tuple[str, str] | None = None,
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
-    from nmtalign.vectors.storage import both_embeddings, load_pair
+    from nmtalign.vectors.storage import both_embeddings, load_both_languages
 
     if isinstance(vectors, tuple | list):
         return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
     check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     chosen = (source, target) if source and target else None
-    return load_pair(
+    return load_both_languages(
         resolve_path(vectors),
         languages=chosen,
         limit=limit,

@@ -32,7 +32,7 @@ from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, po
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
-from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
+from nmtalign.corpus.word_pairs import WordPairIndex, number_word_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
@@ -123,14 +123,14 @@ class EncodedText:
     expert_links: AlignedBatch | None = None
 
     @cached_property
-    def index(self) -> PairIndex:
+    def word_pairs(self) -> WordPairIndex:
         """The co-occurring word pairs, numbered when they are first needed."""
         return number_word_pairs(self.buckets, len(self.target.words))
 
-    def with_index(self, index: PairIndex) -> EncodedText:
+    def with_word_pairs(self, word_pairs: WordPairIndex) -> EncodedText:
         """Return the text with word pairs that are already numbered."""
         text = replace(self)
-        text.__dict__["index"] = index  # the place in which cached_property keeps its value
+        text.__dict__["index"] = word_pairs  # the place in which cached_property keeps its value
         return text
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:

@@ -33,7 +33,7 @@ _cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 class Emissions(NamedTuple):
     """Emission ratios of the words and word pairs of a text."""
 
-    pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
+    word_pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
     source_null: Floats  # (V,): likelihood ratio of each word under the null word
     target_null: Floats
 

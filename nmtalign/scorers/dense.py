@@ -89,12 +89,12 @@ class DenseScorer:
         """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""
         source = text.source.memo((self, 0), lambda: self._look_up(0, text.source.words))
         target = text.target.memo((self, 1), lambda: self._look_up(1, text.target.words))
-        pairs = text.index
-        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
+        word_pairs = text.word_pairs
+        indices = np.flatnonzero(source.known[word_pairs.source] & target.known[word_pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
         for block in block_slices(len(indices), PAIRS_PER_LIST):
-            e = pairs.source[indices[block]]
-            f = pairs.target[indices[block]]
+            e = word_pairs.source[indices[block]]
+            f = word_pairs.target[indices[block]]
             scores = np.einsum("nd,nd->n", source.vectors[e], target.vectors[f])
             np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
             ratios[block] = scores - (source.norms[e] + target.norms[f]) / 2
@@ -424,7 +424,7 @@ def fit_temperature(
     likelihood = ScaleLikelihood(scores(text), source_shares, target_shares)
     scale = 1 / max(_score_deviation(likelihood), 1e-9)
     jump_models = unfitted_hmm().jump_models
-    source, target = text.index.source, text.index.target  # the words of each pair, (P,)
+    source, target = text.word_pairs.source, text.word_pairs.target  # the words of each pair, (P,)
     for _ in range(MAX_TUNING_ITERATIONS):
         powers, source_norms, target_norms = likelihood.at(scale)
         ratios = powers[source, target]

@@ -517,7 +517,7 @@ def _write_word2int(embeddings: Embeddings, path: Path) -> None:
 # ---------------------------------------------------------------- two languages in one folder
 
 
-def load_pair(
+def load_both_languages(
     folder: str | Path,
     *,
     languages: tuple[str, str] | None = None,
@@ -629,7 +629,7 @@ def save_pair(
 ) -> None:
     """Save source and target vectors in one folder, which is new or empty.
 
-    :func:`load_pair` opens ``folder`` and ``word2int`` again, with the order of the languages and the
+    :func:`load_both_languages` opens ``folder`` and ``word2int`` again, with the order of the languages and the
     settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`,
     the vectors replace older ones once both are complete; a folder that contains other files is still
     rejected.

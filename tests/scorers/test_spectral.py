@@ -33,9 +33,9 @@ def aligner():
 def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
-    sides, index = (text.source, text.target), text.index
-    before = emission_ratios(aligner.lexicon.lookup(*sides, index))
-    return before, interpolated(before, aligner.scorer.others, text), sides, index
+    sides, word_pairs = (text.source, text.target), text.word_pairs
+    before = emission_ratios(aligner.lexicon.lookup(*sides, word_pairs))
+    return before, interpolated(before, aligner.scorer.others, text), sides, word_pairs
 
 
 def test_the_padding_stays_impossible(aligner):
@@ -49,7 +49,7 @@ def test_the_padding_stays_impossible(aligner):
         def log_ratios(self, text):
             return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
 
-    mixed = interpolated(before, [All()], text).pairs
+    mixed = interpolated(before, [All()], text).word_pairs
     assert mixed[0] == 0
     np.testing.assert_allclose(mixed[1:], before.pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 

@@ -360,9 +360,9 @@ class SpaceOptions(Options):
 
     def load(self) -> tuple[na.Embeddings, na.Embeddings]:
         """Read the vectors of both languages."""
-        from nmtalign.vectors.storage import load_pair
+        from nmtalign.vectors.storage import load_both_languages
 
-        return load_pair(resolve_path(self.folder), languages=self.langs, limit=self.limit)
+        return load_both_languages(resolve_path(self.folder), languages=self.langs, limit=self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)
