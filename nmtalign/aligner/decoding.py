@@ -110,7 +110,7 @@ class Decoder(NamedTuple):
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Choose links and return their joint probability; punctuation never becomes a second word."""
+        """Choose links and return their posterior; punctuation never becomes a second word."""
         (t, s, b), posterior = self.extraction.links(posteriors, bucket)
         second = np.flatnonzero(self.extraction.are_second_words(posterior))
         if not len(second):

@@ -73,7 +73,7 @@ class Extraction:
         return None
 
     def are_second_words(self, posterior: Reals) -> Flags:
-        """Return which links (L,) were chosen as second words, given their joint probability."""
+        """Return which links (L,) were chosen as second words, given their posterior."""
         return np.zeros(len(posterior), bool)
 
     def state(self) -> State:
@@ -95,13 +95,11 @@ class Extraction:
         raise NotImplementedError
 
     def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Return the links of a bucket as (target, source, column), and the joint probability of each."""
+        """Return the links of a bucket as (target, source, column), and the posterior of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
-        if self.drops_below_threshold:
-            kept = posterior >= (self.effective_threshold or 0)
-        else:
-            kept = posterior > 0
+        threshold = self.effective_threshold or 0
+        kept = posterior >= threshold if self.drops_below_threshold else posterior > 0
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
 

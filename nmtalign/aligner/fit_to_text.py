@@ -24,7 +24,7 @@ def fit_text(
 ) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and all pairs again.
 
-    `linked_unit` is the unit that the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
+    `linked_unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
     """
     remaining = iter(pairs)
     if not aligner.needs_fitting:

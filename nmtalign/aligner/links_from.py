@@ -410,7 +410,10 @@ def check_source_unit(unit: LinkUnit) -> None:
 
 
 def _piece_lines(pair: Pair, text_settings: TextSettings, unit: LinkUnit) -> BothPieceLines:
-    """Return the pieces, or the tokens with spaces, of both sides; `text_settings` cuts lines into linked tokens."""
+    """Return the pieces, or the tokens with spaces, of both sides.
+
+    `text_settings` cuts lines into linked tokens.
+    """
     if unit.marks is None:
         return unit.piece_lines((str(pair[0]), str(pair[1])), text_settings)
     source, target = _numbered_sides(pair, unit.marks)

@@ -156,7 +156,7 @@ def _collect_expert_links(
     pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield the pairs; after the last one, `batches` contains the links of the expert."""
-    tokens = partial(tokens_of, text=options.text_settings, languages=options.languages)
+    tokens = partial(tokens_of, text_settings=options.text_settings, languages=options.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
         batches.append(expert.links_and_counts(part, tokens))

@@ -195,7 +195,7 @@ def links_of_source(
     marks: SubwordMarks | None = None,
     unit: LinkUnit = WORDS,
 ) -> Generator[AlignedChunk]:
-    """Yield the links of the pairs of a bitext, whose tokens are as `text_settings` cuts them, chunk by chunk.
+    """Yield the links of the pairs of a bitext, chunk by chunk; `text_settings` cuts lines into tokens.
 
     The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
     them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.

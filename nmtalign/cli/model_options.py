@@ -216,7 +216,7 @@ def with_expert(
     from nmtalign.links.formats import read_links
 
     links = read_links(expert, encoding=encoding)
-    words_of = partial(unit.expert_words, text=text_settings, languages=languages)
+    words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)
     name = unit.expert_unit
     return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 

@@ -159,8 +159,8 @@ def write_index(
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
-    Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the lines into
-    words; searched words are split in the same way.
+    Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the
+    lines into words; searched words are split in the same way.
     """
     try:
         with sqlite3.connect(as_path(path)) as database:

@@ -130,7 +130,7 @@ class EncodedText:
     def with_word_pairs(self, word_pairs: WordPairIndex) -> EncodedText:
         """Return the text with word pairs that are already numbered."""
         text = replace(self)
-        text.__dict__["index"] = word_pairs  # the place in which cached_property keeps its value
+        text.__dict__["word_pairs"] = word_pairs  # the place in which cached_property keeps its value
         return text
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:

@@ -129,7 +129,9 @@ class VectorScorer(Scorer):
         return measure_coverage(source, target, self.vocabularies, sections, every_word=True)
 
     def word_forms(self, text_settings: TextSettings) -> tuple[WordForms, WordForms]:
-        return partial(self.source.forms, text=text_settings), partial(self.target.forms, text=text_settings)
+        return partial(self.source.forms, text_settings=text_settings), partial(
+            self.target.forms, text_settings=text_settings
+        )
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
         source_known, target_known = _known(*self._vectors(source, target))

@@ -467,9 +467,10 @@ class Embeddings:
     def forms(self, words: Sequence[str], text_settings: TextSettings) -> list[str]:
         """Return the form in which each word is looked up: a word of the vocabulary, if any fits.
 
-        The word itself is preferred, then the word in the case and Unicode form of `text_settings`, then the first
-        word of the vocabulary that has the same case and Unicode form, then the sentencepiece piece that is
-        the whole word, such as ``▁the`` for *the*. A word that none of these finds is returned in that form.
+        The word itself is preferred, then the word in the case and Unicode form of `text_settings`, then the
+        first word of the vocabulary that has the same case and Unicode form, then the sentencepiece piece
+        that is the whole word, such as ``▁the`` for *the*. A word that none of these finds is returned in
+        that form.
 
         Parameters
         ----------

@@ -629,10 +629,10 @@ def save_pair(
 ) -> None:
     """Save source and target vectors in one folder, which is new or empty.
 
-    :func:`load_both_languages` opens ``folder`` and ``word2int`` again, with the order of the languages and the
-    settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`,
-    the vectors replace older ones once both are complete; a folder that contains other files is still
-    rejected.
+    :func:`load_both_languages` opens ``folder`` and ``word2int`` again, with the order of the languages and
+    the settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With
+    `overwrite`, the vectors replace older ones once both are complete; a folder that contains other files is
+    still rejected.
     """
     expect_room_for_pair(folder, overwrite=overwrite)
     with atomic_folder(folder) as new:

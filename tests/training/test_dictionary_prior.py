@@ -107,7 +107,7 @@ def test_phrases_are_split_as_the_text_is() -> None:
     sides = encode_pairs([(["中", "国"], ["china"])])
     text_settings = TextSettings("simple")
     options = {"report": print, "warn": print}
-    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text, **options)
+    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text_settings, **options)
     assert set(found.words) == {("中", "china", 0.5), ("国", "china", 0.5)}
 
 

@@ -192,7 +192,7 @@ def _pairs_to_align(
     # a length is a number of tokens that are aligned, so sub-words are joined before
     pairs = limit.pairs(pairs, aligner.text_settings, aligner.languages)
     if writes_plain_words:
-        words_of = partial(unit.shown, text=aligner.text_settings, languages=aligner.languages)
+        words_of = partial(unit.shown, text_settings=aligner.text_settings, languages=aligner.languages)
         pairs = without_split_words(pairs, words_of, bitext, bad)
     return pairs
 

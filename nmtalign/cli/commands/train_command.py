@@ -179,7 +179,7 @@ def train_command(
     languages = tokenization.langs or (None, None)
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
-    without_long_pairs = partial(limit.pairs, text=settings.text_settings, languages=languages)
+    without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
     with _kept_for_resuming(run), AtomicFiles() as stack:
