@@ -232,7 +232,7 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
             target_lengths=bucket.source_lengths,
         ),
         np.ascontiguousarray(emission.transpose(1, 0, 2)),
-        Emissions(words.pairs, words.target_null, words.source_null),
+        Emissions(words.word_pairs, words.target_null, words.source_null),
         jumps[::-1],
         agree=True,
         jumps=True,
@@ -274,7 +274,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
         for workers in (1, 3)
     )
     for a, b in zip(one.form_counts.counts, two.form_counts.counts, strict=True):
-        np.testing.assert_array_equal(a.pairs, b.pairs)
+        np.testing.assert_array_equal(a.word_pairs, b.word_pairs)
         np.testing.assert_array_equal(a.sides[0].null, b.sides[0].null)
     for a, b in zip(one.jump_models, two.jump_models, strict=True):
         np.testing.assert_array_equal(a.tables, b.tables)
