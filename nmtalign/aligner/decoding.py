@@ -98,7 +98,7 @@ class Decoder(NamedTuple):
             if core is not None:
                 cell_evidence = cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        filled_columns = np.flatnonzero(bucket.sections >= 0)
+        filled_columns = bucket.filled_columns
         return BucketLinks(
             link_section=bucket.sections[b].astype(np.int32),
             source=s.astype(np.int32),
@@ -204,7 +204,7 @@ class Decoder(NamedTuple):
             return np.stack([cost, cost], axis=1)
         evidence = np.zeros((2, sections.pairs))
         for k, bucket in enumerate(self.text.buckets):
-            filled = np.flatnonzero(bucket.sections >= 0)
+            filled = bucket.filled_columns
             pair = sections.pair[bucket.sections[filled]]
             for direction, values in enumerate(self._evidence_of_directions(k)):
                 np.add.at(evidence[direction], pair, values[filled])

@@ -202,7 +202,7 @@ class _Stacked(Extraction):
         links = np.zeros(bucket.shape, dtype=bool)
         weights = self.weights(posteriors, bucket)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        for S, T in np.unique(lengths[:, bucket.sections >= 0], axis=1).T:
+        for S, T in np.unique(lengths[:, bucket.is_filled], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
             stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
             chosen = self.choose_cells(*stacks)  # (B, T, S)

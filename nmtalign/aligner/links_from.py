@@ -194,7 +194,7 @@ class Linker:
 
         def matrices_of(bucket: Bucket) -> Reals:
             stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
-            for column in np.flatnonzero(bucket.sections >= 0):
+            for column in bucket.filled_columns:
                 matrix = matrices[bucket.sections[column]].matrix
                 stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
             return stack
@@ -206,7 +206,7 @@ class Linker:
         def linkable(k: int, ratios: Floats | None) -> Flags:
             bucket = text.buckets[k]
             stack = np.ones(bucket.shape, bool)
-            for column in np.flatnonzero(bucket.sections >= 0):
+            for column in bucket.filled_columns:
                 cells = matrices[bucket.sections[column]].linkable
                 if cells is not None:
                     stack[: cells.shape[0], : cells.shape[1], column] = cells

@@ -87,7 +87,7 @@ class Sections:
         if not self.has_split_pairs:
             return None
         T, S, _ = bucket.shape
-        is_filled = bucket.sections >= 0  # (B,)
+        is_filled = bucket.is_filled
         is_core_source = self._is_in_core(0, bucket.sections, S)  # (S, B)
         is_core_target = is_filled & self._is_in_core(1, bucket.sections, T)  # (T, B)
         return np.asarray(is_core_target[:, None] & is_core_source)
@@ -99,7 +99,7 @@ class Sections:
 
     def copy_cores_into(self, matrices: Sequence[Reals], bucket: Bucket, weights: Reals) -> None:
         """Write the cores of a bucket's sections (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in np.flatnonzero(bucket.sections >= 0):
+        for column in bucket.filled_columns:
             section = bucket.sections[column]
             source_start, target_start = self.start[:, section]
             s0, t0 = self.core_start[:, section]
@@ -140,7 +140,7 @@ class EncodedText:
         pair = self.sections.pair[bucket.sections]  # (B,)
         first_link = self.expert_links.offsets[pair]  # (B,): row of the first link
         end = self.expert_links.offsets[pair + 1]
-        end = np.where(bucket.sections >= 0, end, first_link)  # filler columns have no links
+        end = np.where(bucket.is_filled, end, first_link)
         link_counts = end - first_link
         # (links,): the column in the bucket, and the row in the expert's links, of each link
         column = np.repeat(np.arange(len(pair)), link_counts)

@@ -174,7 +174,7 @@ def hmm_counts(
     )
     source_model, target_model = jump_models
     product = np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))
-    is_filled = bucket.sections >= 0  # not a filler column
+    is_filled = bucket.is_filled
     log_likelihood = forward.log_likelihood[is_filled].sum() + reverse.log_likelihood[is_filled].sum()
     return BucketCounts(
         links=_link_counts(cells, product),

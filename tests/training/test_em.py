@@ -133,7 +133,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
         product = forward.posterior * reverse.posterior.transpose(1, 0, 2)
         expected = np.bincount(cells.ravel(), product.ravel(), len(word_pairs))
         np.testing.assert_allclose(summed(found.links, len(word_pairs)), expected, atol=1e-3)
-        real = bucket.sections >= 0
+        real = bucket.is_filled
         likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
         np.testing.assert_allclose(found.log_likelihood, likelihood)
 
