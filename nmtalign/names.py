@@ -8,7 +8,10 @@ from typing import Literal, get_args
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = get_args(Side)
-MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # bundled data; a command without a model uses the first
+BUNDLED_MODEL, BUNDLED_VECTORS = (
+    "en_fr_model",
+    "en_fr_vectors",
+)  # bundled data; a command without a model uses the first
 
 ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]
 LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can hold their parameters
@@ -34,7 +37,7 @@ MethodName = Literal[
     "awesome-align-entmax",
     "transport",
 ]
-UnitName = Literal["subwords", "words"]  # the units that a published method links
+MethodUnit = Literal["subwords", "words"]  # the units that a published method links
 PresetName = Literal["fast", "default"]
 DeviceName = Literal["cpu", "cuda", "mps"]
 
@@ -43,20 +46,20 @@ LEARNED_SCORES: tuple[LearnedScoreName, ...] = get_args(LearnedScoreName)
 POSITIONS: tuple[PositionsName, ...] = get_args(PositionsName)
 EXTRACTIONS: tuple[ExtractionName, ...] = get_args(ExtractionName)
 SYMMETRIZATIONS: tuple[Symmetrization, ...] = get_args(Symmetrization)
-VALUES: tuple[CellValues, ...] = get_args(CellValues)
+CELL_VALUES: tuple[CellValues, ...] = get_args(CellValues)
 METHODS: tuple[MethodName, ...] = get_args(MethodName)
-UNITS: tuple[UnitName, ...] = get_args(UnitName)
+METHOD_UNITS: tuple[MethodUnit, ...] = get_args(MethodUnit)
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
 DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 
 PairFormat = Literal["fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet"]
 UnicodeForm = Literal["nfc", "nfkc", "strip-accents", "none"]
 SubwordMarks = Literal["bpe", "sentencepiece"]
-CountName = Literal["words", "tokens", "pieces"]  # the unit of the positions in links
+LinkUnitName = Literal["words", "tokens", "pieces"]  # the unit of the positions in links
 PAIR_FORMATS: tuple[PairFormat, ...] = get_args(PairFormat)
 UNICODE_FORMS: tuple[UnicodeForm, ...] = get_args(UnicodeForm)
-MARKS: tuple[SubwordMarks, ...] = get_args(SubwordMarks)
-COUNTS: tuple[CountName, ...] = get_args(CountName)
+SUBWORD_MARKS: tuple[SubwordMarks, ...] = get_args(SubwordMarks)
+LINK_UNITS: tuple[LinkUnitName, ...] = get_args(LinkUnitName)
 TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 
 ReadLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"]

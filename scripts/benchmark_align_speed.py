@@ -126,7 +126,7 @@ def time_stages(folder: Path) -> dict[str, float]:
     sides = zip(read(folder / "text.en"), read(folder / "text.fr"), strict=True)
     while True:
         times = [time.perf_counter()]
-        text = encode_lines(itertools.islice(sides, 20_000), aligner.text)
+        text = encode_lines(itertools.islice(sides, 20_000), aligner.text_settings)
         times.append(time.perf_counter())
         batch = aligner.align_text(text)
         times.append(time.perf_counter())

@@ -57,14 +57,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     options = parser.parse_args()
     lines = [read_pairs(options.data / "bitext" / name, "train", ("en", "fr")) for name in TEXTS]
-    text = TextSettings("simple")
-    words = [text.pieces_of_pair(pair, ("en", "fr")) for pair in islice(chain(*lines), options.pairs)]
+    text_settings = TextSettings("simple")
+    words = [
+        text_settings.pieces_of_pair(pair, ("en", "fr")) for pair in islice(chain(*lines), options.pairs)
+    ]
     batch = nmtalign.load().align_batch(words)
     linked = [(*pair, batch.links(n)) for n, pair in enumerate(words)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "corpus.db")
         pairs = islice(copies(linked), options.pairs)
-        made, wall, cpu = timed(lambda: write_index(path, pairs, text))
+        made, wall, cpu = timed(lambda: write_index(path, pairs, text_settings))
         size = sum(len(f"{' '.join(s)}\n{' '.join(t)}\n".encode()) for s, t, _ in linked) / len(linked) * made
         print(f"{made:,} pairs: {path.stat().st_size / 1e6:,.0f} MB of {size / 1e6:,.0f} MB text, built in")
         print(f"{wall:,.0f} s, {cpu:,.0f} CPU seconds, some of which make the copies")

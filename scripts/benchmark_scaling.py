@@ -175,7 +175,7 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     assert isinstance(backend, DistributedBackend)
     return Spread(
         len(sides[0].lengths),
-        len(estimator.index),
+        len(estimator.word_pairs),
         sum(len(part.pairs) for part in backend.parts),
         len(backend.parts),
         setup,
@@ -189,7 +189,11 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
 
 
 def held_here(estimator: Estimator, backend: DistributedBackend) -> int:
-    arrays = [estimator.index.source, estimator.index.target, *(part.pairs for part in backend.parts)]
+    arrays = [
+        estimator.word_pairs.source,
+        estimator.word_pairs.target,
+        *(part.pairs for part in backend.parts),
+    ]
     for pairs in estimator.form_pairs:
         arrays += [pairs.source, pairs.target, pairs.similar_pairs, pairs.spelling_counts]
         arrays += [] if pairs.pair is None else [pairs.pair]

@@ -39,7 +39,7 @@ def main() -> None:
         _pairs(arguments.bitexts),
         LearnOptions(
             hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
-            text=TextSettings("simple"),
+            text_settings=TextSettings("simple"),
             languages=("en", "fr"),
             progress=open_reporter(_print_message, stage="reading"),
         ),

@@ -42,10 +42,10 @@ def main() -> None:
 def _save_rounded(learned: Path, output: Path) -> None:
     import numpy as np
 
-    from nmtalign.vectors.storage import load_pair, save_pair
+    from nmtalign.vectors.storage import load_both_languages, save_pair
 
     sides = []
-    for embeddings in load_pair(learned, languages=("en", "fr")):
+    for embeddings in load_both_languages(learned, languages=("en", "fr")):
         rounded = (np.rint(embeddings.matrix * STEPS) / STEPS).astype(np.float16)  # exact in float16
         settings = {**embeddings.settings, "rounded to": f"1/{STEPS}"}
         sides.append(replace(embeddings, matrix=rounded, settings=settings))

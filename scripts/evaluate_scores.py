@@ -37,7 +37,7 @@ import nmtalign as na
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import LEARNED_SCORES
 from nmtalign.scorers.vector_scores import BahdanauScore, make_score, score_in
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.storage import load_both_languages
 
 POSITIONS = ("none", "diagonal", "hmm")
 REPEATED = 5_000  # pairs whose alignment is timed
@@ -81,7 +81,7 @@ def scores(vectors: Path, dimension: int) -> dict[str, Any]:
 
 def errors(vectors: Path, corpus: Path) -> Iterator[tuple[str, str, float]]:
     """Yield row, position model and error in percent."""
-    sides = load_pair(vectors)
+    sides = load_both_languages(vectors)
     pairs, gold = gold_lines(corpus)
     for name, score in scores(vectors, sides[0].dimension).items():
         for positions in POSITIONS:
@@ -91,7 +91,7 @@ def errors(vectors: Path, corpus: Path) -> Iterator[tuple[str, str, float]]:
 
 def speeds(vectors: Path, corpus: Path) -> Iterator[tuple[str, float]]:
     """Yield row and pairs per second, without a position model."""
-    sides = load_pair(vectors)
+    sides = load_both_languages(vectors)
     pairs, _ = gold_lines(corpus)
     pairs = (pairs * (1 + REPEATED // len(pairs)))[:REPEATED]
     for name, score in scores(vectors, sides[0].dimension).items():

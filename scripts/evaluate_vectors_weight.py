@@ -36,7 +36,7 @@ from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.training.em import Estimator
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, likeliest_weight, sharpened
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.storage import load_both_languages
 
 WEIGHTS = (0.0, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.95)
 POWERS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
@@ -76,7 +76,7 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     estimator = Estimator(bitext.text, options.hyperparameters)
     estimated = estimate(estimator, bitext, options)
     for name, both in vectors.items():
-        scorer = make_vectors_scorer(estimated.lexicon, *both, options.text, weight=INITIAL_WEIGHT)
+        scorer = make_vectors_scorer(estimated.lexicon, *both, options.text_settings, weight=INITIAL_WEIGHT)
         null = options.hyperparameters.null
         weight = likeliest_weight(estimated.lexicon, scorer, estimated.transitions, null, bitext.text)
         errors = {}
@@ -141,7 +141,7 @@ def main() -> None:
     source, target = options.languages.split(",")
     vectors: dict[str, BothVectors] = {}
     for folder in options.vectors:
-        both = load_pair(na.resolve_path(folder), languages=(source, target))
+        both = load_both_languages(na.resolve_path(folder), languages=(source, target))
         for kind, form in variants(*both):
             vectors[f"{Path(folder).name}, {kind}"] = form
     with open(options.output, "w", encoding="utf-8") as file:

@@ -38,7 +38,7 @@ def texts(data: Path) -> Iterator[tuple[str, Pairs]]:
 
 def known(aligner: Aligner, pairs: Pairs) -> Coverage:
     """Return how many words of the pairs an aligner knows."""
-    text = encode_text([aligner.text.words_of_pair(pair, aligner.languages) for pair in pairs])
+    text = encode_text([aligner.text_settings.words_of_pair(pair, aligner.languages) for pair in pairs])
     return measure_coverage(text.source, text.target, aligner.scorer.vocabularies)
 
 

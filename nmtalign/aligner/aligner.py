@@ -37,7 +37,7 @@ from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.names import CellValues, CountName, SubwordMarks
+from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
@@ -103,7 +103,7 @@ class Aligner(TableResult):
     scorer: Scorer
     positions: PositionModel = field(default_factory=SoftmaxPositions)
     extraction: Extraction | None = None  # None: posterior decoding with a null word, else mutual argmax
-    text: TextSettings = field(default_factory=TextSettings)
+    text_settings: TextSettings = field(default_factory=TextSettings)
     languages: Languages = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)  # settings and corpus it was learned with
     workers: int | None = None
@@ -113,7 +113,7 @@ class Aligner(TableResult):
         check_type(self.scorer, Scorer, "a scorer (nmtalign.load opens a model)")
         check_type(self.positions, PositionModel, "a position model")
         check_type(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
-        check_type(self.text, TextSettings, "settings of the text, made by TextSettings")
+        check_type(self.text_settings, TextSettings, "settings of the text, made by TextSettings")
         check_type(self.training, Mapping, "settings of the training as a dictionary")
         check_type(self.expert, (Expert, type(None)), "an expert, made by choose_expert")
         check_languages(self.languages)
@@ -172,7 +172,7 @@ class Aligner(TableResult):
         source: ColumnName = None,
         target: ColumnName = None,
         expert: LinksInput | None = None,
-        count: CountName | None = None,
+        count: LinkUnitName | None = None,
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
         spaces: str | None = None,
@@ -237,20 +237,20 @@ class Aligner(TableResult):
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:
-            listed = list(unit.prepared(_checked_lines(listed), aligner.text, aligner.languages))
-        text = aligner.encoded(listed, count=unit.linked)
+            listed = list(unit.prepared(_checked_lines(listed), aligner.text_settings, aligner.languages))
+        text = aligner.encoded(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
-        if unit.linked == "words":
+        if unit.aligned_unit == "words":
             batch = links_of_words(batch, text.line_words)
         if unit.expands:
             lines: list[Any] = listed
-            piece_lines = [unit.piece_lines(pair, aligner.text, aligner.languages) for pair in lines]
+            piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
             batch = expand_to_pieces(batch, piece_lines)
         origin = _Pairs(aligner, listed, unit)
-        return replace(batch, origin=origin, unit=unit.count, frame_index=checked.frame_index)
+        return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -281,7 +281,7 @@ class Aligner(TableResult):
         parts += [self.positions.description, str(self.resolved_extraction)]
         if self.expert is not None:
             parts.append(str(self.expert))
-        parts.append(f"text={self.text}")
+        parts.append(f"text={self.text_settings}")
         return " ".join(parts)
 
     @property
@@ -346,8 +346,12 @@ class Aligner(TableResult):
 
     def state(self) -> State:
         """Return the state of the aligner and its parts."""
-        text, files = self.text.for_storage()
-        values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
+        text_settings, files = self.text_settings.for_storage()
+        values = {
+            "text": text_settings.as_dict(),
+            "languages": list(self.languages),
+            "training": dict(self.training),
+        }
         parts = {
             "scorer": self.scorer.state(),
             "positions": self.positions.state(),
@@ -362,7 +366,7 @@ class Aligner(TableResult):
         """Return the aligner with a state."""
         scorer = stored.open("scorer")
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
-        text = TextSettings.opened(stored.value("text", dict), stored.file)
+        text_settings = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
         training_state = stored.section("training")
         training = {name: training_state.value(name, dict) for name in training_state.meta}
@@ -370,9 +374,9 @@ class Aligner(TableResult):
             training_state.section("corpus").integer("pairs", minimum=0)
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
-        return cls(scorer, positions, extraction, text, languages, training, expert=expert)
+        return cls(scorer, positions, extraction, text_settings, languages, training, expert=expert)
 
-    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 0) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
         Given links count words or tokens; `first` is the number of the first pair, for errors.
@@ -385,7 +389,7 @@ class Aligner(TableResult):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.encoder or count == "tokens" else text.line_words
+        words = None if self.expert.encoder or linked_unit == "tokens" else text.line_words
         lengths = text.sections.source_lengths, text.sections.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
@@ -498,25 +502,25 @@ class Aligner(TableResult):
 
     def _encoded_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
         """Return pairs of lines as arrays."""
-        forms = self.scorer.word_forms(self.text)
-        text = self.text if forms is None else self.text.without_folding()
-        return encode_lines(pairs, text, self.languages, forms)
+        forms = self.scorer.word_forms(self.text_settings)
+        text_settings = self.text_settings if forms is None else self.text_settings.without_folding()
+        return encode_lines(pairs, text_settings, self.languages, forms)
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
         """Return the words of both sides of a checked pair in the forms in which they are looked up."""
-        forms = self.scorer.word_forms(self.text)
+        forms = self.scorer.word_forms(self.text_settings)
         if forms is None:
             if is_line_pair(pair):
-                return self.text.words_of_pair(pair, self.languages)
-            return self.text.normalized(pair[0]), self.text.normalized(pair[1])
+                return self.text_settings.words_of_pair(pair, self.languages)
+            return self.text_settings.normalized(pair[0]), self.text_settings.normalized(pair[1])
         words: Any = pair
         if is_line_pair(pair):
-            words = self.text.without_folding().words_of_pair(pair, self.languages)
+            words = self.text_settings.without_folding().words_of_pair(pair, self.languages)
         return forms[0](words[0]), forms[1](words[1])
 
     def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""
-        return tokens_of(pair, self.text, self.languages)
+        return tokens_of(pair, self.text_settings, self.languages)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -531,22 +535,24 @@ class _Pairs:
         """Return the words of pair n that its links count."""
         pair: Any = self.pairs[n]
         if self.unit.expands:
-            source, target = self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages)
+            source, target = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
             return tuple(source.pieces), tuple(target.pieces)
-        if self.unit.count == "tokens":
+        if self.unit.name == "tokens":
             return self.aligner.tokens_of(pair)
         return words_between_spaces(pair)
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        if self.unit.linked == "tokens" or not is_line_pair(pair):
+        if self.unit.aligned_unit == "tokens" or not is_line_pair(pair):
             aligned = self.aligner.align_pair(pair)
         else:
             aligned = self.aligner.align_lines([pair])[0]
         if not self.unit.expands:
             return aligned
-        return expand_pair(aligned, *self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages))
+        return expand_pair(
+            aligned, *self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
+        )
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield values of each pair, bit-identical to those of :meth:`aligned`."""
@@ -554,13 +560,15 @@ class _Pairs:
 
     def _iter_matrices(self, values: str) -> Iterator[Reals]:
         for pairs in _chunks_of_cells(self.pairs):
-            text = self.aligner.encoded(pairs, count=self.unit.linked)
+            text = self.aligner.encoded(pairs, linked_unit=self.unit.aligned_unit)
             _, arrays = self.aligner.decoder_of(text).links_and_values([values])
-            line_words = text.line_words if self.unit.linked == "words" else None
+            line_words = text.line_words if self.unit.aligned_unit == "words" else None
             for n, pair in enumerate(pairs):
                 matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
                 if self.unit.expands and is_line_pair(pair):
-                    piece_lines = self.unit.piece_lines(pair, self.aligner.text, self.aligner.languages)
+                    piece_lines = self.unit.piece_lines(
+                        pair, self.aligner.text_settings, self.aligner.languages
+                    )
                     matrix = expand_values(values, matrix, *piece_lines)
                 matrix.flags.writeable = False
                 yield matrix
@@ -607,11 +615,11 @@ def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     return f"{found}: {advice}"
 
 
-def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:
+def tokens_of(pair: Pair, text_settings: TextSettings, languages: Languages) -> BothWords:
     """Return the words of both sides of a checked pair as they were given."""
     if not is_line_pair(pair):
         return tuple(pair[0]), tuple(pair[1])
-    source, target = text.tokens_of_pair(pair, languages)
+    source, target = text_settings.tokens_of_pair(pair, languages)
     return tuple(token.text for token in source), tuple(token.text for token in target)
 
 

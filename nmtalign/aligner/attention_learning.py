@@ -182,7 +182,7 @@ def learn_attention(
     )
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
-    options = LearnOptions(text=student.text, workers=workers)
+    options = LearnOptions(text_settings=student.text_settings, workers=workers)
     teacher, teacher_name = _teacher(model, pairs, words, options)
 
     chosen = _choose_pairs(words)

@@ -35,7 +35,7 @@ from nmtalign.links.alignments import (
     BothWords,
     UnknownWords,
 )
-from nmtalign.names import VALUES
+from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 
 
@@ -98,7 +98,7 @@ class Decoder(NamedTuple):
             if core is not None:
                 cell_evidence = cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        filled_columns = np.flatnonzero(bucket.sections >= 0)
+        filled_columns = bucket.filled_columns
         return BucketLinks(
             link_section=bucket.sections[b].astype(np.int32),
             source=s.astype(np.int32),
@@ -110,19 +110,19 @@ class Decoder(NamedTuple):
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Choose links and return their joint probability; punctuation never becomes a second word."""
-        (t, s, b), probability = self.extraction.links(posteriors, bucket)
-        second = np.flatnonzero(self.extraction.are_second_words(probability))
+        """Choose links and return their posterior; punctuation never becomes a second word."""
+        (t, s, b), posterior = self.extraction.links(posteriors, bucket)
+        second = np.flatnonzero(self.extraction.are_second_words(posterior))
         if not len(second):
-            return (t, s, b), probability
+            return (t, s, b), posterior
         source_numbers = bucket.source[s[second], b[second]].tolist()
         target_numbers = bucket.target[t[second], b[second]].tolist()
-        kept = np.ones(len(probability), dtype=bool)
+        kept = np.ones(len(posterior), dtype=bool)
         for link, source_number, target_number in zip(second, source_numbers, target_numbers, strict=True):
             source_word = self.text.source.words[source_number]
             target_word = self.text.target.words[target_number]
             kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
-        return (t[kept], s[kept], b[kept]), probability[kept]
+        return (t[kept], s[kept], b[kept]), posterior[kept]
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
@@ -204,7 +204,7 @@ class Decoder(NamedTuple):
             return np.stack([cost, cost], axis=1)
         evidence = np.zeros((2, sections.pairs))
         for k, bucket in enumerate(self.text.buckets):
-            filled = np.flatnonzero(bucket.sections >= 0)
+            filled = bucket.filled_columns
             pair = sections.pair[bucket.sections[filled]]
             for direction, values in enumerate(self._evidence_of_directions(k)):
                 np.add.at(evidence[direction], pair, values[filled])
@@ -239,7 +239,7 @@ class Decoder(NamedTuple):
 
         For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
-        names = [name for name in VALUES if name != "scores" or self.scores]
+        names = [name for name in CELL_VALUES if name != "scores" or self.scores]
         batch, arrays = self.links_and_values(names)
         probabilities = np.split(batch.probability, batch.offsets[1:-1])
         pairs = []
@@ -262,7 +262,7 @@ class Decoder(NamedTuple):
         return pairs
 
     def links_and_values(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
-        """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
+        """Return the links of the text, and the values (T, S) of each pair by their name in `CELL_VALUES`.
 
         ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
         Scores are NaN in cells that no section of a long pair has.

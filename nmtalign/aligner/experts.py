@@ -30,7 +30,7 @@ from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
-from nmtalign.names import CountName, MethodName
+from nmtalign.names import LinkUnitName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, Words, words_between_spaces
@@ -60,7 +60,7 @@ def with_links(
     marked: bool = False,
     file: str | Path | None = None,
     words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
-    name: CountName = "words",
+    name: LinkUnitName = "words",
 ) -> Iterator[Any]:
     """Yield pairs with their links; raise DataError if there are fewer or more links than pairs.
 

@@ -72,9 +72,9 @@ class Extraction:
         """Minimum p(s|t) or p(t|s) of a second word; None if there are no second words."""
         return None
 
-    def are_second_words(self, probability: Reals) -> Flags:
-        """Return which links (L,) were chosen as second words, given their joint probability."""
-        return np.zeros(len(probability), bool)
+    def are_second_words(self, posterior: Reals) -> Flags:
+        """Return which links (L,) were chosen as second words, given their posterior."""
+        return np.zeros(len(posterior), bool)
 
     def state(self) -> State:
         """Return name and parameters."""
@@ -95,14 +95,12 @@ class Extraction:
         raise NotImplementedError
 
     def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Return the links of a bucket as (target, source, column), and the joint probability of each."""
+        """Return the links of a bucket as (target, source, column), and the posterior of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
-        probability = posteriors.probability((t, s, b))
-        if self.drops_below_threshold:
-            kept = probability >= (self.effective_threshold or 0)
-        else:
-            kept = probability > 0
-        return (t[kept], s[kept], b[kept]), probability[kept]
+        posterior = posteriors.joint_at((t, s, b))
+        threshold = self.effective_threshold or 0
+        kept = posterior >= threshold if self.drops_below_threshold else posterior > 0
+        return (t[kept], s[kept], b[kept]), posterior[kept]
 
 
 class Threshold(Extraction):
@@ -131,11 +129,11 @@ class PosteriorDecoding(Threshold):
     def min_second_posterior(self) -> float | None:
         return MIN_SECOND_POSTERIOR if self.threshold is None else None
 
-    def are_second_words(self, probability: Reals) -> Flags:
+    def are_second_words(self, posterior: Reals) -> Flags:
         """Return which links (L,) are below the threshold: :meth:`mask` chooses only second words there."""
         if self.min_second_posterior is None:
-            return super().are_second_words(probability)
-        return np.asarray(probability < probability.dtype.type(self.effective_threshold))
+            return super().are_second_words(posterior)
+        return np.asarray(posterior < posterior.dtype.type(self.effective_threshold))
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.min_second_posterior or 'none'}"
@@ -204,7 +202,7 @@ class _Stacked(Extraction):
         links = np.zeros(bucket.shape, dtype=bool)
         weights = self.weights(posteriors, bucket)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        for S, T in np.unique(lengths[:, bucket.sections >= 0], axis=1).T:
+        for S, T in np.unique(lengths[:, bucket.is_filled], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
             stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
             chosen = self.choose_cells(*stacks)  # (B, T, S)

@@ -74,7 +74,7 @@ def open_options(
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
     dictionaries = open_dictionaries(prior, encoding)
-    initial_prior, text = warm_start(
+    initial_prior, text_settings = warm_start(
         init,
         tokenizer=tokenizer,
         lowercase=lowercase,
@@ -88,7 +88,7 @@ def open_options(
         )
     return LearnOptions(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, initial_prior)),
-        text=text,
+        text_settings=text_settings,
         languages=languages,
         prior=initial_prior,
         dictionaries=dictionaries,
@@ -179,9 +179,9 @@ def warm_start(
         word_pairs = similar_words(*open_vectors(folder, languages), chosen)
         return (Prior(word_pairs) if word_pairs else None), chosen
     older = load_aligner(folder)
-    chosen = older.text.updated(tokenizer, lowercase, unicode)
-    if chosen != older.text:
-        found = f"{init} was learned with text={older.text}, found text={chosen}"
+    chosen = older.text_settings.updated(tokenizer, lowercase, unicode)
+    if chosen != older.text_settings:
+        found = f"{init} was learned with text={older.text_settings}, found text={chosen}"
         raise UsageError(
             f"{found}; remove `tokenizer`, `lowercase` and `unicode`; a continued model keeps its own"
         )
@@ -214,7 +214,7 @@ class LearnOptions:
     """
 
     hyperparameters: Hyperparameters = PRESET_HYPERPARAMETERS["default"]
-    text: TextSettings = field(default_factory=TextSettings)  # settings by which lines become words
+    text_settings: TextSettings = field(default_factory=TextSettings)  # settings by which lines become words
     languages: Languages = (None, None)
     prior: Prior | None = None  # word pairs, an older model, or both
     # dictionaries whose word pairs join the prior once the words of the text are known

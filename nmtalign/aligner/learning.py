@@ -51,7 +51,7 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[..., AlignedBatch]  # align(count=...) returns links of words, or of tokens
+    align: Callable[..., AlignedBatch]  # align(linked_unit=...) returns links of words, or of tokens
 
 
 @blas.one_thread()
@@ -111,7 +111,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         vectors = make_vectors_scorer(
             lexicon,
             *options.vectors,
-            options.text,
+            options.text_settings,
             weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
         if given_weight is None:
@@ -124,7 +124,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     return Aligner(
         mixture,
         HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
-        text=options.text,
+        text_settings=options.text_settings,
         languages=options.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
     )
@@ -212,14 +212,14 @@ def _alignment_of(
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
-    Its argument `count` is the unit that links count, "words" (the default) or "tokens". The links are those
-    of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are
-    used, which takes less than half the time. The first call frees the counts, which are large.
+    Its argument `linked_unit` is what links count, "words" (the default) or "tokens". The links are those of
+    :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are used,
+    which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
-    if options.make_backend is None and estimator.index.complete:
-        text = text.with_index(estimator.index)
+    if options.make_backend is None and estimator.word_pairs.complete:
+        text = text.with_word_pairs(estimator.word_pairs)
         counts = [estimated.form_counts]
 
     @cache
@@ -230,8 +230,8 @@ def _alignment_of(
         return aligner.align_text(text)
 
     @cache
-    def align(count: str = "words") -> AlignedBatch:
-        if count == "tokens":
+    def align(linked_unit: str = "words") -> AlignedBatch:
+        if linked_unit == "tokens":
             return align_tokens()
         if warning := one_word_lines_warning(text):
             options.warn(warning)

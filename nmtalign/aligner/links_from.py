@@ -49,15 +49,15 @@ from nmtalign.links.alignments import (
     concatenate_batches,
 )
 from nmtalign.names import (
-    MARKS,
-    UNITS,
+    METHOD_UNITS,
+    SUBWORD_MARKS,
     CellValues,
-    CountName,
     ExtractionName,
+    LinkUnitName,
     MethodName,
+    MethodUnit,
     SubwordMarks,
     Symmetrization,
-    UnitName,
 )
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
@@ -106,7 +106,7 @@ class LinkSource:
     token_vectors: str | Path | None = None
     similarities: Any = None  # a file, or one array per pair
     method: MethodName | None = None
-    units: UnitName | None = None
+    units: MethodUnit | None = None
     layer: int | None = None
     languages: tuple[str, str] | None = None
     device: str | None = None
@@ -194,7 +194,7 @@ class Linker:
 
         def matrices_of(bucket: Bucket) -> Reals:
             stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
-            for column in np.flatnonzero(bucket.sections >= 0):
+            for column in bucket.filled_columns:
                 matrix = matrices[bucket.sections[column]].matrix
                 stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
             return stack
@@ -206,7 +206,7 @@ class Linker:
         def linkable(k: int, ratios: Floats | None) -> Flags:
             bucket = text.buckets[k]
             stack = np.ones(bucket.shape, bool)
-            for column in np.flatnonzero(bucket.sections >= 0):
+            for column in bucket.filled_columns:
                 cells = matrices[bucket.sections[column]].linkable
                 if cells is not None:
                     stack[: cells.shape[0], : cells.shape[1], column] = cells
@@ -248,7 +248,7 @@ def links_from(
     token_vectors: str | Path | None = None,
     similarities: str | Path | Iterable[AnyArray] | None = None,
     method: MethodName | None = None,
-    units: UnitName | None = None,
+    units: MethodUnit | None = None,
     layer: int | None = None,
     languages: tuple[str, str] | None = None,
     device: str | None = None,
@@ -264,7 +264,7 @@ def links_from(
     threshold: float | None = None,
     symmetrize: Symmetrization | None = None,
     tokenizer: str = "space",
-    count: CountName | None = None,
+    count: LinkUnitName | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
     spaces: str | None = None,
     progress: ProgressInput = False,
@@ -375,11 +375,11 @@ def links_from(
         symmetrize=symmetrize,
     )
     reporter = open_reporter(progress, stage="linking")
-    text = TextSettings(tokenizer, lowercase=False, unicode="none")
+    text_settings = TextSettings(tokenizer, lowercase=False, unicode="none")
     checked = read_pairs(pairs, targets, source=source, target=target)
     listed = list(checked.pairs)
     reporter.expect(len(listed))
-    words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
+    words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
     linker, words = open_linker(words_of_pairs, link_source)
     unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
     check_source_unit(unit)
@@ -393,26 +393,29 @@ def links_from(
     lines = [pair for pair in listed if is_line_pair(pair)]
     if unit.expands and pieces is None and len(lines) < len(listed):
         raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
-    if pieces is None and unit.linked == "words":
-        batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
+    if pieces is None and unit.aligned_unit == "words":
+        batch = links_of_words(batch, encode_lines(lines, text_settings).line_words if lines else None)
     if unit.expands:
-        piece_lines = [_piece_lines(pair, text, unit) for pair in listed]
+        piece_lines = [_piece_lines(pair, text_settings, unit) for pair in listed]
         batch = expand_to_pieces(batch, piece_lines)
-    batch = replace(batch, unit=unit.count)
-    return replace(batch, origin=_Linked(batch, listed, text, unit))
+    batch = replace(batch, unit=unit.name)
+    return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
     """Raise UsageError if links are to count the tokens of words that sub-words are joined to."""
-    if unit.marks is not None and unit.linked == "tokens":
+    if unit.marks is not None and unit.aligned_unit == "tokens":
         advice = "`count=words` or `count=pieces` goes with `pieces`"
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 
-def _piece_lines(pair: Pair, text: TextSettings, unit: LinkUnit) -> BothPieceLines:
-    """Return the pieces, or the tokens with spaces, of both sides; `text` cuts lines into linked tokens."""
+def _piece_lines(pair: Pair, text_settings: TextSettings, unit: LinkUnit) -> BothPieceLines:
+    """Return the pieces, or the tokens with spaces, of both sides.
+
+    `text_settings` cuts lines into linked tokens.
+    """
     if unit.marks is None:
-        return unit.piece_lines((str(pair[0]), str(pair[1])), text)
+        return unit.piece_lines((str(pair[0]), str(pair[1])), text_settings)
     source, target = _numbered_sides(pair, unit.marks)
     return source[1], target[1]
 
@@ -428,20 +431,20 @@ class _Linked(NamedTuple):
 
     batch: AlignedBatch
     pairs: Sequence[Pair]
-    text: TextSettings  # what cuts lines into the tokens that the source linked
+    text_settings: TextSettings  # what cuts lines into the tokens that the source linked
     unit: LinkUnit
 
     def tokens(self, n: int) -> BothWords:
         """Return the words, tokens or pieces of pair n that its links count."""
         pair = self.pairs[n]
         if self.unit.expands:
-            source, target = _piece_lines(pair, self.text, self.unit)
+            source, target = _piece_lines(pair, self.text_settings, self.unit)
             return tuple(source.pieces), tuple(target.pieces)
         if self.unit.marks is not None:
             source_words, target_words = _numbered_sides(pair, self.unit.marks)
             return tuple(source_words[0]), tuple(target_words[0])
-        if self.unit.count == "tokens":
-            source_tokens, target_tokens = _words_of_pair(pair, self.text)
+        if self.unit.name == "tokens":
+            source_tokens, target_tokens = _words_of_pair(pair, self.text_settings)
             return tuple(source_tokens), tuple(target_tokens)
         return words_between_spaces(pair)
 
@@ -469,10 +472,10 @@ class _Linked(NamedTuple):
         return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
 
 
-def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:
-    """Return the words of both sides; `text` splits lines."""
+def _words_of_pair(pair: Pair, text_settings: TextSettings) -> WordPair:
+    """Return the words of both sides; `text_settings` splits lines."""
     if is_line_pair(pair):
-        return text.words_of_pair(pair, (None, None))
+        return text_settings.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
 
 
@@ -503,7 +506,7 @@ def _reduction_of(source: LinkSource) -> AttentionReduction:
     normalize = False if source.normalize is None else source.normalize
     check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
     if source.pieces is not None:
-        check_choice(source.pieces, MARKS, "marks of sub-words")
+        check_choice(source.pieces, SUBWORD_MARKS, "marks of sub-words")
     check_bool(normalize, "normalize")
     return AttentionReduction(
         layers=_layer_numbers(source.layers, "layers"),
@@ -591,7 +594,7 @@ def encoder_linker(
     cache: str | Path | None = None,
     download: bool = True,
     method: MethodName | None = None,
-    units: UnitName | None = None,
+    units: MethodUnit | None = None,
 ) -> Linker:
     """Return a Linker of the similarities of an encoder; without `download` it must be on this machine.
 
@@ -634,9 +637,9 @@ def _published_method(name: MethodName | None) -> Method:
     return PUBLISHED_METHODS[name or DEFAULT_METHOD]
 
 
-def _checked_units(units: UnitName | None) -> UnitName:
-    check_choice(units or UNITS[0], UNITS, "units")
-    return units or UNITS[0]
+def _checked_units(units: MethodUnit | None) -> MethodUnit:
+    check_choice(units or METHOD_UNITS[0], METHOD_UNITS, "units")
+    return units or METHOD_UNITS[0]
 
 
 def _method_linker(

@@ -24,9 +24,9 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
-    MODEL,
+    BUNDLED_MODEL,
+    BUNDLED_VECTORS,
     POSITIONS,
-    VECTORS,
     ExtractionName,
     PositionsName,
     ScoreName,
@@ -153,8 +153,10 @@ def load(
             strip_prefix=strip_prefix,
         )
         aligner = load_aligner(folder)
-        text = aligner.text.updated(tokenizer, lowercase, unicode)
-        aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
+        text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
+        aligner = with_extraction(
+            replace(aligner, text_settings=text_settings), extract, threshold, symmetrize
+        )
     else:
         if folder is None:
             assert isinstance(path, tuple | list)
@@ -163,11 +165,11 @@ def load(
         else:
             from nmtalign.scorers.vector_scores import score_in
             from nmtalign.vectors.static_models import is_static_model
-            from nmtalign.vectors.storage import load_pair, pair_languages
+            from nmtalign.vectors.storage import load_both_languages, pair_languages
 
             if languages is None and not is_static_model(folder):
                 languages = pair_languages(folder)
-            vectors = load_pair(
+            vectors = load_both_languages(
                 folder,
                 languages=languages,
                 limit=limit,
@@ -203,9 +205,11 @@ def load(
 
 def _existing_folder(path: str | Path | None) -> Path:
     """Return the folder of a model or of vectors; DataError if there is none."""
-    folder = bundled_path(MODEL) if path is None else resolve_path(path)
+    folder = bundled_path(BUNDLED_MODEL) if path is None else resolve_path(path)
     if not folder.exists():
-        raise DataError(f"there is no such folder; bundled are {MODEL} and {VECTORS}").at(path or folder)
+        raise DataError(f"there is no such folder; bundled are {BUNDLED_MODEL} and {BUNDLED_VECTORS}").at(
+            path or folder
+        )
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     return folder
@@ -219,7 +223,7 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
         applies = "applies" if len(given) == 1 else "apply"
         removed = "it" if len(given) == 1 else "them"
         problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
-        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
+        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
 
 
 def _check_two_sides(
@@ -251,14 +255,14 @@ def open_vectors(
     strip_prefix: str | tuple[str, str] | None = None,
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
-    from nmtalign.vectors.storage import both_embeddings, load_pair
+    from nmtalign.vectors.storage import both_embeddings, load_both_languages
 
     if isinstance(vectors, tuple | list):
         return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
     check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     chosen = (source, target) if source and target else None
-    return load_pair(
+    return load_both_languages(
         resolve_path(vectors),
         languages=chosen,
         limit=limit,
@@ -369,8 +373,8 @@ def vector_aligner(
     if positions is None:
         positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
     text_of_vectors = TextSettings.from_dict(source.settings.get("text", {}))
-    text = text_of_vectors.updated(tokenizer, lowercase, unicode)
-    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text=text)
+    text_settings = text_of_vectors.updated(tokenizer, lowercase, unicode)
+    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text_settings=text_settings)
     if languages is not None:
         aligner = replace(aligner, languages=languages)
     return with_extraction(aligner, extract, threshold, symmetrize)

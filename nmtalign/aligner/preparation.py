@@ -28,7 +28,7 @@ from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
-from nmtalign.names import MODEL
+from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import Pair
@@ -64,7 +64,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     expert_batches: list[tuple[AlignedBatch, ...]] = []
     if options.expert is not None:
         pairs = _collect_expert_links(pairs, options.expert, options, expert_batches)
-    source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
+    source, target, digest = encode_bitext(pairs, options.text_settings, options.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     corpus = {
@@ -94,7 +94,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     if prior is not None:
         source, target = prior.extend(source, target)
     if options.vectors is not None:
-        check_vectors(options.vectors, (source.words, target.words), options.text)
+        check_vectors(options.vectors, (source.words, target.words), options.text_settings)
     source_sections, target_sections, sections = split_long_pairs(source, target)
     text = EncodedText(
         source=source_sections,
@@ -115,7 +115,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
     pairs = dictionary_pairs(
         options.dictionaries,
         (source, target),
-        options.text,
+        options.text_settings,
         options.languages,
         headwords=options.headwords,
         lemmas=options.hyperparameters.lemmas,
@@ -156,7 +156,7 @@ def _collect_expert_links(
     pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield the pairs; after the last one, `batches` contains the links of the expert."""
-    tokens = partial(tokens_of, text=options.text, languages=options.languages)
+    tokens = partial(tokens_of, text_settings=options.text_settings, languages=options.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
         batches.append(expert.links_and_counts(part, tokens))
@@ -168,13 +168,13 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     pairs = len(source.lengths)
     if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return ""
-    model = load_aligner(MODEL)
-    if options.text not in (TextSettings(), model.text):
+    model = load_aligner(BUNDLED_MODEL)
+    if options.text_settings not in (TextSettings(), model.text_settings):
         return ""  # the text settings were chosen, so `init` would be refused
     coverage = model.scorer.coverage_of(source, target)
     for side in (coverage.source, coverage.target):
         if side.total < pairs or side.rate < MIN_KNOWN_SHARE:
             return ""
     shares = f"{100 * coverage.source.rate:.0f} % and {100 * coverage.target.rate:.0f} %"
-    found = f"the model {MODEL} knows {shares} of the source and target words"
-    return f"{found}; to continue it with this text instead of starting anew, pass `init={MODEL!r}`"
+    found = f"the model {BUNDLED_MODEL} knows {shares} of the source and target words"
+    return f"{found}; to continue it with this text instead of starting anew, pass `init={BUNDLED_MODEL!r}`"

@@ -37,7 +37,9 @@ MAX_EXAMPLES = 10  # the default number of places that are drawn
 GAP_SIGN = "…"  # between words of a translation that are not adjacent
 GAP_FORM = -1  # in place of the number of a form
 
-Unit = tuple[int, ...]  # forms of the words of a query or of a translation, with `GAP_FORM` between them
+FormSequence = tuple[
+    int, ...
+]  # forms of the words of a query or of a translation, with `GAP_FORM` between them
 
 
 class Occurrence(NamedTuple):
@@ -72,7 +74,7 @@ class _Matches:
     There are P places, and L linked words of all places together, one place after the other.
     """
 
-    def __init__(self, block: Block, query: Unit, side: int, form_ids: Sequence[Integers]) -> None:
+    def __init__(self, block: Block, query: FormSequence, side: int, form_ids: Sequence[Integers]) -> None:
         self.offsets, tokens, link_ends = block.side(side)
         self.other_offsets, other_tokens, other_link_ends = block.side(1 - side)
         self.starts = _starts_of(query, form_ids[side][tokens], self.offsets)  # (P,)
@@ -92,11 +94,11 @@ class _Matches:
         self.sizes = np.bincount(places, minlength=len(self.starts))  # (P,) linked words of each place
         self.ends = np.cumsum(self.sizes)  # (P,)
 
-    def count_translations(self) -> Counter[Unit]:
+    def count_translations(self) -> Counter[FormSequence]:
         """Return how often each translation occurs."""
         is_single = self.sizes == 1
         forms, numbers = np.unique(self.partner_forms[self.ends[is_single] - 1], return_counts=True)
-        counts = Counter[Unit]()
+        counts = Counter[FormSequence]()
         for form, number in zip(forms.tolist(), numbers.tolist(), strict=True):
             counts[(form,)] = number
         counts[()] = int((self.sizes == 0).sum())
@@ -110,7 +112,7 @@ class _Matches:
             counts[unit] += 1
         return +counts  # without zeros
 
-    def translated_by(self, units: Iterable[Unit]) -> list[int]:
+    def translated_by(self, units: Iterable[FormSequence]) -> list[int]:
         """Return the numbers of the places that have one of some translations, gaps left aside."""
         chosen = set[int]()
         for unit in units:
@@ -130,7 +132,7 @@ class _Matches:
         return _PlaceInBlock(pair, int(start - self.offsets[pair]), partners.tolist())
 
 
-def _starts_of(query: Unit, forms: Integers, offsets: Longs) -> Longs:
+def _starts_of(query: FormSequence, forms: Integers, offsets: Longs) -> Longs:
     """Return where the forms of a query occur side by side within one sentence."""
     candidates = max(0, len(forms) - len(query) + 1)
     is_equal = [forms[k : candidates + k] == form for k, form in enumerate(query)]
@@ -139,7 +141,7 @@ def _starts_of(query: Unit, forms: Integers, offsets: Longs) -> Longs:
     return starts[starts + len(query) <= sentence_ends]
 
 
-def _with_gaps(forms: Sequence[int], positions: Sequence[int]) -> Unit:
+def _with_gaps(forms: Sequence[int], positions: Sequence[int]) -> FormSequence:
     """Return the forms of a translation with `GAP_FORM` between those that are not adjacent."""
     unit = [forms[0]]
     for k in range(1, len(forms)):
@@ -172,7 +174,7 @@ def search(
     with index.reading():
         forms, blocks = _look_up_query(index, words, query_side)
         units = None if translation is None else _units_of(index, translation, 1 - query_side)
-        counts = Counter[Unit]()
+        counts = Counter[FormSequence]()
         drawn: list[tuple[float, int, _PlaceInBlock]] = []  # random key, number of the block, place
         candidates = 0
         random = np.random.default_rng(SAMPLE_SEED)
@@ -214,7 +216,7 @@ def _check_query(
             check_number(limit, "a number of translations or examples, 0 or more", minimum=0, integer=True)
 
 
-def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[Unit, list[int]]:
+def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[FormSequence, list[int]]:
     """Return the forms of a query, and the blocks that contain all of them.
 
     The query is split at spaces; if these words do not occur, it is split as the bitext was.
@@ -229,17 +231,17 @@ def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[Unit, lis
     return forms, blocks.tolist()
 
 
-def _units_of(index: BitextIndex, translation: str, side: int) -> set[Unit]:
+def _units_of(index: BitextIndex, translation: str, side: int) -> set[FormSequence]:
     """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
     words = [word for word in translation.split(" ") if word]
     without_gaps = [word for word in words if word != GAP_SIGN] or words
-    units = set[Unit]()
+    units = set[FormSequence]()
     for unit in (words, without_gaps):
         units.add(tuple(index.look_up(word, side)[0] for word in unit))
     return units
 
 
-def _text_of_unit(index: BitextIndex, unit: Unit, side: int) -> str:
+def _text_of_unit(index: BitextIndex, unit: FormSequence, side: int) -> str:
     """Return a translation as text, in lower case."""
     words = [GAP_SIGN if form == GAP_FORM else index.word(form, side) for form in unit]
     return " ".join(index.normalized(words))

@@ -32,7 +32,7 @@ from nmtalign.calls import check_call
 from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
-from nmtalign.names import CountName
+from nmtalign.names import LinkUnitName
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    count: CountName = "words",
+    count: LinkUnitName = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster.

@@ -46,7 +46,7 @@ class AlignedChunk(NamedTuple):
     lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined to words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
-    text: TextSettings  # settings that split the lines into the words or tokens that are linked
+    text_settings: TextSettings  # settings that split the lines into the words or tokens that are linked
     languages: tuple[str | None, str | None]
     unit: LinkUnit = WORDS  # the unit of the positions in links
     warning: str | None = None  # a warning of the first chunk: a side is written without spaces
@@ -62,7 +62,9 @@ class AlignedChunk(NamedTuple):
             return self.strings_for_translation()
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
-            for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
+            for side, tokens in zip(
+                sides, self.text_settings.tokens_of_pair(pair, self.languages), strict=True
+            ):
                 side.append([token.text or "▁" for token in tokens])  # a piece may have no letters
         return sides
 
@@ -74,16 +76,16 @@ class AlignedChunk(NamedTuple):
         if self.joined_marks is not None:
             sides = [_shown_sides(pair, self.joined_marks, self.unit) for pair in self.lines]
         elif self.unit.expands:
-            sides = [self.unit.shown(pair, self.text, self.languages) for pair in self.lines]
+            sides = [self.unit.shown(pair, self.text_settings, self.languages) for pair in self.lines]
         else:
-            sides = [self.text.pieces_of_pair(pair, self.languages) for pair in self.lines]
+            sides = [self.text_settings.pieces_of_pair(pair, self.languages) for pair in self.lines]
         return [source for source, _ in sides], [target for _, target in sides]
 
 
 def _shown_sides(pair: SentencePair, marks: SubwordMarks, unit: LinkUnit) -> tuple[list[str], list[str]]:
     """Return the words that another program has joined in a pair, or their pieces."""
     source, target = (numbered_pieces(line, marks) for line in pair)
-    if unit.count == "pieces":
+    if unit.name == "pieces":
         return source[1].pieces, target[1].pieces
     return source[0], target[0]
 
@@ -102,7 +104,7 @@ def align_chunk(
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
-    text = aligner.encoded(chunk.lines, count=unit.linked, first=chunk.first)
+    text = aligner.encoded(chunk.lines, linked_unit=unit.aligned_unit, first=chunk.first)
     attention: PairMatrices | None = None
     if values is None:
         batch = aligner.align_text(text)
@@ -111,9 +113,9 @@ def align_chunk(
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = list(zip(arrays[values], arrays["linkable"], strict=True))
     # links of tokens become links of words, and these become links of pieces
-    settings = aligner.text
+    settings = aligner.text_settings
     warning = None
-    if unit.linked == "words":
+    if unit.aligned_unit == "words":
         settings = SPACE_SETTINGS
         batch = links_of_words(batch, text.line_words)
         warning = one_word_lines_warning(text) if chunk.first == 1 else None
@@ -129,7 +131,7 @@ def align_chunk(
         lines=chunk.lines,
         batch=batch,
         coverage=aligner.scorer.coverage_of(text.source, text.target, text.sections),
-        text=settings,
+        text_settings=settings,
         languages=aligner.languages,
         unit=unit,
         warning=warning,
@@ -140,13 +142,13 @@ def align_chunk(
 
 
 def _piece_lines_of_chunk(
-    chunk: Chunk, unit: LinkUnit, text: TextSettings, languages: Languages
+    chunk: Chunk, unit: LinkUnit, text_settings: TextSettings, languages: Languages
 ) -> list[BothPieceLines]:
     """Return the pieces of each word or token that is linked; errors name the pair."""
     piece_lines = []
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:
-            piece_lines.append(unit.piece_lines(pair, text, languages))
+            piece_lines.append(unit.piece_lines(pair, text_settings, languages))
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
     return piece_lines
@@ -188,12 +190,12 @@ def links_of_source(
     linker: Linker,
     pairs: Iterable[SentencePair],
     words: Iterable[WordPair],
-    text: TextSettings,
+    text_settings: TextSettings,
     *,
     marks: SubwordMarks | None = None,
     unit: LinkUnit = WORDS,
 ) -> Generator[AlignedChunk]:
-    """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
+    """Yield the links of the pairs of a bitext, chunk by chunk; `text_settings` cuts lines into tokens.
 
     The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
     them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.
@@ -204,10 +206,10 @@ def links_of_source(
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
         matrices = list(islice(remaining_matrices, len(chunk.lines)))
         batch = linker.align(matrices)
-        settings = text
-        if marks is None and unit.linked == "words":
+        settings = text_settings
+        if marks is None and unit.aligned_unit == "words":
             settings = SPACE_SETTINGS
-            batch = links_of_words(batch, encode_lines(chunk.lines, text).line_words)
+            batch = links_of_words(batch, encode_lines(chunk.lines, text_settings).line_words)
         if unit.expands:
             if marks is None:
                 piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
@@ -219,7 +221,7 @@ def links_of_source(
             lines=chunk.lines,
             batch=batch,
             coverage=None,
-            text=settings,
+            text_settings=settings,
             languages=(None, None),
             unit=unit,
             joined_marks=marks,

@@ -16,7 +16,7 @@ from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.names import SIDES, CountName, SubwordMarks
+from nmtalign.names import SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class LinkOutputOptions(Options):
         "--spaces MARK",
         "In the --tokens files, write each space as a token MARK, such as ▁, so that no character is lost.",
     )
-    count: CountName | None = unit_options.count_option("[words; with --tokens: tokens; with --spm: pieces]")
+    count: LinkUnitName | None = unit_options.count_option(
+        "[words; with --tokens: tokens; with --spm: pieces]"
+    )
     spm: str | None = unit_options.spm_option()
 
     def checked_paths(self) -> dict[str, str]:
@@ -93,7 +95,7 @@ class LinkOutputOptions(Options):
     def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:
         """Open the files, and return a function for each that writes an aligned chunk to it."""
         return [
-            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.count)
+            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.name)
             for name, path in paths.items()
         ]
 
@@ -164,7 +166,7 @@ def log_alignment(
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
-    of_unit = "" if unit.is_plain else f" of {unit.count}"
+    of_unit = "" if unit.is_plain else f" of {unit.name}"
     pairs = with_plural(progress.done, f"{pair}pair")
     text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
     if findings.without_links:
@@ -181,7 +183,7 @@ def log_alignment(
         "seconds_left": 0,
     }
     rounded = {side: round(rate, 4) for side, rate in rates.items()}
-    log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.count)
+    log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.name)
     if coverage.warning:
         warn(coverage.warning)
     log_findings(findings.counts(), bitext)

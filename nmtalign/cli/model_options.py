@@ -23,11 +23,11 @@ from nmtalign.names import (
     DeviceName,
     ExtractionName,
     MethodName,
+    MethodUnit,
     PositionsName,
     ScoreName,
     SubwordMarks,
     Symmetrization,
-    UnitName,
     UnknownPolicy,
 )
 from nmtalign.validation import quote_parameter
@@ -196,14 +196,14 @@ def with_expert(
     expert: str | None,
     encoding: str,
     unit: LinkUnit,
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: Languages,
     *,
     marked: bool = False,
 ) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert, which count what `unit` says.
 
-    `text` cuts lines into tokens; for `marked` see `with_links`.
+    `text_settings` cuts lines into tokens; for `marked` see `with_links`.
     """
     if expert is None:
         return iter(bitext)
@@ -211,8 +211,8 @@ def with_expert(
     from nmtalign.links.formats import read_links
 
     links = read_links(expert, encoding=encoding)
-    words_of = partial(unit.expert_words, text=text, languages=languages)
-    name = unit.expert_count
+    words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)
+    name = unit.expert_unit
     return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 
 
@@ -414,7 +414,7 @@ class SourceOptions(Options):
     method: MethodName | None = option(
         "--method", "Published method that creates links from similarities.  [simalign-itermax]"
     )
-    units: UnitName | None = option(
+    units: MethodUnit | None = option(
         "--units",
         "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
     )
@@ -454,7 +454,7 @@ class SourceOptions(Options):
         """Return a Linker, the settings that split the lines into words, and the words of each pair."""
         from nmtalign.aligner.links_from import LinkSource, open_linker
 
-        text = text_of_source(tokenizer)
+        text_settings = text_of_source(tokenizer)
         settings = LinkSource(
             matrices=self.matrices,
             translator=self.translator,
@@ -477,11 +477,11 @@ class SourceOptions(Options):
             symmetrize=extraction.symmetrize,
             encoding=None if self.matrices is None else encoding,
         )
-        words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
+        words = (text_settings.words_of_pair(pair, (None, None)) for pair in bitext)
         linker, chosen = open_linker(words, settings)
         if linker.chosen_by_text:
             self._show_chosen_head(linker)
-        return linker, text, chosen
+        return linker, text_settings, chosen
 
     @staticmethod
     def _show_chosen_head(linker: Linker) -> None:
@@ -502,7 +502,7 @@ class SourceOptions(Options):
 
         options.refuse_beside(self)
         bitext, again = tee(bitext)
-        linker, text, words = self.open(
+        linker, text_settings, words = self.open(
             bitext,
             encoding=encoding,
             encoder=options.encoder,
@@ -511,7 +511,7 @@ class SourceOptions(Options):
             langs=options.vectors.langs,
         )
         for matrix, pair in zip(linker.read(words), again, strict=False):
-            line_words = None if self.pieces else encode_lines([pair], text).line_words
+            line_words = None if self.pieces else encode_lines([pair], text_settings).line_words
             by_head = partial(_by_head, matrix, pair, line_words)
             yield pair_of_words(linker.pair(matrix), pair, line_words), by_head
 

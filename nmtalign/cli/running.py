@@ -20,7 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
-from nmtalign.names import MODEL, SIDES, CountName
+from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def assembling_shards(
 
 def describe_run(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the links depend on: the text, the model, the settings, the version."""
-    paths = [resolve_path(path) for path in model.files] or [bundled_path(MODEL)]
+    paths = [resolve_path(path) for path in model.files] or [bundled_path(BUNDLED_MODEL)]
     model_hashes = ""
     for path in paths:
         _check_plain(path)
@@ -189,7 +189,7 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
 
     if output == "table":
         kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
-        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.count)
+        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
     if output == "guided":
         return lambda chunk: format_guided_batch(
             chunk.batch, *chunk.strings_for_translation(), first=chunk.first
@@ -207,14 +207,19 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     """Return the tokens, or the pieces, of one side."""
     if chunk.unit.expands and chunk.joined_marks is None:
         n = SIDES.index(side)
-        return [chunk.unit.piece_line(pair, n, chunk.text, chunk.languages).pieces for pair in chunk.lines]
+        return [
+            chunk.unit.piece_line(pair, n, chunk.text_settings, chunk.languages).pieces
+            for pair in chunk.lines
+        ]
     # the other side is emptied, because splitting it would double the time
     other_side = {name: "" for name in SIDES if name != side}
     lines = [pair._replace(**other_side) for pair in chunk.lines]
     return chunk._replace(lines=lines).strings_for_translation()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: CountName) -> Sink:
+def open_sink(
+    output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
+) -> Sink:
     """Return a function that writes an aligned chunk, whose links count `unit`, to an output."""
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter

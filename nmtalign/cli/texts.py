@@ -249,7 +249,7 @@ class WordFormOptions(Options):
     unicode: UnicodeForm | None = _unicode_option("[none]")
 
     @property
-    def text(self) -> TextSettings:
+    def text_settings(self) -> TextSettings:
         """Settings that split lines at spaces."""
         from nmtalign.text.tokenization import SPACE_SETTINGS
 
@@ -267,7 +267,7 @@ class TextOptions(Options):
     unicode: UnicodeForm | None = _unicode_option("[nfc]")
 
     @property
-    def text(self) -> TextSettings:
+    def text_settings(self) -> TextSettings:
         """The settings, with the defaults of the library for options that were not given."""
         from nmtalign.text.tokenization import TextSettings
 
@@ -351,7 +351,7 @@ class OptionalLinkedOptions(WordFormOptions):
         from nmtalign.links.separators import find_split_word
 
         try:
-            source, target = self.text.words_of_pair(pair)
+            source, target = self.text_settings.words_of_pair(pair)
         except DataError as error:  # a side is too long
             bad.add(error.at(f"{self.source} and {self.target}", line=number))
             return None

@@ -55,7 +55,7 @@ def describe_unit(unit: LinkUnit) -> dict[str, object]:
     from nmtalign.files.checksums import fingerprint
 
     models = [fingerprint(Path(model))["sha256"] for model in unit.models or ()]
-    return {"count": unit.count, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}
+    return {"count": unit.name, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}
 
 
 def without_space_marks(

@@ -154,17 +154,17 @@ class _SideWriter:
 def write_index(
     path: str | Path,
     pairs: Iterable[IndexedPair],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: IndexLanguages = (None, None),
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
-    Links are ``(source, target)`` from 0, each once, inside of their pair. `text` has split the lines into
-    words; searched words are split in the same way.
+    Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the
+    lines into words; searched words are split in the same way.
     """
     try:
         with sqlite3.connect(as_path(path)) as database:
-            count = _write_tables(database, pairs, text, languages)
+            count = _write_tables(database, pairs, text_settings, languages)
     except sqlite3.Error as error:
         if "full" in str(error) or "I/O" in str(error):
             raise OSError(errno.ENOSPC, str(error), str(path)) from None
@@ -176,7 +176,7 @@ def write_index(
 def _write_tables(
     database: sqlite3.Connection,
     pairs: Iterable[IndexedPair],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: IndexLanguages,
 ) -> int:
     """Write all tables, and return the number of pairs."""
@@ -197,10 +197,10 @@ def _write_tables(
         database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?)", writer.rows_of_forms(side))
         database.execute("INSERT INTO folds VALUES (?, ?)", (side, _pack(writer.form_ids)))
     with TemporaryDirectory() as folder:
-        text = text.kept_in(Path(folder))  # copies the files of the tokenizer
+        text_settings = text_settings.kept_in(Path(folder))  # copies the files of the tokenizer
         files = [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
     database.executemany("INSERT INTO files VALUES (?, ?)", files)
-    about = count, json.dumps(text.as_dict()), json.dumps(languages)
+    about = count, json.dumps(text_settings.as_dict()), json.dumps(languages)
     database.execute("INSERT INTO about VALUES (?, ?, ?)", about)
     return count
 
@@ -247,7 +247,7 @@ class BitextIndex:
         if tables != _TABLES.lstrip():  # a view could count without end
             raise DataError("expected the tables of an index, found others")
         self.pair_count, text, languages = self._row("SELECT * FROM about")
-        self._text = TextSettings.opened(parse_json(text), self._unpack_files().__getitem__)
+        self._text_settings = TextSettings.opened(parse_json(text), self._unpack_files().__getitem__)
         self._languages = _check_languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
         self.form_ids = [_unpack(numbers) for (numbers,) in rows]
@@ -322,7 +322,7 @@ class BitextIndex:
     def tokens(self, line: str, side: int) -> list[str]:
         """Split a line of a side as the bitext was split."""
         lines = ("", line) if side == 1 else (line, "")
-        both_sides = self._text.tokens_of_pair(lines, self._languages)
+        both_sides = self._text_settings.tokens_of_pair(lines, self._languages)
         return [token.text for token in both_sides[side]]
 
 
@@ -362,15 +362,15 @@ def open_index(path: str | Path) -> BitextIndex:
 
 def build_index(
     pairs: Iterable[IndexedPair],
-    text: TextSettings | None = None,
+    text_settings: TextSettings | None = None,
     languages: IndexLanguages = (None, None),
 ) -> BitextIndex:
     """Return an index in memory; the arguments are those of :func:`write_index`.
 
-    Without `text`, searched words are split at spaces.
+    Without `text_settings`, searched words are split at spaces.
     """
     database = sqlite3.connect(":memory:")
-    _write_tables(database, pairs, text or TextSettings(), languages)
+    _write_tables(database, pairs, text_settings or TextSettings(), languages)
     return BitextIndex(database)
 
 

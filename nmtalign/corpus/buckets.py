@@ -40,6 +40,16 @@ class Bucket:
         return len(self.target), len(self.source), len(self.sections)
 
     @property
+    def is_filled(self) -> Flags:
+        """Which columns, of shape (B,), hold a section, and are not fillers."""
+        return self.sections >= 0
+
+    @property
+    def filled_columns(self) -> Longs:
+        """The columns that hold a section."""
+        return np.flatnonzero(self.is_filled)
+
+    @property
     def inside(self) -> Flags:
         """Which cells, of shape (T, S, B), lie inside of the sentences."""
         return (self.target > 0)[:, None, :] & (self.source > 0)

@@ -82,9 +82,9 @@ class SideEncoder:
     """
 
     def __init__(
-        self, text: TextSettings, side: int, language: str | None, forms: WordForms | None = None
+        self, text_settings: TextSettings, side: int, language: str | None, forms: WordForms | None = None
     ) -> None:
-        self._text = text
+        self._text_settings = text_settings
         self._side = side
         self._language = language
         self._forms = forms
@@ -98,13 +98,13 @@ class SideEncoder:
         """Add the sentences of lines."""
         for begin in range(0, len(lines), PAIRS_PER_BLOCK):
             block = lines[begin : begin + PAIRS_PER_BLOCK]
-            if self._text.cuts_at_spaces and not any("\n" in line for line in block):
+            if self._text_settings.cuts_at_spaces and not any("\n" in line for line in block):
                 joined = "".join([f"{line}\n" for line in block])
-                self._add_folded_lines(self._text.folded(joined))
+                self._add_folded_lines(self._text_settings.folded(joined))
                 continue
-            tokens, lengths = self._text.tokens_of_lines(block, self._side, self._language)
-            if self._text.tokenizer != SPACE_SETTINGS.tokenizer:
-                spans = self._text.tokenizer_of(self._side, self._language).spans
+            tokens, lengths = self._text_settings.tokens_of_lines(block, self._side, self._language)
+            if self._text_settings.tokenizer != SPACE_SETTINGS.tokenizer:
+                spans = self._text_settings.tokenizer_of(self._side, self._language).spans
                 self._line_words.append(number_line_words(block, tokens, lengths, spans))
             self._add_tokens(tokens, lengths)
 
@@ -130,7 +130,7 @@ class SideEncoder:
 
     def _add_tokens(self, tokens: Sequence[str], lengths: Iterable[int]) -> None:
         """Add the sentences with these lengths, whose tokens are concatenated."""
-        words = self._text.normalized(tokens)
+        words = self._text_settings.normalized(tokens)
         self._tokens.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
@@ -181,14 +181,14 @@ def _merge_words_of_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str],
 
 
 def side_encoders(
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: tuple[str | None, str | None],
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> tuple[SideEncoder, SideEncoder]:
     """Return the encoders of the source and of the target."""
     source_forms, target_forms = forms or (None, None)
-    source = SideEncoder(text, 0, languages[0], source_forms)
-    target = SideEncoder(text, 1, languages[1], target_forms)
+    source = SideEncoder(text_settings, 0, languages[0], source_forms)
+    target = SideEncoder(text_settings, 1, languages[1], target_forms)
     return source, target
 
 

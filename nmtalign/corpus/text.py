@@ -32,7 +32,7 @@ from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, po
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
-from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
+from nmtalign.corpus.word_pairs import WordPairIndex, number_word_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
@@ -87,7 +87,7 @@ class Sections:
         if not self.has_split_pairs:
             return None
         T, S, _ = bucket.shape
-        is_filled = bucket.sections >= 0  # (B,)
+        is_filled = bucket.is_filled
         is_core_source = self._is_in_core(0, bucket.sections, S)  # (S, B)
         is_core_target = is_filled & self._is_in_core(1, bucket.sections, T)  # (T, B)
         return np.asarray(is_core_target[:, None] & is_core_source)
@@ -99,7 +99,7 @@ class Sections:
 
     def copy_cores_into(self, matrices: Sequence[Reals], bucket: Bucket, weights: Reals) -> None:
         """Write the cores of a bucket's sections (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in np.flatnonzero(bucket.sections >= 0):
+        for column in bucket.filled_columns:
             section = bucket.sections[column]
             source_start, target_start = self.start[:, section]
             s0, t0 = self.core_start[:, section]
@@ -123,14 +123,14 @@ class EncodedText:
     expert_links: AlignedBatch | None = None
 
     @cached_property
-    def index(self) -> PairIndex:
+    def word_pairs(self) -> WordPairIndex:
         """The co-occurring word pairs, numbered when they are first needed."""
         return number_word_pairs(self.buckets, len(self.target.words))
 
-    def with_index(self, index: PairIndex) -> EncodedText:
+    def with_word_pairs(self, word_pairs: WordPairIndex) -> EncodedText:
         """Return the text with word pairs that are already numbered."""
         text = replace(self)
-        text.__dict__["index"] = index  # the place in which cached_property keeps its value
+        text.__dict__["word_pairs"] = word_pairs  # the place in which cached_property keeps its value
         return text
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
@@ -140,7 +140,7 @@ class EncodedText:
         pair = self.sections.pair[bucket.sections]  # (B,)
         first_link = self.expert_links.offsets[pair]  # (B,): row of the first link
         end = self.expert_links.offsets[pair + 1]
-        end = np.where(bucket.sections >= 0, end, first_link)  # filler columns have no links
+        end = np.where(bucket.is_filled, end, first_link)
         link_counts = end - first_link
         # (links,): the column in the bucket, and the row in the expert's links, of each link
         column = np.repeat(np.arange(len(pair)), link_counts)
@@ -174,7 +174,7 @@ def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Encoded
 
 def encode_lines(
     pairs: Iterable[tuple[str, str]],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> EncodedText:
@@ -184,7 +184,7 @@ def encode_lines(
     themselves.
     """
     pairs = list(pairs)
-    encoders = side_encoders(text, languages, forms)
+    encoders = side_encoders(text_settings, languages, forms)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
     return _build_text(encoders[0].finish(), encoders[1].finish())

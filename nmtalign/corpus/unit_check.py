@@ -14,7 +14,7 @@ from pathlib import Path
 from nmtalign.corpus.units import LinkUnit
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
-from nmtalign.names import SIDES, CountName
+from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import SPACE_MARK, join_marked
 from nmtalign.text.tokenization import TextSettings
@@ -75,14 +75,14 @@ class UnitFit:
 def fits_of_units(
     records: Iterable[tuple[SentencePair, Iterable[Link]]],
     units: Mapping[str, LinkUnit],
-    text: TextSettings,
+    text_settings: TextSettings,
 ) -> list[UnitFit]:
-    """Return how the links of the pairs of a text fit each unit; `text` cuts lines into tokens."""
+    """Return how the links of the pairs of a text fit each unit; `text_settings` cuts lines into tokens."""
     fits = {name: UnitFit(name) for name in units}
     for number, (pair, links) in enumerate(records, 1):
         listed = list(links)
         for name, unit in units.items():
-            source, target = unit.shown(pair, text)
+            source, target = unit.shown(pair, text_settings)
             fits[name].add(number, listed, (len(source), len(target)))
     return list(fits.values())
 
@@ -102,7 +102,7 @@ class UnitCheck:
     it is joined to; no guess is needed to see this.
     """
 
-    def __init__(self, file: str | Path | None = None, *, name: CountName = "words") -> None:
+    def __init__(self, file: str | Path | None = None, *, name: LinkUnitName = "words") -> None:
         self._file = file  # with the links
         self._name = name  # of what the text consists of, as `add` gets it
         self._words = UnitFit(name)

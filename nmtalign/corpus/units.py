@@ -29,7 +29,7 @@ from nmtalign.links.alignments import (
     Link,
     links_inside,
 )
-from nmtalign.names import COUNTS, MARKS, CountName, SubwordMarks
+from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import (
     PieceLine,
@@ -70,20 +70,20 @@ def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
 class LinkUnit:
     """What links count, and where the pieces of the words come from; made by :func:`link_unit`."""
 
-    count: CountName = "words"
+    name: LinkUnitName = "words"
     marks: SubwordMarks | None = None  # of lines that consist of sub-words
     models: tuple[str, str] | None = None  # of sub-words, for the source and for the target
     spaces: str | None = None  # the mark of spaces in lossless tokens
 
     @property
-    def linked(self) -> Literal["words", "tokens"]:
+    def aligned_unit(self) -> Literal["words", "tokens"]:
         """What the aligner links, before the links are expanded."""
-        return "tokens" if self.count == "tokens" else "words"
+        return "tokens" if self.name == "tokens" else "words"
 
     @property
     def expands(self) -> bool:
         """Whether links are expanded to pieces, or to lossless tokens."""
-        return self.count == "pieces" or self.spaces is not None
+        return self.name == "pieces" or self.spaces is not None
 
     @property
     def is_plain(self) -> bool:
@@ -93,7 +93,7 @@ class LinkUnit:
     def prepared(
         self,
         pairs: Iterable[Any],
-        text: TextSettings,
+        text_settings: TextSettings,
         languages: Languages = (None, None),
         *,
         first: int = 0,
@@ -105,16 +105,16 @@ class LinkUnit:
         """
         for number, pair in enumerate(pairs, first):
             try:
-                yield self._prepared(pair, text, languages)
+                yield self._prepared(pair, text_settings, languages)
             except DataError as error:
                 raise error.at(f"pair {number:,}") from None
 
-    def _prepared(self, pair: Any, text: TextSettings, languages: Languages) -> Any:
+    def _prepared(self, pair: Any, text_settings: TextSettings, languages: Languages) -> Any:
         expert_links = expert_links_of(pair)
         if self.marks is None and expert_links is None:
             return pair
         if expert_links and self.expands and self.models is None:
-            expert_links = _links_of_words(expert_links, self.piece_lines(pair, text, languages))
+            expert_links = _links_of_words(expert_links, self.piece_lines(pair, text_settings, languages))
         prepared = PairToAlign(*pair) if self.marks is None else self._joined(pair)
         prepared.expert_links = expert_links
         return prepared
@@ -129,33 +129,35 @@ class LinkUnit:
         return joined
 
     @property
-    def expert_count(self) -> CountName:
+    def expert_unit(self) -> LinkUnitName:
         """What the links of an expert count."""
-        return "words" if self.models is not None else self.count
+        return "words" if self.models is not None else self.name
 
     def expert_words(
-        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+        self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return what the links of an expert count in a pair that is not prepared."""
         if self.models is not None:
             return SPACE_SETTINGS.words_of_pair(pair)
-        return self.shown(pair, text, languages)
+        return self.shown(pair, text_settings, languages)
 
     def piece_lines(
-        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+        self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> BothPieceLines:
         """Return what links count in both lines of a pair, if links are expanded; see :meth:`piece_line`."""
-        return self.piece_line(pair, 0, text, languages), self.piece_line(pair, 1, text, languages)
+        return self.piece_line(pair, 0, text_settings, languages), self.piece_line(
+            pair, 1, text_settings, languages
+        )
 
     def piece_line(
-        self, pair: tuple[str, str], side: int, text: TextSettings, languages: Languages
+        self, pair: tuple[str, str], side: int, text_settings: TextSettings, languages: Languages
     ) -> PieceLine:
         """Return what links count in the line of a side (0 or 1), if links are expanded.
 
-        `text` cuts the lines into the tokens that are aligned.
+        `text_settings` cuts the lines into the tokens that are aligned.
         """
         if self.spaces is not None:
-            spans = text.tokenizer_of(side, languages[side]).spans(pair[side])
+            spans = text_settings.tokenizer_of(side, languages[side]).spans(pair[side])
             return lossless_tokens(pair[side], spans, self.spaces)
         if self.marks is not None:
             subword_lines = _subword_lines_of(pair) or pair
@@ -164,7 +166,7 @@ class LinkUnit:
         return segment_line(pair[side], load_segmenter(self.models[side]))
 
     def shown(
-        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+        self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return what links count in a pair as a translation program reads it.
 
@@ -173,9 +175,9 @@ class LinkUnit:
         if self.marks is not None and _subword_lines_of(pair) is None:
             pair = self._joined(pair)
         if self.expands:
-            source, target = self.piece_lines(pair, text, languages)
+            source, target = self.piece_lines(pair, text_settings, languages)
             return source.pieces, target.pieces
-        settings = text if self.count == "tokens" else SPACE_SETTINGS
+        settings = text_settings if self.name == "tokens" else SPACE_SETTINGS
         return settings.pieces_of_pair((pair[0], pair[1]), languages)
 
 
@@ -200,7 +202,7 @@ def _words_of_pieces(line: PieceLine) -> list[list[int]]:
 
 def link_unit(
     *,
-    count: CountName | None = None,
+    count: LinkUnitName | None = None,
     pieces: SubwordMarks | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
     spaces: str | None = None,
@@ -211,7 +213,10 @@ def link_unit(
     `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
     are written beside the links, which then count tokens by default.
     """
-    for value, choices, what in ((count, COUNTS, "units of links"), (pieces, MARKS, "marks of sub-words")):
+    for value, choices, what in (
+        (count, LINK_UNITS, "units of links"),
+        (pieces, SUBWORD_MARKS, "marks of sub-words"),
+    ):
         if value is not None:
             check_choice(value, choices, what)
     if spaces is not None:
@@ -235,7 +240,7 @@ def link_unit(
     if count == "pieces" and pieces is None:
         advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"
         raise UsageError(f"`count=pieces` needs to know the pieces; pass {advice}")
-    default: CountName = "tokens" if writes_tokens and pieces is None else "words"
+    default: LinkUnitName = "tokens" if writes_tokens and pieces is None else "words"
     return LinkUnit(count or default, pieces)
 
 
@@ -289,14 +294,14 @@ class _RangeArrays:
 class RangesOfText:
     """Collects the ranges of both sides while the pairs of a text are read."""
 
-    def __init__(self, unit: LinkUnit, text: TextSettings, languages: Languages) -> None:
-        self._unit, self._text, self._languages = unit, text, languages
+    def __init__(self, unit: LinkUnit, text_settings: TextSettings, languages: Languages) -> None:
+        self._unit, self._text_settings, self._languages = unit, text_settings, languages
         self._source, self._target = _RangeArrays(), _RangeArrays()
 
     def collect(self, pairs: Iterable[Any]) -> Iterator[Any]:
         """Yield the pairs, and keep which pieces each of their words has."""
         for pair in pairs:
-            source, target = self._unit.piece_lines(pair, self._text, self._languages)
+            source, target = self._unit.piece_lines(pair, self._text_settings, self._languages)
             self._source.add(source)
             self._target.add(target)
             yield pair

@@ -35,7 +35,7 @@ SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairIndex:
+class WordPairIndex:
     """The word pairs that co-occur in a bitext."""
 
     source: Ints  # (P,): source word of each pair; pair 0 is the padding
@@ -47,24 +47,24 @@ class PairIndex:
         return len(self.source)
 
 
-def index_pairs(
+def index_word_pairs(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int = 1
-) -> PairIndex:
+) -> WordPairIndex:
     """Number the word pairs that co-occur in a sentence pair of the buckets."""
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
-    index = number_word_pairs(buckets, len(target.words), workers)
+    word_pairs = number_word_pairs(buckets, len(target.words), workers)
     if sum(bucket.cells for bucket in buckets) <= MAX_BUCKET_RUN_CELLS:
-        return index
+        return word_pairs
     cells = StoredCells([bucket.shape for bucket in buckets])
-    for k, numbers in enumerate(index.cells):
+    for k, numbers in enumerate(word_pairs.cells):
         cells.write(k, numbers)
-    return replace(index, cells=cells)
+    return replace(word_pairs, cells=cells)
 
 
 def _index_large(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int
-) -> PairIndex:
+) -> WordPairIndex:
     """Number only the pairs that are kept, one run of buckets after the other."""
     targets = len(target.words)
     kept_keys = _kept_keys(source, target, workers)
@@ -92,7 +92,7 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
     return sum(bucket.cells for bucket in buckets) > MAX_UNSHARED_CELLS
 
 
-def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
+def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> WordPairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     cell_counts = [bucket.cells for bucket in buckets]
     if sum(cell_counts) > MAX_SORTED_CELLS:
@@ -106,7 +106,7 @@ def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1)
         cells.append(numbers[start:stop].reshape(bucket.shape))
         start = stop
     source, target = split_keys(keys, targets)
-    return PairIndex(source, target, cells)
+    return WordPairIndex(source, target, cells)
 
 
 def split_keys(keys: Longs, targets: int) -> tuple[Ints, Ints]:
@@ -327,7 +327,7 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
     return np.concatenate([padding, *keys_of_runs])
 
 
-def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
+def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> WordPairIndex:
     """Return the index of pairs of which only those with these keys are kept.
 
     Key 0, the padding, keeps number 0. `SHARED_NUMBER` stands for the dropped pairs and comes next, so the
@@ -336,7 +336,7 @@ def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
     source, target = split_keys(keys, targets)  # (Q,)
     source = np.insert(source, SHARED_NUMBER, 0)  # (Q + 1,)
     target = np.insert(target, SHARED_NUMBER, 0)
-    return PairIndex(source, target, cells, complete=False)
+    return WordPairIndex(source, target, cells, complete=False)
 
 
 def numbers_of_keys(kept: Longs, keys: Longs) -> Ints:

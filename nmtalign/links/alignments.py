@@ -20,7 +20,7 @@ from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import COUNTS, VALUES, CellValues, CountName
+from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
@@ -522,11 +522,11 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     scores: NDArray[np.float64]
     origin: Origin | None = None
     frame_index: pd.Index | None = None
-    unit: CountName | None = None
+    unit: LinkUnitName | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
-            check_choice(self.unit, COUNTS, "units of links")
+            check_choice(self.unit, LINK_UNITS, "units of links")
         offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
@@ -641,7 +641,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         [(2, 2), (3, 3)]
         """
         if values is not None:
-            check_choice(values, VALUES, "values")
+            check_choice(values, CELL_VALUES, "values")
         if self.origin is None:
             raise UsageError(f"{_WITHOUT_WORDS}, and no attention")
         return self.origin.matrices(values)

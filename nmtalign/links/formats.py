@@ -46,7 +46,7 @@ from nmtalign.files.read_errors import name_file_in_errors
 from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 from nmtalign.links.separators import check_unsplit
-from nmtalign.names import COUNTS, SIDES, CountName, ReadLinksFormat
+from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName, ReadLinksFormat
 from nmtalign.validation import check_choice, normalize_index
 
 _SURE_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -89,7 +89,7 @@ class LinkRecord:
     gold: GoldAlignment  # all links are sure in formats without possible links
     source: tuple[str, ...] | None = None
     target: tuple[str, ...] | None = None
-    unit: CountName | None = None  # what the positions count, if the file says so
+    unit: LinkUnitName | None = None  # what the positions count, if the file says so
 
     def __post_init__(self) -> None:
         if self.source is not None and self.target is not None:
@@ -364,8 +364,8 @@ class _Numbering:
 def _json_record(values: Any, line: str) -> LinkRecord:
     gold = gold_of_json(values, line)
     unit = values.get("unit")
-    if unit is not None and unit not in COUNTS:
-        raise DataError(f'expected "unit": {", ".join(COUNTS)}, found {short_repr(unit)}')
+    if unit is not None and unit not in LINK_UNITS:
+        raise DataError(f'expected "unit": {", ".join(LINK_UNITS)}, found {short_repr(unit)}')
     source = _json_words(values, "source", line)
     target = _json_words(values, "target", line)
     return LinkRecord(gold, source, target, unit)
@@ -671,7 +671,7 @@ def read_links(
     return (record.links for record in records)
 
 
-def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> CountName | None:
+def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> LinkUnitName | None:
     """Return what the links of a file count, if the file says so; only ``jsonl`` can."""
     if format != "jsonl":
         return None

@@ -18,7 +18,7 @@ from nmtalign.arrays import Doubles, Floats, Integers, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.corpus.word_pairs import WordPairIndex
 from nmtalign.positions.agreement import hmm_posteriors
 from nmtalign.positions.forward_backward import DirectionResult
 from nmtalign.positions.hmm import DEFAULT_NULL
@@ -125,7 +125,7 @@ def model1_counts(
         p(t|s) = r(s, t) / (sum over t' of r(s, t') + T n r(s, null))
     """
     odds = np.float32(null / (1 - null))
-    weights = emissions.pairs.take(cells)  # (T, S, B): r(s, t)
+    weights = emissions.word_pairs.take(cells)  # (T, S, B): r(s, t)
     by_target = weights.sum(axis=1)  # (T, B)
     by_source = weights.sum(axis=0)  # (S, B)
     target_null = odds * bucket.source_lengths.astype(np.float32) * emissions.target_null[bucket.target]
@@ -167,14 +167,14 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    ratios = emissions.pairs.take(cells)  # (T, S, B)
+    ratios = emissions.word_pairs.take(cells)  # (T, S, B)
     null_ratios = emissions.source_null, emissions.target_null
     forward, reverse = hmm_posteriors(
         bucket, ratios, null_ratios, jump_models, null, agree=agree, jumps=jumps
     )
     source_model, target_model = jump_models
     product = np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))
-    is_filled = bucket.sections >= 0  # not a filler column
+    is_filled = bucket.is_filled
     log_likelihood = forward.log_likelihood[is_filled].sum() + reverse.log_likelihood[is_filled].sum()
     return BucketCounts(
         links=_link_counts(cells, product),
@@ -221,17 +221,19 @@ class EStep(NamedTuple):
         )
 
 
-def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: int) -> ExpectedCounts:
+def expected_counts(
+    step: EStep, text: EncodedText, word_pairs: WordPairIndex, workers: int
+) -> ExpectedCounts:
     """Return the expected counts of one E-step over all buckets; they do not depend on the workers.
 
-    `index` numbers the word pairs of the text.
+    `word_pairs` numbers the word pairs of the text.
     """
     words = len(text.source.words), len(text.target.words)
-    totals = ExpectedCounts.zeros(len(index), words, step.jump_models)
+    totals = ExpectedCounts.zeros(len(word_pairs), words, step.jump_models)
     # Several workers compute the counts of buckets. A worker adds them to the totals, which are in shared
     # memory, by `then`: one bucket at a time, in the order of the buckets.
     log_likelihoods = parallel_map(
-        lambda k: step.counts(k, text.buckets[k], index.cells[k]),
+        lambda k: step.counts(k, text.buckets[k], word_pairs.cells[k]),
         range(len(text.buckets)),
         workers,
         then=totals.add,
@@ -249,8 +251,8 @@ def fit_jump_models(scores: TextScores, jump_models: BothJumpModels, workers: in
     """
     scores.prepare(ratios=True)
     text = scores.text
-    ratios = np.zeros(len(text.index), np.float32)
-    for k, cells in enumerate(text.index.cells):
+    ratios = np.zeros(len(text.word_pairs), np.float32)
+    for k, cells in enumerate(text.word_pairs.cells):
         ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
     for _ in range(JUMP_FITTING_ITERATIONS):
         jump_models, _ = em_iteration(text, ratios, jump_models, workers)
@@ -265,7 +267,7 @@ def em_iteration(
     source_words = len(text.source.words)
     target_words = len(text.target.words)
     emissions = Emissions(
-        pairs=ratios,
+        word_pairs=ratios,
         source_null=np.ones(source_words, np.float32),
         target_null=np.ones(target_words, np.float32),
     )
@@ -274,7 +276,7 @@ def em_iteration(
         source_model.renumbered(np.full(source_words, -1)),
         target_model.renumbered(np.full(target_words, -1)),
     )
-    counts = expected_counts(EStep(DEFAULT_NULL, emissions, models_of_text), text, text.index, workers)
+    counts = expected_counts(EStep(DEFAULT_NULL, emissions, models_of_text), text, text.word_pairs, workers)
     new_source_model = estimate_jump_model(counts.forward_jumps, source_model)
     new_target_model = estimate_jump_model(counts.reverse_jumps, target_model)
     return (new_source_model, new_target_model), counts.links

@@ -33,7 +33,7 @@ _cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 class Emissions(NamedTuple):
     """Emission ratios of the words and word pairs of a text."""
 
-    pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
+    word_pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
     source_null: Floats  # (V,): likelihood ratio of each word under the null word
     target_null: Floats
 
@@ -138,7 +138,7 @@ class Posteriors:
     joint: Reals  # probability of a link, from both directions
     scores: Reals | None = None  # if given, an argmax compares the scores instead of the posteriors
 
-    def probability(self, cells: CellIndices) -> Reals:
+    def joint_at(self, cells: CellIndices) -> Reals:
         """Return the joint probability of some cells."""
         return np.asarray(self.joint[cells])
 
@@ -175,7 +175,7 @@ class SoftmaxPosteriors:
         """sqrt(p(s|t) p(t|s))."""
         return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
 
-    def probability(self, cells: CellIndices) -> Reals:
+    def joint_at(self, cells: CellIndices) -> Reals:
         """Return the joint probability of some cells, without computing all cells."""
         t, s, b = cells
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)

@@ -210,7 +210,7 @@ def count_cells(record: CorpusRecord, aligner: Aligner | None) -> int:
         return record.aligned.matrix.weights.size
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
-    return math.prod(map(len, aligner.text.words_of_pair(record.pair, aligner.languages)))
+    return math.prod(map(len, aligner.text_settings.words_of_pair(record.pair, aligner.languages)))
 
 
 def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:

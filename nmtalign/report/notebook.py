@@ -251,7 +251,7 @@ def _(result: Aligner) -> Any:
         "scorer": result.scorer.description,
         "positions": result.positions.description,
         "extraction": str(result.resolved_extraction),
-        "text": str(result.text),
+        "text": str(result.text_settings),
     }
     return _frame({"setting": settings})
 

@@ -26,7 +26,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.links.formats import json_text
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
-from nmtalign.names import CountName
+from nmtalign.names import LinkUnitName
 from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def with_frame_index(table: pd.DataFrame, frame_index: pd.Index | None) -> pd.Da
 
 
 def open_table(
-    path: str | Path, files: AtomicFiles, *, unit: CountName = "words"
+    path: str | Path, files: AtomicFiles, *, unit: LinkUnitName = "words"
 ) -> Callable[[Iterable[LinkRow]], None]:
     """Return a function that writes rows of links to a file; memory does not grow with the number of rows.
 
@@ -152,12 +152,12 @@ def table_header(kind: str) -> str:
     return separator.join(LinkRow._fields) + "\n"
 
 
-def table_text(kind: str, rows: Iterable[LinkRow], unit: CountName) -> str:
+def table_text(kind: str, rows: Iterable[LinkRow], unit: LinkUnitName) -> str:
     """Return rows as lines of a table of the kind .csv, .tsv or .jsonl, without :func:`table_header`."""
     return "".join(_row_lines(kind, rows, unit))
 
 
-def _row_lines(kind: str, rows: Iterable[LinkRow], unit: CountName) -> Iterator[str]:
+def _row_lines(kind: str, rows: Iterable[LinkRow], unit: LinkUnitName) -> Iterator[str]:
     if kind == ".jsonl":
         ending = "" if unit == "words" else f', "unit": "{unit}"'
         return (_format_jsonl_row(row, ending) for row in rows)
@@ -226,7 +226,7 @@ def _matrix_lines(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]
 
 
 @contextmanager
-def _open_parquet(out: BinaryIO, unit: CountName) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
+def _open_parquet(out: BinaryIO, unit: LinkUnitName) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
     """Yield a function that writes rows as row groups of a Parquet file.
 
     The file is opened by us: errors of one that pyarrow opens do not name it.

@@ -69,7 +69,7 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure = np.zeros(bucket.shape, dtype=bool)
     possible = np.zeros(bucket.shape, dtype=bool)
-    for column in np.flatnonzero(bucket.sections >= 0).tolist():
+    for column in bucket.filled_columns.tolist():
         links = gold[int(bucket.sections[column])]
         for s, t in links.sure:
             sure[t, s, column] = True
@@ -95,7 +95,7 @@ def minibatches(
         style.add(joint, bucket, known.frequent, sure, possible)
         importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)  # (T, S, B)
         importance[possible] *= SURE_IMPORTANCE * sure[possible]  # 0 for links that are only possible
-        for column in np.flatnonzero(bucket.sections >= 0).tolist():
+        for column in bucket.filled_columns.tolist():
             importance_of_pair = importance[..., column]  # (T, S)
             chosen = importance_of_pair > 0
             if chosen.any():

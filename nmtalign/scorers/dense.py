@@ -89,12 +89,12 @@ class DenseScorer:
         """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""
         source = text.source.memo((self, 0), lambda: self._look_up(0, text.source.words))
         target = text.target.memo((self, 1), lambda: self._look_up(1, text.target.words))
-        pairs = text.index
-        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
+        word_pairs = text.word_pairs
+        indices = np.flatnonzero(source.known[word_pairs.source] & target.known[word_pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
         for block in block_slices(len(indices), PAIRS_PER_LIST):
-            e = pairs.source[indices[block]]
-            f = pairs.target[indices[block]]
+            e = word_pairs.source[indices[block]]
+            f = word_pairs.target[indices[block]]
             scores = np.einsum("nd,nd->n", source.vectors[e], target.vectors[f])
             np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
             ratios[block] = scores - (source.norms[e] + target.norms[f]) / 2
@@ -281,17 +281,17 @@ def make_vectors_scorer(
     lexicon: Lexicon,
     source: Embeddings,
     target: Embeddings,
-    text: TextSettings,
+    text_settings: TextSettings,
     *,
     weight: float,
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
-    `text` contains the settings by which the words of the lexicon were normalized.
+    `text_settings` contains the settings by which the words of the lexicon were normalized.
     """
     vectors = (
-        unit_rows(source.vectors(source.forms(lexicon.source_words, text))),
-        unit_rows(target.vectors(target.forms(lexicon.target_words, text))),
+        unit_rows(source.vectors(source.forms(lexicon.source_words, text_settings))),
+        unit_rows(target.vectors(target.forms(lexicon.target_words, text_settings))),
     )
     for side in vectors:
         side[0] = 0  # the padding
@@ -300,7 +300,9 @@ def make_vectors_scorer(
 
 
 def check_vectors(
-    vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]], text: TextSettings
+    vectors: tuple[Embeddings, Embeddings],
+    words: tuple[Sequence[str], Sequence[str]],
+    text_settings: TextSettings,
 ) -> None:
     """Raise DataError if the dimensions differ, or no word of a side has a vector; word 0 is the padding."""
     source, target = vectors
@@ -308,7 +310,7 @@ def check_vectors(
         found = f"found {source.dimension} and {target.dimension} dimensions"
         raise DataError(f"expected source and target vectors of one length, {found}")
     for name, embeddings, vocabulary in zip(SIDES, vectors, words, strict=True):
-        coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text))
+        coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text_settings))
         if not coverage.known + coverage.composed:
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 
@@ -422,7 +424,7 @@ def fit_temperature(
     likelihood = ScaleLikelihood(scores(text), source_shares, target_shares)
     scale = 1 / max(_score_deviation(likelihood), 1e-9)
     jump_models = unfitted_hmm().jump_models
-    source, target = text.index.source, text.index.target  # the words of each pair, (P,)
+    source, target = text.word_pairs.source, text.word_pairs.target  # the words of each pair, (P,)
     for _ in range(MAX_TUNING_ITERATIONS):
         powers, source_norms, target_norms = likelihood.at(scale)
         ratios = powers[source, target]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Doubles, Floats, Integers
-from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.corpus.word_pairs import WordPairIndex
 from nmtalign.scorers.forms import EVERY, FormPairs
 from nmtalign.state import Stored
 
@@ -52,7 +52,7 @@ class FormPairCounts(NamedTuple):
 
 def form_pair_counts(
     form_pairs_of_kinds: Sequence[FormPairs],
-    index: PairIndex,
+    word_pairs: WordPairIndex,
     pairs: Doubles,
     source_null: Doubles,
     target_null: Doubles,
@@ -61,8 +61,8 @@ def form_pair_counts(
     counted = np.flatnonzero(pairs)  # late in training, at most one pair in ten
     # if most pairs have a count, adding all pairs is faster than picking these
     linked = counted if 4 * len(counted) < 3 * len(pairs) else EVERY
-    source_linked = sum_at(index.source[linked], len(source_null), pairs[linked])
-    target_linked = sum_at(index.target[linked], len(target_null), pairs[linked])
+    source_linked = sum_at(word_pairs.source[linked], len(source_null), pairs[linked])
+    target_linked = sum_at(word_pairs.target[linked], len(target_null), pairs[linked])
     source_words = FormCounts(source_linked, source_null, float(source_null.sum()))
     target_words = FormCounts(target_linked, target_null, float(target_null.sum()))
     counts = []

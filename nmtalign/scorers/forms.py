@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import Bits, Floats, Ints, Longs, block_slices
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, rank_distinct, split_keys
+from nmtalign.corpus.word_pairs import WordPairIndex, rank_distinct, split_keys
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import normal_form
 
@@ -131,7 +131,7 @@ class FormPairs:
 def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
-    word_pairs: PairIndex,
+    word_pairs: WordPairIndex,
     form_kinds: tuple[FormKind, FormKind],
     *,
     spelling: float,

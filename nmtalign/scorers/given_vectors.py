@@ -128,8 +128,10 @@ class VectorScorer(Scorer):
         """Count the words that have a vector of their own; no other word can be linked."""
         return measure_coverage(source, target, self.vocabularies, sections, every_word=True)
 
-    def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
-        return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
+    def word_forms(self, text_settings: TextSettings) -> tuple[WordForms, WordForms]:
+        return partial(self.source.forms, text_settings=text_settings), partial(
+            self.target.forms, text_settings=text_settings
+        )
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
         source_known, target_known = _known(*self._vectors(source, target))
@@ -222,7 +224,7 @@ class CellScores(TextScores):
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
-            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDING_SCORE)
+            return np.where(bucket.inside, self._by_pair.take(self.text.word_pairs.cells[k]), PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
         columns_per_block = max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))
@@ -256,12 +258,12 @@ class CellScores(TextScores):
     @cached_property
     def _by_pair(self) -> Doubles:
         """Score of each word pair (P,), computed once because the score is costly."""
-        pairs = self.text.index
-        scores = np.empty(len(pairs))
+        word_pairs = self.text.word_pairs
+        scores = np.empty(len(word_pairs))
         pairs_per_block = max(1, NUMBERS_PER_GATHER // self.keys[0].size)
-        for block in block_slices(len(pairs), pairs_per_block):
-            queries = self.queries[pairs.target[block]]
-            keys = self.keys[pairs.source[block]]
+        for block in block_slices(len(word_pairs), pairs_per_block):
+            queries = self.queries[word_pairs.target[block]]
+            keys = self.keys[word_pairs.source[block]]
             scores[block] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, check_strictly_increasing
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, lookup_values
+from nmtalign.corpus.word_pairs import WordPairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.scorers.form_counts import MAX_COUNT, FormCounts, FormPairCounts
@@ -259,13 +259,13 @@ class Lexicon:
         for s, t, count, p_target, p_source in zip(*columns, strict=True):
             yield CountedWordPair(self.source_words[s], self.target_words[t], count, p_target, p_source)
 
-    def lookup(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> TextFormCounts:
+    def lookup(self, source: EncodedSide, target: EncodedSide, word_pairs: WordPairIndex) -> TextFormCounts:
         """Return the pairs of forms of a text, with the learned counts."""
         pairs_of_kinds = []
         counts = []
         for n, learned in enumerate(self.forms):
             form_pairs = make_form_pairs(
-                source, target, pairs, learned.form_kinds, spelling=self.spelling, merge_equal=False
+                source, target, word_pairs, learned.form_kinds, spelling=self.spelling, merge_equal=False
             )
             known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
             pairs_of_kinds.append(form_pairs)

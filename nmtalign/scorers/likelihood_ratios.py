@@ -86,7 +86,7 @@ def null_ratios(counts: FormCounts, smoothing: Smoothing) -> Doubles:
 def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
     return Emissions(
-        pairs=word_pair_ratios(form_counts, workers),
+        word_pairs=word_pair_ratios(form_counts, workers),
         source_null=_mean_null_ratios(form_counts, 0),
         target_null=_mean_null_ratios(form_counts, 1),
     )

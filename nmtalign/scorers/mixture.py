@@ -30,7 +30,7 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
     """
     for scorer in scorers:
         indices, values = scorer.log_ratios(text)
-        pairs = emissions.pairs.copy()
+        pairs = emissions.word_pairs.copy()
         mixed = pairs.take(indices)
         possible = mixed > 0  # ratios of 0 stay 0
         np.log(np.maximum(mixed, MIN_RATIO, out=mixed), out=mixed)
@@ -39,7 +39,7 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
         np.exp(mixed, out=mixed)
         mixed *= possible
         pairs[indices] = mixed
-        emissions = emissions._replace(pairs=pairs)
+        emissions = emissions._replace(word_pairs=pairs)
     return emissions
 
 
@@ -103,7 +103,7 @@ class Mixture(Scorer):
         `form_counts` are the counts of its words and word pairs; left out, the lexicon looks them up.
         """
         if form_counts is None:
-            form_counts = self.lexicon.lookup(text.source, text.target, text.index)
+            form_counts = self.lexicon.lookup(text.source, text.target, text.word_pairs)
         mixed = interpolated(emission_ratios(form_counts), self.others, text)
         # the evidence of a link comes from all other links of its word pair
         less_a_link = [
@@ -145,7 +145,7 @@ class WordPairScores(TextScores):
         return np.where(source < 0, 0, counts[0]), np.where(target < 0, 0, counts[1])
 
     def ratios(self, k: int) -> Floats:
-        return self.emissions.pairs.take(self.text.index.cells[k])
+        return self.emissions.word_pairs.take(self.text.word_pairs.cells[k])
 
     def scores(self, k: int) -> Floats:
         log_ratios = np.log(np.maximum(self.ratios(k), MIN_RATIO))
@@ -170,7 +170,7 @@ class WordPairScores(TextScores):
         return np.broadcast_to(may_have_links, bucket.shape)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        return self.pair_evidence.take(self.text.index.cells[k])
+        return self.pair_evidence.take(self.text.word_pairs.cells[k])
 
 
 def _varies_along(axis: int, ratios: Floats, inside: Flags) -> Flags:

@@ -72,10 +72,10 @@ class Scorer:
         """Count the words of both sides of a text that are known."""
         return measure_coverage(source, target, self.vocabularies, sections)
 
-    def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms] | None:
+    def word_forms(self, text_settings: TextSettings) -> tuple[WordForms, WordForms] | None:
         """Return functions that give the forms in which source and target words are looked up.
 
-        None if words are looked up as `text` normalizes them.
+        None if words are looked up as `text_settings` normalizes them.
         """
         return None
 

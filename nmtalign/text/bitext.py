@@ -860,10 +860,10 @@ class LengthLimit:
     def pairs(
         self,
         pairs: Iterable[SentencePair],
-        text: TextSettings,
+        text_settings: TextSettings,
         languages: Languages = (None, None),
     ) -> Iterator[SentencePair]:
-        """Yield the pairs in order; `text` splits them into tokens."""
+        """Yield the pairs in order; `text_settings` splits them into tokens."""
         self.count = 0
         max_words = MAX_WORDS_PER_SIDE if self.max_words is None else self.max_words
         for number, pair in enumerate(pairs, 1):
@@ -871,7 +871,7 @@ class LengthLimit:
             if longest_side <= max_words // MAX_TOKENS_PER_CHAR:
                 yield pair  # too short to have so many tokens
                 continue
-            excess = _describe_excess(pair, max_words, text, languages)
+            excess = _describe_excess(pair, max_words, text_settings, languages)
             if not excess:
                 yield pair
             elif self.max_words is None:
@@ -882,7 +882,9 @@ class LengthLimit:
                 yield SentencePair("", "")
 
 
-def _describe_excess(pair: SentencePair, max_words: int, text: TextSettings, languages: Languages) -> str:
+def _describe_excess(
+    pair: SentencePair, max_words: int, text_settings: TextSettings, languages: Languages
+) -> str:
     """Return by how much a pair is too long; an empty text if it is not.
 
     Characters are counted first, because a line of too many characters must not be tokenized.
@@ -890,7 +892,7 @@ def _describe_excess(pair: SentencePair, max_words: int, text: TextSettings, lan
     char_count = max(len(pair.source), len(pair.target))
     if char_count > MAX_TEXT_CHARS:
         return f"expected at most {MAX_TEXT_CHARS:,} characters a side, found {char_count:,}"
-    source_pieces, target_pieces = text.pieces_of_pair(pair, languages)
+    source_pieces, target_pieces = text_settings.pieces_of_pair(pair, languages)
     word_count = max(len(source_pieces), len(target_pieces))
     if word_count > max_words:
         return f"expected at most {max_words:,} words a side, found {word_count:,}"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.paths import FileVersion, expand_home, file_version
-from nmtalign.names import MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
+from nmtalign.names import SUBWORD_MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
 from nmtalign.validation import check_choice
 
 Span = tuple[int, int]
@@ -575,7 +575,7 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
     [0, 0, 1, 1]
     """
-    check_choice(marks, MARKS, "marks of sub-words")
+    check_choice(marks, SUBWORD_MARKS, "marks of sub-words")
     if marks == "bpe":
         begins = (not piece.endswith("@@") for piece in pieces[:-1])
     else:

@@ -143,7 +143,7 @@ class TeacherPart(NamedTuple):
 
 def teacher_parts(bucket: Bucket, teacher: PosteriorsAndRatios) -> Iterator[TeacherPart]:
     """Yield the pairs of a bucket in parts, in random order, without filler columns."""
-    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.sections >= 0))
+    columns = np.random.default_rng(0).permutation(bucket.filled_columns)
     for part in block_slices(len(columns), PAIRS_PER_PART):
         chosen = columns[part]
         forward = _pairs_first(teacher.posteriors.forward, chosen)

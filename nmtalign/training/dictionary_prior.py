@@ -136,7 +136,7 @@ _Row = tuple[str, str, float]
 def dictionary_pairs(
     dictionaries: Iterable[Dictionary],
     sides: tuple[EncodedSide, EncodedSide],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: Languages = (None, None),
     *,
     headwords: Side | None = None,
@@ -160,9 +160,9 @@ def dictionary_pairs(
     compounds: WordPairWeights = {}
     for dictionary in dictionaries:
         jumps_of_file: list[JumpCount] = []
-        rows = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
+        rows = _wanted_rows(dictionary, vocabularies, text_settings, headwords, jumps_of_file)
         side = headwords or _side_of_headwords(rows, vocabularies)
-        pairs = _word_pairs(rows, side, vocabularies, text, languages)
+        pairs = _word_pairs(rows, side, vocabularies, text_settings, languages)
         for n in (0, 1):
             if vocabularies[n].parts:
                 compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
@@ -255,7 +255,7 @@ class _Vocabulary:
 def _wanted_rows(
     dictionary: Dictionary,
     vocabularies: Sequence[_Vocabulary],
-    text: TextSettings,
+    text_settings: TextSettings,
     side: Side | None,
     jumps: list[JumpCount],
 ) -> list[_Row]:
@@ -266,11 +266,11 @@ def _wanted_rows(
     both_sides = vocabularies[0] | vocabularies[1]
     vocabulary = both_sides if side is None else vocabularies[SIDES.index(side)]
     # a tokenizer may split the headword, so that only its first letter is sure to begin a word
-    letters = set() if text.cuts_at_spaces else {word[:1] for word in vocabulary.beginnings}
+    letters = set() if text_settings.cuts_at_spaces else {word[:1] for word in vocabulary.beginnings}
 
     def wanted(candidates: Collection[str]) -> set[str]:
         candidates = list(filter(None, candidates))
-        words = text.normalized(candidates)
+        words = text_settings.normalized(candidates)
         possible = vocabulary.possible_phrases(words)
         if letters:
             possible |= {word for word in words if word[0] in letters}
@@ -289,7 +289,9 @@ def _wanted_rows(
             headwords += [headword] * len(phrases)
             translations += phrases
             weights += [entry.weight] * len(phrases)
-    return list(zip(text.normalized(headwords), text.normalized(translations), weights, strict=True))
+    return list(
+        zip(text_settings.normalized(headwords), text_settings.normalized(translations), weights, strict=True)
+    )
 
 
 def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
@@ -306,7 +308,7 @@ def _word_pairs(
     rows: Sequence[_Row],
     side: Side,
     vocabularies: Sequence[_Vocabulary],
-    text: TextSettings,
+    text_settings: TextSettings,
     languages: Languages,
 ) -> WordPairWeights:
     """Return the weight of each pair of a source and a target word."""
@@ -314,7 +316,7 @@ def _word_pairs(
     columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
     both = []
     for n, column in zip(order, columns, strict=True):
-        both.append(_content_phrases(column, text, n, languages[n], vocabularies[n]))
+        both.append(_content_phrases(column, text_settings, n, languages[n], vocabularies[n]))
     headwords, translations = both
     weights: WordPairWeights = {}
     for headword, translation, weight in rows:
@@ -344,13 +346,13 @@ def _pairs_of_compounds(pairs: WordPairWeights, side: int, words: Sequence[str])
 
 
 def _split_phrases(
-    phrases: Sequence[str], text: TextSettings, side: int, language: str | None
+    phrases: Sequence[str], text_settings: TextSettings, side: int, language: str | None
 ) -> list[list[str]]:
     """Return the words of each phrase, split as those of the text."""
-    if text.cuts_at_spaces:
+    if text_settings.cuts_at_spaces:
         return [phrase.split() for phrase in phrases]
-    tokens, lengths = text.tokens_of_lines(phrases, side, language)
-    words, place, result = text.normalized(tokens), 0, []
+    tokens, lengths = text_settings.tokens_of_lines(phrases, side, language)
+    words, place, result = text_settings.normalized(tokens), 0, []
     for length in lengths:
         result.append(words[place : place + length])
         place += length
@@ -365,7 +367,11 @@ class _Phrase(NamedTuple):
 
 
 def _content_phrases(
-    column: Sequence[str], text: TextSettings, side: int, language: str | None, vocabulary: _Vocabulary
+    column: Sequence[str],
+    text_settings: TextSettings,
+    side: int,
+    language: str | None,
+    vocabulary: _Vocabulary,
 ) -> dict[str, _Phrase]:
     """Return the content words of each phrase of a column; function words, if these are all that it has.
 
@@ -374,11 +380,11 @@ def _content_phrases(
     """
     result = {}
     phrases = list(dict.fromkeys(column))
-    if text.cuts_at_spaces:
+    if text_settings.cuts_at_spaces:
         words = [phrase for phrase in phrases if " " not in phrase]
         result = {word: _Phrase(1, [word]) for word in vocabulary.possible(words)}
         phrases = [phrase for phrase in phrases if " " in phrase]
-    split = _split_phrases(phrases, text, side, language)
+    split = _split_phrases(phrases, text_settings, side, language)
     words_of = dict(zip(phrases, split, strict=True))
     several = [words_of[phrase] for phrase in column if len(words_of.get(phrase, ())) > 1]
     counts = Counter(chain.from_iterable(several))

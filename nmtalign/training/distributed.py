@@ -18,7 +18,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import (
     SHARED_NUMBER,
-    PairIndex,
+    WordPairIndex,
     frequent_or_associated,
     is_large,
     kept_index,
@@ -52,7 +52,7 @@ class WorkerPart(NamedTuple):
 
     numbers: Sequence[int]  # number of each bucket in the whole bitext
     buckets: list[Bucket]
-    word_pairs: PairIndex
+    word_pairs: WordPairIndex
     words: tuple[int, int]  # number of source words and of target words
 
 
@@ -76,7 +76,7 @@ def merge_dropped_pairs(part: WorkerPart, kept: Flags) -> WorkerPart:
     source = np.insert(part.word_pairs.source[kept], SHARED_NUMBER, 0)
     target = np.insert(part.word_pairs.target[kept], SHARED_NUMBER, 0)
     cells = [number[of_bucket] for of_bucket in part.word_pairs.cells]
-    return part._replace(word_pairs=PairIndex(source, target, cells, complete=False))
+    return part._replace(word_pairs=WordPairIndex(source, target, cells, complete=False))
 
 
 def counts_of_part(part: WorkerPart, step: EStep) -> ExpectedCounts:
@@ -103,7 +103,7 @@ class RemotePart(NamedTuple):
         emissions = step.emissions
         if emissions is not None:
             emissions = Emissions(
-                pairs=emissions.pairs[self.pairs],
+                word_pairs=emissions.word_pairs[self.pairs],
                 source_null=emissions.source_null[self.source],
                 target_null=emissions.target_null[self.target],
             )
@@ -137,7 +137,7 @@ class DistributedBackend:
         needed = math.ceil(text.cells / cells)
         count = min(needed, len(text.buckets))
         parts = [self._send_part(range(k, len(text.buckets), count), text.buckets) for k in range(count)]
-        self.index, self.parts = self._number_pairs(parts, text)
+        self.word_pairs, self.parts = self._number_pairs(parts, text)
 
     def _send_part(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemotePart:
         """Send the buckets with some numbers to a process."""
@@ -155,7 +155,9 @@ class DistributedBackend:
         handle = self._processes.keep(open_part, numbers, renumbered, (len(source), len(target)))
         return RemotePart(handle, source, target, np.zeros(0, np.int32))
 
-    def _number_pairs(self, parts: list[RemotePart], text: EncodedText) -> tuple[PairIndex, list[RemotePart]]:
+    def _number_pairs(
+        self, parts: list[RemotePart], text: EncodedText
+    ) -> tuple[WordPairIndex, list[RemotePart]]:
         """Number the word pairs of all parts; those of a large text that are not kept share one number."""
         targets = len(text.target.words)
         keys = np.zeros(1, np.int64)
@@ -172,7 +174,7 @@ class DistributedBackend:
             for part, part_keys in zip(parts, keys_of_parts, strict=True):
                 numbers = np.searchsorted(keys, part_keys)
                 numbered.append(part._replace(pairs=numbers.astype(np.int32)))
-            return PairIndex(*split_keys(keys, targets), []), numbered
+            return WordPairIndex(*split_keys(keys, targets), []), numbered
         kept_keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
         numbered = []
         for part, part_keys in zip(parts, keys_of_parts, strict=True):
@@ -186,7 +188,7 @@ class DistributedBackend:
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the parts."""
-        totals = ExpectedCounts.zeros(len(self.index), self._words, step.jump_models)
+        totals = ExpectedCounts.zeros(len(self.word_pairs), self._words, step.jump_models)
         log_likelihood = 0.0
         for part, counts in self._processes.in_order(
             lambda part: self._processes.keep(counts_of_part, part.handle, part.renumbered(step)), self.parts

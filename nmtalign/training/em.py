@@ -18,7 +18,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
+from nmtalign.corpus.word_pairs import SHARED_NUMBER, WordPairIndex, index_word_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
@@ -124,7 +124,7 @@ def preset_hyperparameters(name: str) -> Hyperparameters:
 class ExpectationBackend(Protocol):
     """Computes the expected counts of a bitext, in this process or in others."""
 
-    index: PairIndex
+    word_pairs: WordPairIndex
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step."""
@@ -139,11 +139,11 @@ class LocalBackend:
     def __init__(self, text: EncodedText, *, workers: int) -> None:
         self.text = text
         self.workers = workers
-        self.index = index_pairs(text.buckets, text.source, text.target, workers)
+        self.word_pairs = index_word_pairs(text.buckets, text.source, text.target, workers)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step; they do not depend on the number of workers."""
-        return expected_counts(step, self.text, self.index, self.workers)
+        return expected_counts(step, self.text, self.word_pairs, self.workers)
 
 
 class Estimate(NamedTuple):
@@ -177,7 +177,7 @@ class Estimator:
         report: Callable[[str], None],
     ) -> None:
         self.backend = backend
-        self.index = backend.index  # the word pairs of the text
+        self.word_pairs = backend.word_pairs  # the word pairs of the text
         self.text = text
         self.source = text.source
         self.target = text.target
@@ -207,13 +207,13 @@ class Estimator:
         workers = default_workers(workers)
         backend = LocalBackend(text, workers=workers) if make_backend is None else make_backend(text)
         report = report or (lambda line: None)
-        index = backend.index
+        word_pairs = backend.word_pairs
         make_pairs = partial(
-            make_form_pairs, text.source, text.target, index, spelling=hyperparameters.spelling
+            make_form_pairs, text.source, text.target, word_pairs, spelling=hyperparameters.spelling
         )
         form_kinds = _form_kinds(text, hyperparameters, prior)
         # the forms of a large bitext take much memory, so they are made one kind after the other
-        form_workers = workers if index.complete else 1
+        form_workers = workers if word_pairs.complete else 1
         form_pairs = list(parallel_map(make_pairs, form_kinds, form_workers))
         estimator = cls(
             backend=backend,
@@ -226,7 +226,7 @@ class Estimator:
         )
         report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {len(index) - 1:,} co-occurring word pairs"
+            f" {len(word_pairs) - 1:,} co-occurring word pairs"
         )
         return estimator
 
@@ -298,7 +298,7 @@ class Estimator:
         source_model = JumpModel.from_state(stored, "tables_0", "classes_0", source_words)
         target_model = JumpModel.from_state(stored, "tables_1", "classes_1", target_words)
         counts = ExpectedCounts(
-            links=stored.array("links", "f", (len(self.index),), minimum=0),
+            links=stored.array("links", "f", (len(self.word_pairs),), minimum=0),
             source_null=stored.array("source_null", "f", (source_words,), minimum=0),
             target_null=stored.array("target_null", "f", (target_words,), minimum=0),
             # the jump models have been estimated from the jumps, which are not needed again
@@ -329,7 +329,7 @@ class Estimator:
             # to the expected counts: with zero counts of this text, the first emissions are those of the
             # older model.
             words = len(self.source.words), len(self.target.words)
-            no_counts = ExpectedCounts.zeros(len(self.index), words, None)
+            no_counts = ExpectedCounts.zeros(len(self.word_pairs), words, None)
             return EMState(no_counts, older, hmm_iterations=0)
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
@@ -347,7 +347,7 @@ class Estimator:
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
         """Return the expected counts of words and word pairs, summed by form, with the prior added."""
         form_counts = form_pair_counts(
-            self.form_pairs, self.index, counts.links, counts.source_null, counts.target_null
+            self.form_pairs, self.word_pairs, counts.links, counts.source_null, counts.target_null
         )
         if self.form_priors:
             kinds = zip(self.form_priors, self.prior_counts, form_counts, strict=True)
@@ -393,7 +393,7 @@ class Estimator:
     def _e_step(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts; pairs that share a number have none."""
         counts = self.backend.expected_counts(step)
-        if not self.index.complete:
+        if not self.word_pairs.complete:
             counts.links[SHARED_NUMBER] = 0
         return counts
 

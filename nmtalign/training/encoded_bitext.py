@@ -32,7 +32,7 @@ MIN_LENGTH_DEVIATION = 2.0  # sentence lengths that vary less say nothing by the
 
 
 def encode_bitext(
-    pairs: Iterable[Pair], text: TextSettings, languages: Languages, workers: int = 1
+    pairs: Iterable[Pair], text_settings: TextSettings, languages: Languages, workers: int = 1
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenize and number a streamed bitext; return both sides and the SHA-256 of the text.
 
@@ -44,7 +44,7 @@ def encode_bitext(
 
     def number_chunk(sides: SentencesOfSides) -> list[NumberedWords]:
         """Return the numbered words of both sides of a chunk."""
-        encoders_of_chunk = side_encoders(text, languages)
+        encoders_of_chunk = side_encoders(text_settings, languages)
         for encoder, sentences in zip(encoders_of_chunk, sides, strict=True):
             if in_lines:
                 encoder.add_lines(cast(Sequence[str], sentences))
@@ -59,7 +59,7 @@ def encode_bitext(
     first_chunks = list(islice(sides_of_chunks, 2))
     if len(first_chunks) < 2:
         workers = 1  # processes are not worth it for a single chunk
-    source, target = side_encoders(text, languages)
+    source, target = side_encoders(text_settings, languages)
     all_chunks = chain(first_chunks, sides_of_chunks)
     for source_words, target_words in parallel_imap(number_chunk, all_chunks, workers):
         source.merge(source_words)

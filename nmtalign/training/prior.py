@@ -226,10 +226,10 @@ def _older_counts(
     )
 
 
-def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) -> list[WordPairCount]:
+def similar_words(source: Embeddings, target: Embeddings, text_settings: TextSettings) -> list[WordPairCount]:
     """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines.
 
-    `text` normalizes the words.
+    `text_settings` normalizes the words.
     """
     source = source.compact().first(MAX_SEARCHED_WORDS)
     target = target.compact().first(MAX_SEARCHED_WORDS)
@@ -237,8 +237,8 @@ def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) ->
     target_units = unit_rows(target.matrix)
     neighbors, _ = mutual_neighbors(source_units, target_units)  # (pairs, 2)
     cosines = np.einsum("nd,nd->n", source_units[neighbors[:, 0]], target_units[neighbors[:, 1]])
-    source_words = text.normalized(source.vocabulary.words)
-    target_words = text.normalized(target.vocabulary.words)
+    source_words = text_settings.normalized(source.vocabulary.words)
+    target_words = text_settings.normalized(target.vocabulary.words)
     similar = []
     for (s, t), cosine in zip(neighbors.tolist(), cosines.tolist(), strict=True):
         if cosine > 0:

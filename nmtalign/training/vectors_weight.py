@@ -87,13 +87,13 @@ def likeliest_weight(
 ) -> float:
     """Return the weight with the greatest likelihood of the expected links; parameters as above."""
     sample = _sample_of(text)
-    counted = lexicon.lookup(sample.source, sample.target, sample.index)
+    counted = lexicon.lookup(sample.source, sample.target, sample.word_pairs)
     emissions = emission_ratios(counted)
     less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in counted.counts]
-    with_link = np.log(np.maximum(emissions.pairs, MIN_RATIO))
+    with_link = np.log(np.maximum(emissions.word_pairs, MIN_RATIO))
     without_link = np.log(np.maximum(word_pair_ratios(counted._replace(counts=less_a_link)), MIN_RATIO))
     known_pairs, log_ratios = vectors.log_ratios(sample)
-    of_vectors = np.full(len(sample.index), np.nan, np.float32)  # NaN: a word has no vector
+    of_vectors = np.full(len(sample.word_pairs), np.nan, np.float32)  # NaN: a word has no vector
     of_vectors[known_pairs] = log_ratios
 
     weight = INITIAL_WEIGHT
@@ -101,8 +101,8 @@ def likeliest_weight(
         mixed = interpolated(emissions, [replace(vectors, weight=weight)], sample)
         nulls = mixed.source_null, mixed.target_null
         buckets = []
-        for bucket, cells in zip(sample.buckets, sample.index.cells, strict=True):
-            ratios = mixed.pairs.take(cells)  # (T, S, B)
+        for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
+            ratios = mixed.word_pairs.take(cells)  # (T, S, B)
             forward, reverse = hmm_posteriors(
                 bucket, ratios, nulls, transitions, null, agree=False, jumps=False
             )

@@ -464,18 +464,19 @@ class Embeddings:
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
-    def forms(self, words: Sequence[str], text: TextSettings) -> list[str]:
+    def forms(self, words: Sequence[str], text_settings: TextSettings) -> list[str]:
         """Return the form in which each word is looked up: a word of the vocabulary, if any fits.
 
-        The word itself is preferred, then the word in the case and Unicode form of `text`, then the first
-        word of the vocabulary that has the same case and Unicode form, then the sentencepiece piece that is
-        the whole word, such as ``▁the`` for *the*. A word that none of these finds is returned in that form.
+        The word itself is preferred, then the word in the case and Unicode form of `text_settings`, then the
+        first word of the vocabulary that has the same case and Unicode form, then the sentencepiece piece
+        that is the whole word, such as ``▁the`` for *the*. A word that none of these finds is returned in
+        that form.
 
         Parameters
         ----------
         words : sequence of str
             N words as they stand in a text.
-        text : TextSettings
+        text_settings : TextSettings
             Whether case counts, and in which Unicode form words are compared.
 
         Returns
@@ -493,8 +494,8 @@ class Embeddings:
         forms = list(words)
         own_words = self.own_words if self.are_static else self.vocabulary
         missing = [n for n, word in enumerate(words) if word not in own_words]
-        normalized = text.normalized([words[n] for n in missing])
-        unfolded = self._unfolded(text) if missing else {}
+        normalized = text_settings.normalized([words[n] for n in missing])
+        unfolded = self._unfolded(text_settings) if missing else {}
         for n, word in zip(missing, normalized, strict=True):
             piece = f"{SPACE_MARK}{word}"
             if word in self.vocabulary:
@@ -505,13 +506,13 @@ class Embeddings:
                 forms[n] = unfolded.get(word, word)
         return forms
 
-    def _unfolded(self, text: TextSettings) -> dict[str, str]:
+    def _unfolded(self, text_settings: TextSettings) -> dict[str, str]:
         """Return the first word of the vocabulary that has each form, without forms that are words."""
-        key = text.lowercase, text.unicode
+        key = text_settings.lowercase, text_settings.unicode
         if key not in self._known_forms:
             words = self.vocabulary.words
             first_words: dict[str, str] = {}
-            for word, form in zip(words, text.normalized(words), strict=True):
+            for word, form in zip(words, text_settings.normalized(words), strict=True):
                 if form != word and form not in self.vocabulary:
                     first_words.setdefault(form, word)
             self._known_forms[key] = first_words

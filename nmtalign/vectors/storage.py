@@ -517,7 +517,7 @@ def _write_word2int(embeddings: Embeddings, path: Path) -> None:
 # ---------------------------------------------------------------- two languages in one folder
 
 
-def load_pair(
+def load_both_languages(
     folder: str | Path,
     *,
     languages: tuple[str, str] | None = None,
@@ -629,10 +629,10 @@ def save_pair(
 ) -> None:
     """Save source and target vectors in one folder, which is new or empty.
 
-    :func:`load_pair` opens ``folder`` and ``word2int`` again, with the order of the languages and the
-    settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`,
-    the vectors replace older ones once both are complete; a folder that contains other files is still
-    rejected.
+    :func:`load_both_languages` opens ``folder`` and ``word2int`` again, with the order of the languages and
+    the settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With
+    `overwrite`, the vectors replace older ones once both are complete; a folder that contains other files is
+    still rejected.
     """
     expect_room_for_pair(folder, overwrite=overwrite)
     with atomic_folder(folder) as new:
@@ -642,9 +642,9 @@ def save_pair(
         _write_indented_json({"languages": list(languages), "settings": settings}, new / "pair.json")
 
 
-def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
+def with_text_settings(embeddings: Embeddings, text_settings: TextSettings) -> Embeddings:
     """Return the vectors with the settings by which lines became words."""
-    return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
+    return replace(embeddings, settings={**embeddings.settings, "text": text_settings.as_dict()})
 
 
 def languages_of(folder: str | Path) -> dict[str, Path]:

@@ -10,7 +10,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.aligner import aligner as aligner_module
-from nmtalign.names import VALUES, CellValues
+from nmtalign.names import CELL_VALUES, CellValues
 
 LINES = [
     ("the cat, a dog", "le chat, un chien"),
@@ -34,7 +34,7 @@ def check_bits(batch: na.AlignedBatch, values: CellValues) -> None:
         np.testing.assert_array_equal(matrix, expected)
 
 
-@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("values", CELL_VALUES)
 @pytest.mark.parametrize("count", ["words", "tokens"])
 def test_matrices_are_those_of_each_pair(values: CellValues, count: Any) -> None:
     check_bits(na.load().align_batch(LINES, count=count), values)

@@ -324,7 +324,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)
-        for column in np.flatnonzero(bucket.sections >= 0):
+        for column in bucket.filled_columns:
             piece = bucket.sections[column]
             start = text.sections.start[:, piece]
             t, s = np.nonzero(weights[..., column])

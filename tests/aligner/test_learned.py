@@ -199,7 +199,7 @@ def test_nothing():
 
 
 def test_lines_keep_their_words():
-    lower = replace(aligner(), text=TextSettings(lowercase=True))
+    lower = replace(aligner(), text_settings=TextSettings(lowercase=True))
     source, target = NEW.pairs[0]
     pair = lower.align(source.upper(), target.upper())
     assert pair.matrix.source_tokens == tuple(source.upper().split())

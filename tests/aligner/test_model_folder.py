@@ -48,10 +48,12 @@ ODD = [
 @pytest.fixture(scope="module")
 def training():
     odd = [(" ".join(ODD), " ".join(reversed(ODD))), *(([word + " 07ab", "05yx " + word]) for word in ODD)]
-    text = TextSettings(lowercase=False, unicode="none")
+    text_settings = TextSettings(lowercase=False, unicode="none")
     return learn(
         [*TOY.pairs, *odd],
-        LearnOptions(PRESET_HYPERPARAMETERS["fast"], text=text, languages=("en", None), workers=1),
+        LearnOptions(
+            PRESET_HYPERPARAMETERS["fast"], text_settings=text_settings, languages=("en", None), workers=1
+        ),
     )
 
 

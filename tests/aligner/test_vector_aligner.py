@@ -334,11 +334,11 @@ def test_text_settings_come_from_the_vectors_unless_said_otherwise():
     learned = dataclasses.replace(
         embeddings(1), settings={"text": TextSettings("simple", unicode="nfkc").as_dict()}
     )
-    assert vector_aligner(learned, embeddings(2)).text == TextSettings("simple", True, "nfkc")
-    assert vector_aligner(learned, embeddings(2), tokenizer="space").text == TextSettings(
+    assert vector_aligner(learned, embeddings(2)).text_settings == TextSettings("simple", True, "nfkc")
+    assert vector_aligner(learned, embeddings(2), tokenizer="space").text_settings == TextSettings(
         "space", True, "nfkc"
     )
-    assert aligner(lowercase=False).text == TextSettings("space", False, "nfc")
+    assert aligner(lowercase=False).text_settings == TextSettings("space", False, "nfc")
 
 
 def test_settings_name_everything_that_made_the_links():
@@ -360,7 +360,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
     scores = np.random.default_rng(0).normal(size=(3, 4, 5)) * 400
     every = np.ones((3, 4, 5), dtype=bool)
     posteriors, cells = SoftmaxPosteriors(scores, every), np.nonzero(every)
-    np.testing.assert_allclose(posteriors.probability(cells).reshape(3, 4, 5), posteriors.joint, rtol=1e-12)
+    np.testing.assert_allclose(posteriors.joint_at(cells).reshape(3, 4, 5), posteriors.joint, rtol=1e-12)
 
 
 def test_extraction_is_printed_with_its_threshold():

@@ -129,8 +129,8 @@ def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
 
 
 def test_a_query_is_cut_as_the_text_was():
-    text = TextSettings("simple")
-    index = build_index([(["water"], ["l'", "eau"], [(0, 0), (0, 1)])], text, ("en", "fr"))
+    text_settings = TextSettings("simple")
+    index = build_index([(["water"], ["l'", "eau"], [(0, 0), (0, 1)])], text_settings, ("en", "fr"))
     assert search(index, "l'eau", "target").place_count == search(index, "l' eau", "target").place_count == 1
 
 

@@ -155,7 +155,7 @@ def test_tokens_of_a_batch_are_what_its_links_count(text, tmp_path, spaces):
     ]
     assert lines(tmp_path / "links") == [" ".join(f"{s}-{t}" for s, t in batch.links(n)) for n in range(12)]
     similarities = [pair.forward for pair in aligner.align_batch(pairs, count="tokens")]
-    tokenizer = aligner.text.tokenizer
+    tokenizer = aligner.text_settings.tokenizer
     linked = na.links_from(pairs, similarities=similarities, tokenizer=tokenizer, **given)
     assert linked.unit == "tokens"
     assert [pair.tokens for pair in linked] == [pair.tokens for pair in batch]

@@ -107,7 +107,7 @@ def test_two_models_align_the_same_pair(server: Server) -> None:
 
 def test_models_that_cut_words_otherwise_are_compared_by_words_between_spaces() -> None:
     aligner = toy_training("fast").aligner
-    models = {"space": aligner, "simple": replace(aligner, text=TextSettings("simple"))}
+    models = {"space": aligner, "simple": replace(aligner, text_settings=TextSettings("simple"))}
     with Server(models, ("", ""), 0) as served:
         for names in (["space", "simple"], ["simple", "space"]):
             answer = served.answer(json.dumps(pair("a (b).", "c d.", *names)).encode())

@@ -209,7 +209,7 @@ def test_an_older_model_gives_its_tokenizer(bitext, tmp_path: Path, capsys):
     text = "--tokenizer", "simple", "--no-lowercase", "--unicode", "nfkc"
     assert run("train", *bitext, "-o", first, "--preset", "fast", "-q", *text) == 0
     assert run("train", *bitext, "-o", second, "--init", first, "--preset", "fast", "-q") == 0
-    assert str(load_aligner(second).text) == "simple+cased+nfkc"
+    assert str(load_aligner(second).text_settings) == "simple+cased+nfkc"
     third = "-o", tmp_path / "third", "--init", first, "-q"
     assert run("train", *bitext, *third, "--unicode", "nfkc", "--preset", "fast") == 0
     assert run("train", *bitext, "-o", tmp_path / "x", "--init", first, "-q", "--tokenizer", "space") == 2

@@ -78,7 +78,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
 def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
     source, target = sides(lengths)
     for bucket in make_buckets(source, target):
-        columns = np.flatnonzero(bucket.sections >= 0)
+        columns = bucket.filled_columns
         for own, height in (
             (bucket.source_lengths[columns], len(bucket.source)),
             (bucket.target_lengths[columns], len(bucket.target)),
@@ -110,7 +110,7 @@ def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):
 
 def test_pairs_with_an_empty_side_are_left_out():
     buckets = make_buckets(*sides([(3, 2), (0, 2), (1, 1), (4, 0)]))
-    assert sorted(bucket.sections[bucket.sections >= 0].tolist() for bucket in buckets) == [[0], [2]]
+    assert sorted(bucket.sections[bucket.is_filled].tolist() for bucket in buckets) == [[0], [2]]
 
 
 def test_nothing():

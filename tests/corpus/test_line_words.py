@@ -35,10 +35,10 @@ LINES = st.lists(st.text(alphabet="ab'’ .-é\t\u00a0\u3000\u200b日\x00"), max
 SIMPLE = TextSettings("simple")
 
 
-def naive(line: str, text: TextSettings = SIMPLE) -> list[int]:
+def naive(line: str, text_settings: TextSettings = SIMPLE) -> list[int]:
     """Count the words that end before each token."""
-    before = (line[: token.start].split(" ") for token in text.tokens(line))
-    glued = (line[: token.start].endswith(" ") for token in text.tokens(line))
+    before = (line[: token.start].split(" ") for token in text_settings.tokens(line))
+    glued = (line[: token.start].endswith(" ") for token in text_settings.tokens(line))
     return [
         len([word for word in words if word]) - (bool(words[-1]) and not own)
         for words, own in zip(before, glued, strict=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.word_pairs import StoredCells, index_pairs, rank_distinct
+from nmtalign.corpus.word_pairs import StoredCells, index_word_pairs, rank_distinct
 
 WORD = st.sampled_from("abcdefghij")
 SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
@@ -41,14 +41,14 @@ def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
         patch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", piece)
         for name, size in zip(("MAX_SORTED_CELLS", "CELLS_PER_RUN"), few_and_run, strict=True):
             patch.setattr(pairs, name, size)
-        index = index_pairs(buckets, source, target)
+        word_pairs = index_word_pairs(buckets, source, target)
     meet = {(0, 0)}
-    for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
-        np.testing.assert_array_equal(index.source[cells], s)
-        np.testing.assert_array_equal(index.target[cells], t)
+    for cells, (s, t) in zip(word_pairs.cells, cell_words(buckets), strict=True):
+        np.testing.assert_array_equal(word_pairs.source[cells], s)
+        np.testing.assert_array_equal(word_pairs.target[cells], t)
         meet |= set(zip(s.ravel().tolist(), t.ravel().tolist(), strict=True))
-    assert list(zip(index.source.tolist(), index.target.tolist(), strict=True)) == sorted(meet)
-    assert index.complete
+    assert list(zip(word_pairs.source.tolist(), word_pairs.target.tolist(), strict=True)) == sorted(meet)
+    assert word_pairs.complete
 
 
 def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.MonkeyPatch):
@@ -60,23 +60,23 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
         for _ in range(2)
     ]
     buckets = make_buckets(*sides)
-    index = index_pairs(buckets, *sides)
+    word_pairs = index_word_pairs(buckets, *sides)
     meet = {}
     for s, t in cell_words(buckets):
         for pair in zip(s.ravel().tolist(), t.ravel().tolist(), strict=True):
             meet[pair] = meet.get(pair, 0) + 1
     chance = {p: sides[0].counts[p[0]] * sides[1].counts[p[1]] / 200 for p in meet}
     kept = {p for p, n in meet.items() if n > 2 or n >= 3 * chance[p]} | {(0, 0)}
-    own = list(zip(index.source.tolist(), index.target.tolist(), strict=True))
+    own = list(zip(word_pairs.source.tolist(), word_pairs.target.tolist(), strict=True))
     assert own[1] == (0, 0)  # the shared number
     assert [own[0], *own[2:]] == sorted(kept)
     assert 10 < len(kept) < len(meet)
-    for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
+    for cells, (s, t) in zip(word_pairs.cells, cell_words(buckets), strict=True):
         for number, pair in zip(
             cells.ravel().tolist(), zip(s.ravel().tolist(), t.ravel().tolist(), strict=True), strict=True
         ):
             assert number == 1 if pair not in kept else own[number] == pair
-    assert not index.complete
+    assert not word_pairs.complete
 
 
 @given(

@@ -45,7 +45,7 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.spaces import read_seed_dictionary
-from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
+from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_pair
 from nmtalign.vectors.word2vec_files import FASTTEXT_MAGIC
 from tests.vectors.static_model import wordpiece, write_static_model
 
@@ -295,7 +295,7 @@ READERS = {
     ),
     **{
         f"vectors {name}": Reader(
-            f"pair/{name}", lambda path: load_pair(path.parents[1]), (content,), _save_vectors
+            f"pair/{name}", lambda path: load_both_languages(path.parents[1]), (content,), _save_vectors
         )
         for name, content in {
             "en/meta.json": b'{"format": "nmtalign-vectors", "version": 1, "settings": {"text": {}}}',
@@ -305,7 +305,7 @@ READERS = {
     },
     "pair.json": Reader(
         "pair/pair.json",
-        lambda path: load_pair(path.parent),
+        lambda path: load_both_languages(path.parent),
         (b'{"languages": ["en", "fr"], "settings": {"text": {"lowercase": true}}}',),
         _save_vectors,
     ),

@@ -25,7 +25,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.vectors.embeddings import CharacterNgrams
-from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings, save_pair
+from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_embeddings, save_pair
 from tests.hostile.readers import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -74,10 +74,10 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
     ),
     "vectors": (
         _save_vectors,
-        load_pair,
+        load_both_languages,
         ("pair.json", "en/meta.json", "en/vocab.txt", "fr/vectors.npy", "fr/subwords.npy"),
     ),
-    "words and rows": (_save_words_and_rows, load_pair, ("word2int_en.pkl", "embeddings_fr.npz")),
+    "words and rows": (_save_words_and_rows, load_both_languages, ("word2int_en.pkl", "embeddings_fr.npz")),
     "token vectors": (
         _save_token_vectors,
         lambda folder: list(read_vectors(folder, "cosine", "subwords", [(["a", "c"], ["b", "d"])])),
@@ -110,9 +110,9 @@ def test_a_link_inside_of_a_folder_is_followed(tmp_path: Path) -> None:
     _save_vectors(tmp_path)
     (tmp_path / "fr" / "vocab.txt").rename(tmp_path / "fr" / "words")
     (tmp_path / "fr" / "vocab.txt").symlink_to("words")
-    load_pair(tmp_path)
+    load_both_languages(tmp_path)
     (tmp_path / "here").symlink_to(tmp_path)
-    load_pair(tmp_path / "here")
+    load_both_languages(tmp_path / "here")
     assert file_inside(tmp_path / "here", "pair.json").read_bytes()
 
 
@@ -122,7 +122,7 @@ def test_a_language_is_inside_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "folder" / "fr").rename(tmp_path / "fr")
     (tmp_path / "folder" / "fr").symlink_to(tmp_path / "fr")
     with pytest.raises(DataError, match="leads out of it"):
-        load_pair(tmp_path / "folder")
+        load_both_languages(tmp_path / "folder")
 
 
 @pytest.mark.parametrize(
@@ -172,17 +172,19 @@ def test_vectors_name_no_tokenizer_outside(name: str, file: str, tmp_path: Path)
     meta["settings"] = {"text": {"tokenizer": f"sentencepiece:{name}"}}
     path.write_text(json.dumps(meta), encoding="utf-8")
     with pytest.raises(DataError, match=r"leads out of it|plain file"):
-        load_pair(tmp_path / "folder")
+        load_both_languages(tmp_path / "folder")
 
 
 def test_vectors_keep_their_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "x.model").write_bytes(b"bytes")
-    text = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}", lowercase=False)
-    side = nmtalign.Embeddings(Vocabulary.from_words(["the"]), np.eye(1), settings={"text": text.as_dict()})
+    text_settings = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}", lowercase=False)
+    side = nmtalign.Embeddings(
+        Vocabulary.from_words(["the"]), np.eye(1), settings={"text": text_settings.as_dict()}
+    )
     save_pair(side, side, tmp_path / "pair", languages=("en", "fr"))
     (tmp_path / "x.model").unlink()
     (tmp_path / "pair").rename(tmp_path / "moved")
-    for opened in load_pair(tmp_path / "moved"):
+    for opened in load_both_languages(tmp_path / "moved"):
         kept = TextSettings.from_dict(opened.settings["text"])
         file = Path(kept.tokenizer.partition(":")[2])
         assert (kept.lowercase, file.read_bytes()) == (False, b"bytes")
@@ -214,9 +216,9 @@ def test_an_index_has_the_tokenizer_in_it(tmp_path: Path) -> None:
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=letters, model_prefix=str(tmp_path / "x"), vocab_size=16, minloglevel=2
     )
-    text = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}")
-    assert [token.text for token in text.tokens("cats")] == ["cat", "s"]
-    write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text)
+    text_settings = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}")
+    assert [token.text for token in text_settings.tokens("cats")] == ["cat", "s"]
+    write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text_settings)
     (tmp_path / "x.model").unlink()
     assert search(open_index(tmp_path / "x.db"), "cats", "source").translations == [("chats", 1)]
 

@@ -163,7 +163,7 @@ def test_padded_buckets_equal_each_pair_by_itself():
     jumps, padded = jump_tables(0, len(source.words) - 1, own=5), 0
     for bucket in make_buckets(source, target):
         found = attend(bucket, ratio, jumps)
-        for b in np.flatnonzero(bucket.sections >= 0):
+        for b in bucket.filled_columns:
             S, T = bucket.source_lengths[b], bucket.target_lengths[b]
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
@@ -297,7 +297,7 @@ def test_widths_of_expected_jumps():
         posterior = attend(bucket, ratio, jumps)
         place, count = jump_counts(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
         found += np.bincount(place, count, found.size).reshape(found.shape)
-        for b in np.flatnonzero(bucket.sections >= 0):
+        for b in bucket.filled_columns:
             S = int(bucket.source_lengths[b])
             classes = [0, *jumps.classes[bucket.source[:S, b]].tolist()]
             for i in range(S + 1):
@@ -368,7 +368,7 @@ def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(ag
     for bucket in make_buckets(source, target):
         emission = ratio[bucket.source[None], bucket.target[:, None]]
         found = hmm_posteriors(bucket, emission, (null[0], null[1]), models, P0, agree=agree)
-        for b in np.flatnonzero(bucket.sections >= 0):
+        for b in bucket.filled_columns:
             words = bucket.source[: bucket.source_lengths[b], b], bucket.target[: bucket.target_lengths[b], b]
             for way, model, (states, observed), of_null, table in (
                 (found[0], models[0], words, null[1], ratio),

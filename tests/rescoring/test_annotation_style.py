@@ -60,7 +60,7 @@ def test_free_words_are_those_beside_a_link(lengths, seed):
     joint = joint.astype(np.float64) * bucket.inside
     (S, T), found = lengths[0], list(free_words(joint, bucket, places))
     assert len(found) == FREE_WORD_KINDS
-    for b in np.flatnonzero(bucket.sections >= 0):
+    for b in bucket.filled_columns:
         for (cells, _), expected in zip(found, naive(joint[..., b] >= DEFAULT_THRESHOLD, S, T), strict=True):
             assert set(zip(*map(np.ndarray.tolist, np.nonzero(cells[..., b])), strict=True)) == expected
         for kind, (_, place) in enumerate(found):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.word_pairs import index_pairs
+from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.scorers.form_counts import FormCounts, form_pair_counts
 from nmtalign.scorers.forms import MIN_DICE, Forms, make_form_pairs, number_forms, spelled_alike
 from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
@@ -36,7 +36,7 @@ BITEXT = [
 def text(bitext):
     """Both sides, and the pairs that meet."""
     source, target = (encode([pair[side].split(" ") for pair in bitext]) for side in (0, 1))
-    return source, target, index_pairs(make_buckets(source, target), source, target)
+    return source, target, index_word_pairs(make_buckets(source, target), source, target)
 
 
 def random_counts(seed: int = 0, *, empty: float = 0.0):
@@ -144,7 +144,7 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     whole = emission_ratios(TextFormCounts(forms, found, SMOOTHING))
     monkeypatch.setattr("nmtalign.scorers.likelihood_ratios.WORD_PAIRS_PER_BLOCK", 4)
     np.testing.assert_array_equal(
-        emission_ratios(TextFormCounts(forms, found, SMOOTHING), workers).pairs, whole.pairs
+        emission_ratios(TextFormCounts(forms, found, SMOOTHING), workers).word_pairs, whole.word_pairs
     )
 
 
@@ -157,8 +157,8 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     each = [
         kind.by_word_pair(form_pair_ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)
     ]
-    np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
-    assert words.pairs[0] == 0
+    np.testing.assert_allclose(words.word_pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
+    assert words.word_pairs[0] == 0
     nulls = [null_ratios(c.sides[1], SMOOTHING)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
@@ -193,14 +193,14 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
         }
         place = [at[s.words[a], t.words[b]] for a, b in zip(own.source, own.target, strict=True)]
-        np.testing.assert_array_equal(found.pairs, expected.pairs[place])
+        np.testing.assert_array_equal(found.word_pairs, expected.word_pairs[place])
         words = [source.words.index(word) for word in s.words]
         np.testing.assert_array_equal(found.source_null, expected.source_null[words])
 
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emission_ratios(model.lookup(*sides)).pairs[1])
+    return float(emission_ratios(model.lookup(*sides)).word_pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():

@@ -35,8 +35,8 @@ class Mirror:
     name: str = "mirror"
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
-        mirrored = np.array([word[::-1] for word in text.source.words])[text.index.source]
-        indices = np.flatnonzero(mirrored == np.array(text.target.words)[text.index.target])
+        mirrored = np.array([word[::-1] for word in text.source.words])[text.word_pairs.source]
+        indices = np.flatnonzero(mirrored == np.array(text.target.words)[text.word_pairs.target])
         return LogRatios(indices, np.full(len(indices), self.log_ratio, np.float32))
 
     def state(self) -> State:

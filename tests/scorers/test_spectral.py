@@ -33,15 +33,15 @@ def aligner():
 def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
-    sides, index = (text.source, text.target), text.index
-    before = emission_ratios(aligner.lexicon.lookup(*sides, index))
-    return before, interpolated(before, aligner.scorer.others, text), sides, index
+    sides, word_pairs = (text.source, text.target), text.word_pairs
+    before = emission_ratios(aligner.lexicon.lookup(*sides, word_pairs))
+    return before, interpolated(before, aligner.scorer.others, text), sides, word_pairs
 
 
 def test_the_padding_stays_impossible(aligner):
     before, after, _, index = emissions_of(aligner, TOY.pairs)
     text = encode_text(TOY.pairs)
-    assert before.pairs[0] == after.pairs[0] == 0
+    assert before.word_pairs[0] == after.word_pairs[0] == 0
 
     class All:
         name, weight = "all", 0.9
@@ -49,9 +49,9 @@ def test_the_padding_stays_impossible(aligner):
         def log_ratios(self, text):
             return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
 
-    mixed = interpolated(before, [All()], text).pairs
+    mixed = interpolated(before, [All()], text).word_pairs
     assert mixed[0] == 0
-    np.testing.assert_allclose(mixed[1:], before.pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
+    np.testing.assert_allclose(mixed[1:], before.word_pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 
 
 def headless(aligner):
@@ -81,11 +81,11 @@ def test_logits_are_those_of_the_definition(aligner):
         assert unit[0][e].any()
         assert unit[1][f].any()
         expected = SPECTRAL_SCALE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
-        expected = 0.4 * expected + 0.6 * np.log(before.pairs[pair])
-        assert np.log(after.pairs[pair]) == pytest.approx(expected, abs=1e-3)
+        expected = 0.4 * expected + 0.6 * np.log(before.word_pairs[pair])
+        assert np.log(after.word_pairs[pair]) == pytest.approx(expected, abs=1e-3)
         checked += 1
     assert checked == 30
-    assert after.pairs[0] == 0
+    assert after.word_pairs[0] == 0
 
 
 def test_words_that_were_linked_lie_together(aligner):
@@ -106,8 +106,8 @@ def test_unknown_words_are_left_to_the_lexicon(aligner):
     before, after, sides, index = emissions_of(aligner, [(["qqq", known[0]], [known[1], "zzz"])])
     new = (index.source == sides[0].words.index("qqq")) | (index.target == sides[1].words.index("zzz"))
     assert new.sum() == 3
-    assert (before.pairs[new] == after.pairs[new]).all()
-    assert before.pairs[~new][-1] != after.pairs[~new][-1]
+    assert (before.word_pairs[new] == after.word_pairs[new]).all()
+    assert before.word_pairs[~new][-1] != after.word_pairs[~new][-1]
 
 
 def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):

@@ -34,13 +34,13 @@ def pairs_of(
     target: str,
     *,
     headwords: Side | None = None,
-    text: TextSettings | None = None,
+    text_settings: TextSettings | None = None,
     said: list[str] | None = None,
 ) -> set[WeightedWordPair]:
     said = [] if said is None else said
     sides = encode_pairs([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}
-    found = dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), **options)
+    found = dictionary_pairs(open_dictionaries(given), sides, text_settings or TextSettings(), **options)
     return set(found.words)
 
 
@@ -105,9 +105,9 @@ def test_forms_of_a_word_share_its_entries() -> None:
 
 def test_phrases_are_split_as_the_text_is() -> None:
     sides = encode_pairs([(["中", "国"], ["china"])])
-    text = TextSettings("simple")
+    text_settings = TextSettings("simple")
     options = {"report": print, "warn": print}
-    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text, **options)
+    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text_settings, **options)
     assert set(found.words) == {("中", "china", 0.5), ("国", "china", 0.5)}
 
 

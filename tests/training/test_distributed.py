@@ -68,15 +68,15 @@ def spread(sides, parts: int) -> DistributedBackend:
 def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, parts):
     held, away = LocalBackend(text_of(*sides), workers=1), spread(sides, min(parts, 10**6))
     assert len(away.parts) == min(parts, len(make_buckets(*sides)))
-    assert away.index.complete is held.index.complete is not pruned
-    np.testing.assert_array_equal(away.index.source, held.index.source)
-    np.testing.assert_array_equal(away.index.target, held.index.target)
+    assert away.word_pairs.complete is held.word_pairs.complete is not pruned
+    np.testing.assert_array_equal(away.word_pairs.source, held.word_pairs.source)
+    np.testing.assert_array_equal(away.word_pairs.target, held.word_pairs.target)
 
 
 @pytest.mark.parametrize("kind", ["first", "mean", "product", "jumps", "agreeing jumps"])
 def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
     held, away = LocalBackend(text_of(*sides), workers=1), spread(sides, 4)
-    words = None if kind == "first" else random_emissions(held.index, *sides)
+    words = None if kind == "first" else random_emissions(held.word_pairs, *sides)
     jumps = tuple(initial_jump_model(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
     one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", jump_period=3)
     wanted, found = held.expected_counts(one), away.expected_counts(one)
@@ -105,9 +105,9 @@ def test_a_part_is_told_of_its_own_words_alone(sides):
     processes = Elsewhere()
     away = DistributedBackend(text_of(*sides), processes=processes, cells=20_000)
     own = sum(len(part.pairs) for part in away.parts)
-    assert len(away.index) < own < len(away.parts) * len(away.index)
+    assert len(away.word_pairs) < own < len(away.parts) * len(away.word_pairs)
     processes.sent = processes.fetched = 0
-    away.expected_counts(EStep(0.1, random_emissions(away.index, *sides)))
+    away.expected_counts(EStep(0.1, random_emissions(away.word_pairs, *sides)))
     rest = 2_000 + 24 * sum(len(part.source) + len(part.target) for part in away.parts)
     assert 4 * own < processes.sent < 4 * own + rest
     assert 8 * own < processes.fetched < 8 * own + rest

@@ -13,7 +13,7 @@ from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
 from nmtalign.corpus.text import EncodedText, whole_pairs
-from nmtalign.corpus.word_pairs import index_pairs
+from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
@@ -51,7 +51,7 @@ def random_emissions(index, source, target, seed: int = 0) -> Emissions:
             for n in map(len, (index, source.words, target.words))
         )
     )
-    found.pairs[0] = 0
+    found.word_pairs[0] = 0
     return found
 
 
@@ -69,7 +69,7 @@ def naive_counts(source, target, index, words: Emissions, mean: bool):
     for n in range(len(source.lengths)):
         s = source.tokens[source.offsets[n] : source.offsets[n + 1]].tolist()
         t = target.tokens[target.offsets[n] : target.offsets[n + 1]].tolist()
-        ratio = [[float(words.pairs[number[a, b]]) for a in s] for b in t]
+        ratio = [[float(words.word_pairs[number[a, b]]) for a in s] for b in t]
         side_nulls = (
             [float(null[k]) for k in own] for null, own in ((words.source_null, s), (words.target_null, t))
         )
@@ -88,14 +88,14 @@ def naive_counts(source, target, index, words: Emissions, mean: bool):
 def test_counts_without_positions_are_those_of_model_1(encoded, mean: bool):
     source, target = encoded
     buckets = make_buckets(source, target)
-    index = index_pairs(buckets, source, target)
-    words = random_emissions(index, source, target)
-    expected_links, expected_nulls = naive_counts(source, target, index, words, mean)
+    word_pairs = index_word_pairs(buckets, source, target)
+    words = random_emissions(word_pairs, source, target)
+    expected_links, expected_nulls = naive_counts(source, target, word_pairs, words, mean)
     found = [
         model1_counts(bucket, cells, words, P0, mean=mean)
-        for bucket, cells in zip(buckets, index.cells, strict=True)
+        for bucket, cells in zip(buckets, word_pairs.cells, strict=True)
     ]
-    links = sum(summed(e.links, len(index)) for e in found)
+    links = sum(summed(e.links, len(word_pairs)) for e in found)
     np.testing.assert_allclose(links, expected_links, rtol=1e-4, atol=1e-4)
     for k, name in enumerate(("source_null", "target_null")):
         nulls = sum(summed(getattr(e, name), len(expected_nulls[k])) for e in found)
@@ -105,14 +105,14 @@ def test_counts_without_positions_are_those_of_model_1(encoded, mean: bool):
 def test_at_first_every_word_is_as_likely(encoded):
     source, target = encoded
     buckets = make_buckets(source, target)
-    index = index_pairs(buckets, source, target)
+    word_pairs = index_word_pairs(buckets, source, target)
     links = sum(
-        summed(uniform_counts(bucket, cells, P0).links, len(index))
-        for bucket, cells in zip(buckets, index.cells, strict=True)
+        summed(uniform_counts(bucket, cells, P0).links, len(word_pairs))
+        for bucket, cells in zip(buckets, word_pairs.cells, strict=True)
     )
     number = {
         (source.words[s], target.words[t]): k
-        for k, (s, t) in enumerate(zip(index.source, index.target, strict=True))
+        for k, (s, t) in enumerate(zip(word_pairs.source, word_pairs.target, strict=True))
     }
     np.testing.assert_allclose(links[number["a", "x"]], (1 / 2 + 1 / 3) / 2 + (1 / 2 + 1 / 2) / 2, rtol=1e-6)
     np.testing.assert_allclose(links[number["c", "w"]], 1 / 2 + 2 * 2 * (1 / 3 + 1 / 2) / 2, rtol=1e-6)
@@ -123,17 +123,17 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     source, target = encoded
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in encoded)
     buckets = make_buckets(source, target)
-    index = index_pairs(buckets, source, target)
-    words = random_emissions(index, source, target, 1)
-    for bucket, cells in zip(buckets, index.cells, strict=True):
+    word_pairs = index_word_pairs(buckets, source, target)
+    words = random_emissions(word_pairs, source, target, 1)
+    for bucket, cells in zip(buckets, word_pairs.cells, strict=True):
         found = hmm_counts(bucket, cells, words, jumps, 0.06, jumps=True)
-        forward, reverse = posteriors(bucket, words.pairs.take(cells), words, jumps)
+        forward, reverse = posteriors(bucket, words.word_pairs.take(cells), words, jumps)
         assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
         product = forward.posterior * reverse.posterior.transpose(1, 0, 2)
-        expected = np.bincount(cells.ravel(), product.ravel(), len(index))
-        np.testing.assert_allclose(summed(found.links, len(index)), expected, atol=1e-3)
-        real = bucket.sections >= 0
+        expected = np.bincount(cells.ravel(), product.ravel(), len(word_pairs))
+        np.testing.assert_allclose(summed(found.links, len(word_pairs)), expected, atol=1e-3)
+        real = bucket.is_filled
         likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
         np.testing.assert_allclose(found.log_likelihood, likelihood)
 
@@ -142,10 +142,10 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
     sides = [encode([[*"abcdefghijklmnop"[: 2 * n]] for n in range(1, 9)]) for _ in range(2)]
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     buckets = make_buckets(*sides)
-    index = index_pairs(buckets, *sides)
-    step = EStep(P0, random_emissions(index, *sides, 1), jumps, jump_period=3)
+    word_pairs = index_word_pairs(buckets, *sides)
+    step = EStep(P0, random_emissions(word_pairs, *sides, 1), jumps, jump_period=3)
     assert len(buckets) == 4
-    for k, (bucket, cells) in enumerate(zip(buckets, index.cells, strict=True)):
+    for k, (bucket, cells) in enumerate(zip(buckets, word_pairs.cells, strict=True)):
         some, all_of_it = step.counts(k, bucket, cells), step._replace(jump_period=1).counts(k, bucket, cells)
         np.testing.assert_array_equal(some.links.values, all_of_it.links.values)
         for found, expected in zip(some[3:5], all_of_it[3:5], strict=True):
@@ -177,10 +177,10 @@ def posteriors(bucket, emission, words: Emissions, transitions, **options):
 def one_pair(seed: int, S: int, T: int):
     sides = encode([[f"s{k}" for k in range(S)]]), encode([[f"t{k}" for k in range(T)]])
     (bucket,) = make_buckets(*sides)
-    index = index_pairs([bucket], *sides)
-    words = random_emissions(index, *sides, seed)
+    word_pairs = index_word_pairs([bucket], *sides)
+    words = random_emissions(word_pairs, *sides, seed)
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
-    return bucket, words.pairs.take(index.cells[0]), words, jumps
+    return bucket, words.word_pairs.take(word_pairs.cells[0]), words, jumps
 
 
 def dual(log_u: np.ndarray, bucket, emission: np.ndarray, words: Emissions, jumps):
@@ -232,7 +232,7 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
             target_lengths=bucket.source_lengths,
         ),
         np.ascontiguousarray(emission.transpose(1, 0, 2)),
-        Emissions(words.pairs, words.target_null, words.source_null),
+        Emissions(words.word_pairs, words.target_null, words.source_null),
         jumps[::-1],
         agree=True,
         jumps=True,
@@ -320,7 +320,7 @@ def test_which_e_steps_agree(monkeypatch):
 def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
     bitext = LocalBackend(text_of(*encoded), workers=1)
     if one.mean:
-        one = one._replace(emissions=random_emissions(bitext.index, *encoded))
+        one = one._replace(emissions=random_emissions(bitext.word_pairs, *encoded))
     assert any((bucket.source == 0).any() and (bucket.target == 0).any() for bucket in bitext.text.buckets)
     counts = bitext.expected_counts(one)
     for name in ("links", "source_null", "target_null"):
@@ -333,7 +333,7 @@ def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
     bitext = LocalBackend(text_of(*sides), workers=1)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
-    words.pairs[0] = 0
+    words.word_pairs[0] = 0
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     for one in (
         EStep(P0),
@@ -351,8 +351,10 @@ def test_a_symbol_that_is_always_linked_is_unaligned_zero_times_and_not_fewer():
     """The posteriors of a long line add up to a little more than 1."""
     songs = [(["*", f"w{n}", "*"] * 84, ["*", f"v{n}", "*"] * 84) for n in range(3)]
     sides = [encode([song[side] for song in songs]) for side in (0, 1)]
-    index = index_pairs(make_buckets(*sides), *sides)
-    same = (index.source == sides[0].words.index("*")) == (index.target == sides[1].words.index("*"))
+    word_pairs = index_word_pairs(make_buckets(*sides), *sides)
+    same = (word_pairs.source == sides[0].words.index("*")) == (
+        word_pairs.target == sides[1].words.index("*")
+    )
     check_counts(sides, np.where(same, 1e6, 1e-5).astype(np.float32))
 
 
@@ -362,8 +364,10 @@ SENTENCES = st.lists(st.sampled_from("abcdef*"), max_size=30)
 @given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=12), st.integers(0, 10_000))
 def test_counts_of_any_bitext_are_finite_and_not_negative(pairs, seed: int):
     sides = [encode([pair[side] for pair in pairs]) for side in (0, 1)]
-    index = index_pairs(make_buckets(*sides), *sides)
-    check_counts(sides, (10 ** np.random.default_rng(seed).uniform(-5, 7, len(index))).astype(np.float32))
+    word_pairs = index_word_pairs(make_buckets(*sides), *sides)
+    check_counts(
+        sides, (10 ** np.random.default_rng(seed).uniform(-5, 7, len(word_pairs))).astype(np.float32)
+    )
 
 
 def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):

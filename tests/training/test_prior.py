@@ -131,7 +131,7 @@ def test_similar_words_are_normalized_and_keep_their_rows():
 def test_an_older_model_gives_what_cuts_the_text(tmp_path):
     bitext = [("The house .", "la maison ."), ("the car .", "la voiture .")] * 5
     train(bitext, tokenizer="simple", lowercase=False).save(tmp_path / "model")
-    assert str(train(bitext, init=tmp_path / "model").text) == "simple+cased+nfc"
+    assert str(train(bitext, init=tmp_path / "model").text_settings) == "simple+cased+nfc"
     with pytest.raises(UsageError, match="a continued model keeps its own"):
         train(bitext, init=tmp_path / "model", lowercase=True)
 

@@ -57,10 +57,10 @@ def test_the_model_says_what_it_was_learned_from():
 
 
 def test_words_are_cut_as_told():
-    text = TextSettings("simple", lowercase=False)
+    text_settings = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    aligner = learn(pairs, LearnOptions(FAST, text=text, workers=1)).aligner
-    assert aligner.text == text
+    aligner = learn(pairs, LearnOptions(FAST, text_settings=text_settings, workers=1)).aligner
+    assert aligner.text_settings == text_settings
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
 
@@ -75,16 +75,16 @@ LINES = st.text(alphabet="aB  Σς\u0301e\u2019É\t\r\u2028\x00", max_size=8)
 )
 @settings(deadline=None)
 def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
-    text = TextSettings(tokenizer, unicode=form)
-    expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
+    text_settings = TextSettings(tokenizer, unicode=form)
+    expected = encode_pairs(text_settings.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
         patch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 4)
         patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
-        *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
+        *sides, _ = encoded_bitext.encode_bitext(pairs, text_settings, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
-        others = encode_lines(broken, text, (None, None))
-    expected += encode_pairs(text.words_of_pair(pair) for pair in broken)
+        others = encode_lines(broken, text_settings, (None, None))
+    expected += encode_pairs(text_settings.words_of_pair(pair) for pair in broken)
     for side, own in zip((*sides, others.source, others.target), expected, strict=True):
         assert side.words == own.words
         for name in ("tokens", "offsets", "counts"):
@@ -150,7 +150,7 @@ def test_small_and_odd_bitexts(pairs):
     aligner = learn(pairs, LearnOptions(FAST, workers=1)).aligner
     for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
-    batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text))
+    batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text_settings))
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 
@@ -201,6 +201,9 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 )
 def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
     warnings: list[str] = []
-    learn([("today it is fine", line)] * 3, LearnOptions(text=TextSettings(tokenizer), warn=warnings.append))
+    learn(
+        [("today it is fine", line)] * 3,
+        LearnOptions(text_settings=TextSettings(tokenizer), warn=warnings.append),
+    )
     assert "all 3 pairs are the same" in warnings.pop()
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

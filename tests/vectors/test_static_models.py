@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 import nmtalign as na
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.storage import load_both_languages
 from tests.cli.running import run
 from tests.vectors.static_model import directions, unigram, wordpiece, write_static_model
 
@@ -77,7 +77,7 @@ def test_one_folder_is_the_vectors_of_both_sides(tmp_path, monkeypatch, capsys):
         out, err = capsys.readouterr()
         assert out == "0-0 1-2 2-1 3-3\n"
         assert "100.0 % of the source and 100.0 % of the target words are known" in err
-    source, target = load_pair("m")
+    source, target = load_both_languages("m")
     assert source is target
     assert run("vectors", "info", "m") == 0
     assert "m: static\n  all words, 6 dimensions\n" in capsys.readouterr().out

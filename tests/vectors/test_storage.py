@@ -21,8 +21,8 @@ from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.storage import (
     detect_format,
     languages_of,
+    load_both_languages,
     load_embeddings,
-    load_pair,
     save_embeddings,
     save_pair,
 )
@@ -399,13 +399,13 @@ def test_pairs_come_back_in_their_order(format: str, tmp_path: Path) -> None:
     target = Embeddings(Vocabulary.from_words(["a"]), np.eye(1, 2), settings={"method": "mine"})
     save_pair(source, target, tmp_path, languages=("fr", "en"), format=format)
     assert list(languages_of(tmp_path) or {}) == ["en", "fr"]
-    first, second = load_pair(tmp_path)
+    first, second = load_both_languages(tmp_path)
     assert (first.vocabulary.words, second.vocabulary.words) == (["z"], ["a"])
     assert first.settings == second.settings == {"method": "mine"}
-    swapped, _ = load_pair(tmp_path, languages=("en", "fr"))
+    swapped, _ = load_both_languages(tmp_path, languages=("en", "fr"))
     assert swapped.vocabulary.words == ["a"]
     with pytest.raises(DataError, match="no vectors for language 'de'"):
-        load_pair(tmp_path, languages=("en", "de"))
+        load_both_languages(tmp_path, languages=("en", "de"))
 
 
 @pytest.mark.parametrize("languages", [[], ["en"], ["en", "fr", "de"], None, "en", ["en", 2]])
@@ -414,7 +414,7 @@ def test_languages_that_a_folder_notes_are_two(tmp_path: Path, languages: object
     save_pair(side, side, tmp_path / "pair", languages=("en", "fr"))
     (tmp_path / "pair" / "pair.json").write_text(json.dumps({"languages": languages}), encoding="utf-8")
     with pytest.raises(DataError, match=r"pair\.json: expected (a source and a target|a list of names)"):
-        load_pair(tmp_path / "pair")
+        load_both_languages(tmp_path / "pair")
 
 
 def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -422,15 +422,15 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         embeddings = Embeddings(Vocabulary.from_words(["a"]), np.ones((1, size)))
         save_embeddings(embeddings, tmp_path / f"word2int_{language}.pkl", format="word2int")
     with pytest.raises(DataError, match=r"embeddings_en\.npz has 2 dimensions, .*embeddings_fr\.npz has 3"):
-        load_pair(tmp_path)
+        load_both_languages(tmp_path)
     save_embeddings(embeddings, tmp_path / "word2int_de.pkl", format="word2int")
     with pytest.raises(UsageError, match="name them"):
-        load_pair(tmp_path)
+        load_both_languages(tmp_path)
     (tmp_path / "pair.json").write_text(json.dumps([1]), encoding="utf-8")
     with pytest.raises(DataError, match=r"pair\.json"):
-        load_pair(tmp_path)
+        load_both_languages(tmp_path)
     with pytest.raises(DataError, match="there is none"):
-        load_pair(tmp_path / "nothing")
+        load_both_languages(tmp_path / "nothing")
 
 
 # ---------------------------------------------------------------- a matrix with its word2int beside it
@@ -519,4 +519,4 @@ def test_a_folder_of_json_and_npy_is_a_pair(tmp_path: Path) -> None:
     for language in ("en", "fr"):
         write_matrix(tmp_path / f"embeddings_{language}.npy")
         write_rows(tmp_path / f"word2int_{language}.json")
-    assert [side.vocabulary.words for side in load_pair(tmp_path)] == [["le", "chat"]] * 2
+    assert [side.vocabulary.words for side in load_both_languages(tmp_path)] == [["le", "chat"]] * 2

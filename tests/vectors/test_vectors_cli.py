@@ -16,7 +16,7 @@ from nmtalign.cli import group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings
+from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_embeddings
 
 
 def run(*arguments: object) -> Result:
@@ -38,7 +38,7 @@ def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     options = ("--dimension", 2, "--tokenizer", "simple")
     result = run("learn", *bitext, "-o", tmp_path / "v", *options)
     assert "4 en and 4 fr words of 2 dimensions" in result.stderr
-    source, target = load_pair(tmp_path / "v")
+    source, target = load_both_languages(tmp_path / "v")
     assert source.vocabulary.words == ["the", "cat", "dog", "'s"]
     assert target.vocabulary.words == ["le", "chat", "chien", "du"]
     assert source.settings["text"] == {"tokenizer": "simple", "lowercase": True, "unicode": "nfc"}
@@ -94,7 +94,7 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
     assert CliRunner().invoke(group, trained, catch_exceptions=False).exit_code == 0
     result = run("learn", "--model", model, "-o", tmp_path / "v", *options)
     assert "4 en and 4 fr words of 8 dimensions" in result.stderr
-    assert load_pair(tmp_path / "v")[1].settings["text"]["tokenizer"] == "simple"
+    assert load_both_languages(tmp_path / "v")[1].settings["text"]["tokenizer"] == "simple"
     for wrong, message in (
         ((*bitext, *options), "remove SOURCE and TARGET"),
         ((*options, "--lowercase"), "--lowercase cannot be combined with --model"),
@@ -105,7 +105,7 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
 
 def test_a_matrix_and_a_dictionary_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5)
-    for language, side in zip(("en", "fr"), load_pair(tmp_path / "v"), strict=True):
+    for language, side in zip(("en", "fr"), load_both_languages(tmp_path / "v"), strict=True):
         np.save(tmp_path / f"{language}.npy", side.matrix)
         rows = {word: row for row, word in enumerate(side.vocabulary)}
         (tmp_path / f"{language}.json").write_text(json.dumps(rows), encoding="utf-8")

@@ -134,7 +134,7 @@ def align_command(
             limit=limit,
             writes_plain_words=outputs.have_plain_words,
         )
-        aligner, pairs = fit_text(aligner, pairs, count=unit.linked)
+        aligner, pairs = fit_text(aligner, pairs, linked_unit=unit.aligned_unit)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _align_chunks(
             aligner,
@@ -183,16 +183,16 @@ def _pairs_to_align(
     pairs: Iterator[Any] = iter(lines)
     # the links of an expert come first, because they are read line by line with the text
     if expert is not None:
-        of_links = unit, aligner.text, aligner.languages
+        of_links = unit, aligner.text_settings, aligner.languages
         pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, marked=bad.are_marked)
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
         pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
-        pairs = unit.prepared(pairs, aligner.text, aligner.languages, first=1)
+        pairs = unit.prepared(pairs, aligner.text_settings, aligner.languages, first=1)
     # a length is a number of tokens that are aligned, so sub-words are joined before
-    pairs = limit.pairs(pairs, aligner.text, aligner.languages)
+    pairs = limit.pairs(pairs, aligner.text_settings, aligner.languages)
     if writes_plain_words:
-        words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
+        words_of = partial(unit.shown, text_settings=aligner.text_settings, languages=aligner.languages)
         pairs = without_split_words(pairs, words_of, bitext, bad)
     return pairs
 

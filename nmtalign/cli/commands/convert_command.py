@@ -47,7 +47,9 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
         raise UsageError("--lowercase and --unicode change the words of texts; add --source and --target")
     texts_of_links = None
     if converted.source is not None and converted.target is not None:
-        texts_of_links = TextsOfLinks(converted.source, converted.target, converted.text.words_of_pair)
+        texts_of_links = TextsOfLinks(
+            converted.source, converted.target, converted.text_settings.words_of_pair
+        )
     conversion = Conversion(
         links=converted.links,
         format=converted.format,

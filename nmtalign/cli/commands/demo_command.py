@@ -15,7 +15,7 @@ from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import print_text
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.files.paths import bundled_path
-from nmtalign.names import VECTORS, ScoreName
+from nmtalign.names import BUNDLED_VECTORS, ScoreName
 
 LINES_IN_PDF = (1, 2, 4, 6, 7, 8, 10, 11)
 COMPARED_LINE = 97  # its attention is drawn by three aligners
@@ -43,7 +43,11 @@ def demo_command(results: ResultsOptions) -> None:
     Example: nmtalign demo -o out
     """
     context = click.get_current_context()
-    sample, vectors, folder = bundled_path("en_fr_sample"), bundled_path(VECTORS), Path(results.output)
+    sample, vectors, folder = (
+        bundled_path("en_fr_sample"),
+        bundled_path(BUNDLED_VECTORS),
+        Path(results.output),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")
@@ -96,7 +100,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     na.save_heatmaps(pages[:1], folder / "heatmap.svg")
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
     sentences, gold = lines[COMPARED_LINE - 1]
-    aligners = {name: na.load(VECTORS, score=score) for name, score in SCORE_OF_TITLE.items()}
+    aligners = {name: na.load(BUNDLED_VECTORS, score=score) for name, score in SCORE_OF_TITLE.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}

@@ -13,7 +13,7 @@ from nmtalign.cli.messages import print_text
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.text_files import zip_lines
-from nmtalign.names import CountName, SubwordMarks
+from nmtalign.names import LinkUnitName, SubwordMarks
 
 if TYPE_CHECKING:
     from nmtalign.corpus.unit_check import UnitFit
@@ -31,7 +31,7 @@ class CheckedLinksOptions(Options):
     links: str = argument(type=INPUT)
     source: str = argument(type=INPUT)
     target: str = argument(type=INPUT)
-    count: CountName | None = option(
+    count: LinkUnitName | None = option(
         "--count", "Fail (exit code 3) unless this is the unit of the positions."
     )
     tokenizer: str = option(
@@ -60,8 +60,8 @@ def info_command(checked: CheckedLinksOptions) -> None:
     from nmtalign.corpus.unit_check import fits_of_units, fitting_units
     from nmtalign.text.tokenization import TextSettings
 
-    text = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
-    fits = fits_of_units(_records(checked), _units(checked), text)
+    text_settings = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
+    fits = fits_of_units(_records(checked), _units(checked), text_settings)
     print_text("unit    pairs outside  ends linked")
     for fit in fits:
         print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %")

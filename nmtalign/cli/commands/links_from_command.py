@@ -80,10 +80,10 @@ def links_from_command(
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
-            words_of = partial(unit.shown, text=model_options.text_of_source(text_options.tokenizer))
+            words_of = partial(unit.shown, text_settings=model_options.text_of_source(text_options.tokenizer))
             opened = without_split_words(opened, words_of, bitext, bad)
         pairs, again = tee(progress.track(opened))
-        linker, text, words = source.open(
+        linker, text_settings, words = source.open(
             again,
             encoding=bitext.encoding,
             encoder=encoder,
@@ -91,7 +91,7 @@ def links_from_command(
             tokenizer=text_options.tokenizer,
             langs=text_options.langs,
         )
-        chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
+        chunks = links_of_source(linker, pairs, words, text_settings, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack, unit)
         with _kept_in_cache(encoder):

@@ -198,7 +198,7 @@ class Server(ThreadingHTTPServer):
             len(words)
             for aligner in models.values()
             for pair in pairs
-            for words in aligner.text.words_of_pair(pair, aligner.languages)
+            for words in aligner.text_settings.words_of_pair(pair, aligner.languages)
         )
         if len(pairs) > MAX_PAIRS_PER_REQUEST or longest > MAX_WORDS_PER_SENTENCE:
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"

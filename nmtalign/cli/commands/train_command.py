@@ -22,7 +22,7 @@ from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
-from nmtalign.names import CountName, PresetName, Side, SubwordMarks
+from nmtalign.names import LinkUnitName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -55,7 +55,7 @@ class OutputOptions(Options):
     pair_scores: str | None = option(
         "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
     )
-    count: CountName | None = unit_options.count_option("[words; with --spm: pieces]")
+    count: LinkUnitName | None = unit_options.count_option("[words; with --spm: pieces]")
     spm: str | None = unit_options.spm_option()
 
     @property
@@ -179,7 +179,7 @@ def train_command(
     languages = tokenization.langs or (None, None)
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
-    without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
+    without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
     with _kept_for_resuming(run), AtomicFiles() as stack:
@@ -192,12 +192,12 @@ def train_command(
             settings = _with_cluster(settings, client)
         findings = RunFindings()
         lines = progress.count(_watch_findings(findings, bitext, bad, strict=tokenization.strict))
-        of_links = unit, settings.text, languages
+        of_links = unit, settings.text_settings, languages
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
-        pairs = unit.prepared(pairs, settings.text, languages, first=1)
+        pairs = unit.prepared(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
-        ranges = RangesOfText(unit, settings.text, languages)
+        ranges = RangesOfText(unit, settings.text_settings, languages)
         result = learn(ranges.collect(pairs) if unit.expands else pairs, settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
@@ -205,11 +205,11 @@ def train_command(
         progress.step(f"model in {output}{limit}")
         if paths:
             if client is None or aligner.expert is not None:
-                batch = result.align(unit.linked)
+                batch = result.align(unit.aligned_unit)
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
-                again = without_long_pairs(unit.prepared(lines, settings.text, languages, first=1))
+                again = without_long_pairs(unit.prepared(lines, settings.text_settings, languages, first=1))
                 batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
             formats = running.formatters_of_links()

@@ -140,7 +140,7 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tex
         print_text("\n".join([f"{side}: {kind}", *_info_lines(embeddings)]))
         if shown.text is not None:
             lines = read_lines(shown.text, encoding=reading.encoding)
-            print_text(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text)}")
+            print_text(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text_settings)}")
 
 
 def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSettings) -> VectorCoverage:
@@ -266,21 +266,21 @@ def vectors_learn(
     from nmtalign.vectors.storage import expect_room_for_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    text = tokenization.text
+    text_settings = tokenization.text_settings
     languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
     with open_progress("pairs") as progress:
         if counting.model is not None:
             _check_alone(bitext)
             aligner = load_aligner(counting.model)
             learned = counting.embeddings_of(aligner.lexicon)
-            text = aligner.text
+            text_settings = aligner.text_settings
             source_language, target_language = aligner.languages
             languages = tokenization.langs or (source_language or "source", target_language or "target")
         else:
             pairs = progress.done_one_by_one(bitext.read())
-            words = (text.words_of_pair(pair, languages) for pair in pairs)
+            words = (text_settings.words_of_pair(pair, languages) for pair in pairs)
             learned = counting.embeddings_of(learn_lexicon(words))
-        first, second = (with_text_settings(side, text) for side in learned)
+        first, second = (with_text_settings(side, text_settings) for side in learned)
         folder.save(first, second, languages)
     counts = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     log(f"{counts} of {first.dimension} dimensions in {progress.seconds:.1f} s in {folder.output}")
@@ -360,9 +360,9 @@ class SpaceOptions(Options):
 
     def load(self) -> tuple[na.Embeddings, na.Embeddings]:
         """Read the vectors of both languages."""
-        from nmtalign.vectors.storage import load_pair
+        from nmtalign.vectors.storage import load_both_languages
 
-        return load_pair(resolve_path(self.folder), languages=self.langs, limit=self.limit)
+        return load_both_languages(resolve_path(self.folder), languages=self.langs, limit=self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,10 +388,10 @@ def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.spaces import evaluate_dictionary, read_seed_dictionary
 
-    text = TextSettings(lowercase=False, unicode=looked_up.unicode)
+    text_settings = TextSettings(lowercase=False, unicode=looked_up.unicode)
     source, target = space.load()
     entries = read_seed_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
-    pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
+    pairs = [(word, translation) for word, translation in map(text_settings.normalized, entries)]
     print_text(str(evaluate_dictionary(source, target, pairs, score=space.similarity)))
 
 

@@ -91,9 +91,9 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
     output = file.output
     if output == "-":
         raise UsageError("-o: an index cannot be written to standard output; name a file")
-    pairs, text, languages = _corpus(linked, named)
+    pairs, text_settings, languages = _corpus(linked, named)
     with open_progress("pairs", linked.files) as progress, atomic_file(output) as partial:
-        write_index(partial, progress.count(pairs), text, languages)
+        write_index(partial, progress.count(pairs), text_settings, languages)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +169,10 @@ def _corpus(
     if aligner is None:
         pairs = (pair for _, pair in linked.read(BadRecords()))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
-        return indexed, linked.text, (None, None)
-    text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+        return indexed, linked.text_settings, (None, None)
+    text = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
     aligner = replace(aligner, text=text)
-    return _align_files(aligner, linked), aligner.text, aligner.languages
+    return _align_files(aligner, linked), aligner.text_settings, aligner.languages
 
 
 def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
