@@ -78,7 +78,7 @@ def match_pairs(
     marks: bool = False,
     first: int = 1,
 ) -> Iterator[PairMatrix]:
-    """Yield the result of `make` for each pair and its array; with `marks`, with the cells that may have links.
+    """Yield the result of `make` for each pair and its array; with `marks`, also which cells may have links.
 
     Raises DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
     `make` raises it. Errors count pairs from `first`: 1 for a file, 0 for arrays in memory.
