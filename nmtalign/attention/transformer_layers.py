@@ -163,7 +163,6 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 @check_constructor()
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of a block; that of a decoder which reads an encoder has cross-attention.

@@ -34,32 +34,38 @@ from nmtalign.validation import is_iterable
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
-SideReader = tuple[int, Callable[[int], Tokens]]
 Content = TypeVar("Content")
 
-FORMAT_LINES = 1_000  # first lines of a text that show its format
-COSINE_TOLERANCE = 1e-5  # cosines in single precision are so far beyond -1 at most
-LINKABLE = "linkable"  # arrays whose names begin so mark cells of the pair with the number at the end
-_BEFORE = " ||| "  # Marian writes the translation, this, and the weights
+FORMAT_LINES = 1_000  # the format of a text is detected from this many of its first lines
+COSINE_TOLERANCE = 1e-5  # rounding takes cosines in single precision at most this far below -1
+# In an .npz file, the array linkable-17 marks the cells of matrix 17 that may have links.
+LINKABLE = "linkable"
+_MARIAN_SEPARATOR = " ||| "  # stands between the translation and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
 
-class PairMatrix(NamedTuple):
-    """What a source gives for one sentence pair."""
+def _no_heads() -> dict[str, Reals]:
+    """Return the matrices of the attention heads of a source that has none."""
+    return {}
 
-    words: WordPair  # those that the matrix is of, source and target
+
+class PairMatrix(NamedTuple):
+    """The attention or the similarities of one sentence pair."""
+
+    words: WordPair  # source and target words of the matrix
     matrix: Reals  # (T, S), of words or of sub-words
     word_of_piece: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
-    by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
-    linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
+    by_head: Callable[[], dict[str, Reals]] = _no_heads  # computes the matrix of each attention head by name
+    linkable: Flags | None = None  # (T, S) cells that may have links; None for all
 
     @property
     def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Source and target words that may have no link at all; None where nothing is said of cells."""
+        """Source and target words without any cell that may have a link; None if all cells may have one."""
         if self.linkable is None:
             return None
-        source, target = (np.flatnonzero(~self.linkable.any(axis=axis)).tolist() for axis in (0, 1))
+        source = np.flatnonzero(~self.linkable.any(axis=0)).tolist()
+        target = np.flatnonzero(~self.linkable.any(axis=1)).tolist()
         return frozenset(source), frozenset(target)
 
 
@@ -72,12 +78,13 @@ def match_pairs(
     marks: bool = False,
     first: int = 1,
 ) -> Iterator[PairMatrix]:
-    """Yield what `make` makes of each pair and its array; with `marks` also the cells that may have links.
+    """Yield the result of `make` for each pair and its array; with `marks`, also which cells may have links.
 
     Raises DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
     `make` raises it. Errors count pairs from `first`: 1 for a file, 0 for arrays in memory.
     """
-    count, linkable = 0, _read_linkable(path) if marks else repeat(None)
+    count = 0
+    linkable = _read_linkable(path) if marks else repeat(None)
     for number, words in enumerate(pairs, first):
         count += 1
         array = next(arrays, None)
@@ -120,15 +127,16 @@ def read_npz(path: str | Path) -> Iterator[Reals]:
 
 
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
-    """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
+    """Yield the attention of one sentence pair after the other. The format is detected from the content.
 
-    * npz with one array a pair, (T, S) or (layers, heads, T, S), ordered by :func:`sort_by_trailing_number`,
-      or npy of one pair;
-    * text of Marian's ``--alignment soft``: one line a pair, ``words ||| 0.9,0.1 0.2,0.8``;
-    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` in any order, 17
-      the number of the pair from 0, among others; the first of several translations counts;
-    * what OpenNMT-py prints with ``-attn_debug``: tables whose rows are a target word and its weights with 7
-      decimals, a ``*`` at the largest, among other lines.
+    * npz with one array per pair, (T, S) or (layers, heads, T, S), ordered by
+      :func:`sort_by_trailing_number`, or npy of one pair;
+    * text of Marian's ``--alignment soft``: one line per pair, ``words ||| 0.9,0.1 0.2,0.8``;
+    * the output of fairseq's ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` in any order
+      among other lines, where 17 is the number of the pair from 0. Of several translations, the first is
+      taken;
+    * the output of OpenNMT-py's ``-attn_debug``: among other lines, tables whose rows have a target word and
+      its weights with 7 decimals, the largest marked by ``*``.
 
     Raises DataError if a file does not have the expected format, or a name has no number.
     """
@@ -152,7 +160,7 @@ def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
     for number, line in lines:
-        yield _parse_weights(line.rpartition(_BEFORE)[2], path, number)
+        yield _parse_weights(line.rpartition(_MARIAN_SEPARATOR)[2], path, number)
 
 
 def _parse_weights(text: str, path: str | Path, line: int) -> Reals:
@@ -166,7 +174,7 @@ def _parse_weights(text: str, path: str | Path, line: int) -> Reals:
 
 
 def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
-    """Yield the matrices by number; the lines with weights are held as text."""
+    """Yield the matrices in the order of their numbers; the lines with weights are kept until then."""
     weights: dict[int, tuple[int, str]] = {}
     for number, line in lines:
         match = _FAIRSEQ.fullmatch(line)
@@ -198,13 +206,13 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
 
 
 def read_similarities(
-    given: str | Path | Iterable[AnyArray], least: float, pairs: Iterable[WordPair]
+    given: str | Path | Iterable[AnyArray], minimum: float, pairs: Iterable[WordPair]
 ) -> Iterator[PairMatrix]:
     """Yield similarities, an array (T, S) per pair, given or from an .npz file.
 
-    A DataError names a pair that has a similarity below `least`.
+    A DataError names a pair that has a similarity below `minimum`.
     """
-    make = partial(_similarities, least)
+    make = partial(_checked_similarities, minimum)
     if isinstance(given, str | Path):
         return match_pairs(pairs, read_npz(given), given, make, marks=True)
     if not is_iterable(given):
@@ -215,20 +223,21 @@ def read_similarities(
     return match_pairs(pairs, arrays, "similarities", make, first=0)
 
 
-def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
+def _checked_similarities(minimum: float, words: WordPair, array: Reals) -> PairMatrix:
+    """Return the similarities of a pair; DataError if their shape, type or values are wrong."""
     S, T = map(len, words)
     if not S * T:
         return PairMatrix(words, np.zeros((T, S)))
     if array.shape != (T, S) or array.dtype.kind not in "biuf":
         raise DataError(f"expected {T} target by {S} source words, found {array.dtype} {array.shape}")
-    matrix = _finite(array)
-    if matrix.min() < least - COSINE_TOLERANCE:
-        raise DataError(f"expected similarities of at least {least}, found {matrix.min():.6g}")
+    matrix = _as_finite_floats(array)
+    if matrix.min() < minimum - COSINE_TOLERANCE:
+        raise DataError(f"expected similarities of at least {minimum}, found {matrix.min():.6g}")
     return PairMatrix(words, matrix)
 
 
-def _finite(matrix: Reals) -> Floats:
-    """Return similarities in single precision; a DataError if one is no number."""
+def _as_finite_floats(matrix: Reals) -> Floats:
+    """Return similarities in single precision; DataError if one is NaN or infinite."""
     single = np.asarray(matrix, np.float32)
     if not np.isfinite(single).all():
         raise DataError("expected similarities, found NaN or infinity")
@@ -237,32 +246,46 @@ def _finite(matrix: Reals) -> Floats:
 
 def cosines(source: Reals, target: Reals) -> Floats:
     """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
-    first, second = (np.asarray(side, np.float32) for side in (source, target))
-    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
-    units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
-    return np.asarray(units[1] @ units[0].T)
+    return np.asarray(_unit_rows(target) @ _unit_rows(source).T)
 
 
-@np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
+def _unit_rows(vectors: Reals) -> Floats:
+    """Return vectors (N, D) of length 1 in single precision; zero vectors stay zero."""
+    rows = np.asarray(vectors, np.float32)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1))
+
+
+@np.errstate(invalid="ignore", over="ignore")  # `_as_finite_floats` raises an error instead
 def pair_similarities(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
-    source, target = (vectors for vectors, _ in tokens)
-    pieces: tuple[Integers, Integers] | None = None
+    source_tokens, target_tokens = tokens
     if units == "words":
-        pairs = zip(tokens, words, strict=True)
-        source, target = (rows if of is None else _means(rows, of, len(side)) for (rows, of), side in pairs)
+        source = _word_vectors(source_tokens, len(words[0]))
+        target = _word_vectors(target_tokens, len(words[1]))
+        word_of_piece = None
     else:
-        of_source, of_target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
-        pieces = of_source, of_target
+        source, target = source_tokens[0], target_tokens[0]
+        word_of_piece = _word_of_piece(source_tokens), _word_of_piece(target_tokens)
     matrix = cosines(source, target) if product == "cosine" else np.asarray(target @ source.T, np.float32)
-    return PairMatrix(words, _finite(matrix), pieces)
+    return PairMatrix(words, _as_finite_floats(matrix), word_of_piece)
 
 
-def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:
-    """Return the mean vector of the sub-words of each word; zeros for a word without any."""
-    sums = np.zeros((count, vectors.shape[1]), vectors.dtype)
+def _word_of_piece(tokens: Tokens) -> Integers:
+    """Return the number of the word of each vector; the vectors of words are their own words."""
+    vectors, word_of_piece = tokens
+    return np.arange(len(vectors)) if word_of_piece is None else word_of_piece
+
+
+def _word_vectors(tokens: Tokens, word_count: int) -> Reals:
+    """Return a vector for each word: the mean of its sub-words, or zeros if it has none."""
+    vectors, word_of_piece = tokens
+    if word_of_piece is None:
+        return vectors
+    sums = np.zeros((word_count, vectors.shape[1]), vectors.dtype)
     np.add.at(sums, word_of_piece, vectors)
-    return np.asarray(sums / np.maximum(np.bincount(word_of_piece, minlength=count), 1)[:, None])
+    piece_counts = np.bincount(word_of_piece, minlength=word_count)
+    return np.asarray(sums / np.maximum(piece_counts, 1)[:, None])
 
 
 def read_vectors(
@@ -270,75 +293,94 @@ def read_vectors(
 ) -> Iterator[PairMatrix]:
     """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
-    `path` is an .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target``
-    and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
-    ``source.npy`` and the words of each pair in ``source_lengths.npy``, which is read pair by pair. Vectors
-    are of sub-words if there is also the number of the word, from 0 in each sentence, that each belongs to:
-    arrays ``words-source-0``, ..., or a file ``source_words.npy``. Raises DataError if a file does not exist
-    or has another format, the sides differ in their number of pairs or in D, or a pair has not a vector for
-    each word.
+    `path` is an .npz file with two arrays (words, D) per pair, whose names begin with ``source`` or
+    ``target`` and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
+    ``source.npy`` and the number of words of each pair in ``source_lengths.npy``, which is read pair by pair.
+    Vectors are those of sub-words if arrays ``words-source-0``, ..., or a file ``source_words.npy`` give the
+    word of each sub-word, numbered from 0 in each sentence.
+
+    Raises DataError if a file does not exist or has a different format, if the sides differ in their number
+    of pairs or in D, or if a pair does not have a vector for each word.
     """
-    opened = _of_folder if Path(path).is_dir() else _of_archive
-    counts, sides = zip(*(opened(Path(path), side) for side in SIDES), strict=True)
-    if counts[0] != counts[1]:
-        found = f"{counts[0]} source and {counts[1]} target lines"
+    open_side = _open_folder if Path(path).is_dir() else _open_archive
+    source = open_side(Path(path), "source")
+    target = open_side(Path(path), "target")
+    if source.sentence_count != target.sentence_count:
+        found = f"{source.sentence_count} source and {target.sentence_count} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
-    tokens = ([read(n) for read in sides] for n in range(counts[0]))
-    return match_pairs(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
+    tokens = ([source.read(n), target.read(n)] for n in range(source.sentence_count))
+    return match_pairs(pairs, tokens, path, partial(_checked_products, product, units))
 
 
-def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def _checked_products(product: str, units: str, words: WordPair, tokens: Sequence[Tokens]) -> PairMatrix:
+    """Return the products of the vectors of a pair; DataError if their number or dimension is wrong."""
     if not all(words):
         return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
     for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
         count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
-            expected = f"expected vectors of {len(side)} {name} words, all of one length"
+            expected = f"expected vectors of {len(side)} {name} words, all of one dimension"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
     return pair_similarities(words, tokens, product, units)
 
 
-def _of_archive(path: Path, side: str) -> SideReader:
-    """Return how many sentences a side has, and what gives the vectors of a sentence."""
+class SideReader(NamedTuple):
+    """Reads the vectors of the sentences of one side."""
+
+    sentence_count: int
+    read: Callable[[int], Tokens]  # from the number of a sentence, from 0
+
+
+def _open_archive(path: Path, side: str) -> SideReader:
+    """Return a reader of the vectors of a side, from an .npz file."""
     if not is_npz_file(path):
         raise DataError("expected an .npz file or a folder with token vectors").at(path)
     archive = NpzReader(path)
-    vectors, words = (
-        sort_by_trailing_number([name for name in archive.names if name.startswith(begin)], path)
-        for begin in (side, f"words-{side}")
-    )
-    if words and len(words) != len(vectors):
-        raise DataError(f"expected {len(vectors)} arrays words-{side}, found {len(words)}").at(path)
-    return len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
+    vector_names = [name for name in archive.names if name.startswith(side)]
+    vector_names = sort_by_trailing_number(vector_names, path)
+    word_names = [name for name in archive.names if name.startswith(f"words-{side}")]
+    word_names = sort_by_trailing_number(word_names, path)
+    if word_names and len(word_names) != len(vector_names):
+        raise DataError(f"expected {len(vector_names)} arrays words-{side}, found {len(word_names)}").at(path)
+
+    def read(n: int) -> Tokens:
+        vectors = archive.read(vector_names[n])
+        return vectors, archive.read(word_names[n]) if word_names else None
+
+    return SideReader(len(vector_names), read)
 
 
-def _of_folder(path: Path, side: str) -> SideReader:
-    rows, words, sizes = (path / f"{side}{part}.npy" for part in ("", "_words", "_lengths"))
-    if not rows.exists():
-        raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
-    vectors = NpyRowReader(file_inside(path, rows.name))
-    word_of_piece = NpyRowReader(file_inside(path, words.name)) if words.exists() else None
-    lengths = read_array(file_inside(path, sizes.name))
+def _open_folder(path: Path, side: str) -> SideReader:
+    """Return a reader of the vectors of a side, from the files of a folder."""
+    vector_file = path / f"{side}.npy"
+    word_file = path / f"{side}_words.npy"
+    length_file = path / f"{side}_lengths.npy"
+    if not vector_file.exists():
+        raise DataError(f"expected a file {vector_file.name} with the vectors of all words").at(path)
+    vectors = NpyRowReader(file_inside(path, vector_file.name))
+    word_of_piece = NpyRowReader(file_inside(path, word_file.name)) if word_file.exists() else None
+    lengths = read_array(file_inside(path, length_file.name))
     if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
-        found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
-        raise DataError(found).at(sizes)
+        found = f"found {lengths.dtype} of shape {lengths.shape}"
+        raise DataError(f"expected the number of words of each pair, {found}").at(length_file)
     wrong = lengths[(lengths < 0) | (lengths > vectors.shape[0])]
-    if len(wrong):  # a sum could wrap around
-        found = f"expected 0 to {vectors.shape[0]} words in each pair, found {wrong[0]}"
-        raise DataError(found).at(sizes)
+    if len(wrong):  # their sum could overflow
+        expected = f"expected 0 to {vectors.shape[0]} words in each pair"
+        raise DataError(f"{expected}, found {wrong[0]}").at(length_file)
     offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
     if len(vectors.shape) != 2 or offsets[-1] != vectors.shape[0]:
-        raise DataError(f"expected {offsets[-1]} vectors, found an array of {vectors.shape}").at(rows)
+        found = f"found an array of {vectors.shape}"
+        raise DataError(f"expected {offsets[-1]} vectors, {found}").at(vector_file)
 
     def read(n: int) -> Tokens:
         start, end = offsets[n : n + 2].tolist()
         return vectors.read(start, end), None if word_of_piece is None else word_of_piece.read(start, end)
 
-    return len(lengths), read
+    return SideReader(len(lengths), read)
 
 
 def _count_words(vectors: Reals, words: Integers) -> int:
-    """Return how many words sub-words have; a DataError if these are not numbered from 0, in order."""
+    """Return the number of words of sub-words; DataError unless these are numbered from 0, in order."""
     begins = np.diff(np.asarray(words, np.int64).ravel(), prepend=-1)  # 1 where a word begins
     fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
     if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,18 +28,10 @@ class Method(NamedTuple):
     """
 
     extract: str
-    threshold: float | None = None  # applies to probabilities of dot products; None for cosines
+    product: Literal["cosine", "dot"] = "cosine"  # of the vectors of two tokens
+    threshold: float | None = None  # applies to probabilities of dot products
     normalize: Callable[..., Any] = softmax
-
-    @property
-    def product(self) -> str:
-        """The product of token vectors: ``cosine`` or ``dot``."""
-        return "cosine" if self.threshold is None else "dot"
-
-    @property
-    def min_similarity(self) -> float:
-        """The smallest similarity for which the method is defined."""
-        return -1.0 if self.extract == "itermax" else -math.inf
+    min_similarity: float = -math.inf  # the smallest similarity for which the method is defined
 
     def posteriors(self, similarities: Reals, inside: Flags) -> Posteriors:
         """Return the posteriors of a bucket of similarities, `PADDING_SCORE` outside of the sentences."""
@@ -47,7 +39,7 @@ class Method(NamedTuple):
         reverse = self.normalize(similarities, 0) * inside
         if self.product == "cosine":
             joint = (1 + similarities) / 2
-            if self.min_similarity == -1:
+            if self.min_similarity >= -1:
                 joint = np.maximum(joint, 0)  # rounded cosines may be slightly below -1
             joint = np.where(inside, joint, 0)
         else:
@@ -57,14 +49,14 @@ class Method(NamedTuple):
 
 PUBLISHED_METHODS = {
     "simalign-argmax": Method("mutual"),
-    "simalign-itermax": Method("itermax"),
+    "simalign-itermax": Method("itermax", min_similarity=-1.0),
     "simalign-match": Method("match"),
-    "awesome-align": Method("threshold", 0.001),
-    "awesome-align-entmax": Method("threshold", 0.0, entmax15),
+    "awesome-align": Method("threshold", "dot", threshold=0.001),
+    "awesome-align-entmax": Method("threshold", "dot", threshold=0.0, normalize=entmax15),
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"
-SOFT_SHARPNESS = 4  # a similarity one standard deviation above another one is so many logits above it
+SOFT_SHARPNESS = 4  # a difference of one standard deviation becomes this many logits
 MIN_DEVIATION = 1e-6  # similarities with a smaller deviation differ by rounding only
 
 

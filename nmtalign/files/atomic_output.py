@@ -18,9 +18,8 @@ from nmtalign.files.text_files import open_text
 from nmtalign.validation import check_bool
 
 _HOW_TO_REPLACE = "pass `overwrite=True` to replace it"
-_KEPT_NAME_CHARS = (
-    40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
-)
+# A partial file keeps this many characters of its name: those of some languages take 4 bytes.
+_KEPT_NAME_CHARS = 40
 
 
 @contextmanager
@@ -88,6 +87,7 @@ class AtomicFiles(ExitStack):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        # The files are on top of the stack, so they are closed before they are given their names.
         self._names.push(super().__exit__)
         return bool(self._names.__exit__(kind, error, trace))
 

@@ -62,11 +62,11 @@ _GIZA_HEADER = re.compile(
     rf"(?: alignment score : (?:{_FLOAT_PATTERN}|[-+]?(?:nan|inf)))? *",
     re.ASCII,
 )
-# Formats that contain words as plain text, and their separators in addition to white space
 WORD_COUNT_ADVICE = (
     "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
     " wrote; `nmtalign info` shows what links count"
 )
+# Formats that contain words as plain text, and their separators in addition to white space
 WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}
 _PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON that may state the number of a pair
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
@@ -140,9 +140,8 @@ def _parse_gold(line: str, first: int) -> GoldAlignment:
     return GoldAlignment(sure, parse_pharaoh(_POSSIBLE_LINK.sub(r"\1-\2", line), first=first))
 
 
-_parse_short_gold = lru_cache(1 << 12)(
-    _parse_gold
-)  # equal lines share their links, however many a small file unpacks to
+# Equal lines share their links, however many lines a small compressed file unpacks to.
+_parse_short_gold = lru_cache(1 << 12)(_parse_gold)
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:

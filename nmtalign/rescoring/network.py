@@ -91,13 +91,20 @@ def _sum_by_class(upstream: Reals, classes: Integers, size: int) -> Reals:
 def initial_network(seed: int) -> Network:
     """Return a network with random weights that starts nearly as the log odds of the joint probability."""
     random = np.random.default_rng(seed)
-    P, u = random.normal(0, 0.3, (FEATURE_COUNT, HIDDEN_UNITS)), np.zeros(FEATURE_COUNT)
-    v = random.normal(0, 0.1 * HIDDEN_UNITS**-0.5, (2, HIDDEN_UNITS))[
-        1
-    ]  # the numbers of the seeds that were measured
+    P = random.normal(0, 0.3, (FEATURE_COUNT, HIDDEN_UNITS))
+    # Two rows are drawn, although one is used, so that a seed gives the network that was measured with it.
+    _, v = random.normal(0, 0.1 * HIDDEN_UNITS**-0.5, (2, HIDDEN_UNITS))
+    u = np.zeros(FEATURE_COUNT, np.float32)
     u[LOGIT_FEATURE] = 1
-    arrays = P, np.zeros(HIDDEN_UNITS), v, u, *np.zeros((2, MAX_WEIGHTED_WORDS + 1)), np.zeros(1)
-    return Network(*(array.astype(np.float32) for array in arrays))
+    return Network(
+        P=P.astype(np.float32),
+        b=np.zeros(HIDDEN_UNITS, np.float32),
+        v=v.astype(np.float32),
+        u=u,
+        a=np.zeros(MAX_WEIGHTED_WORDS + 1, np.float32),
+        c=np.zeros(MAX_WEIGHTED_WORDS + 1, np.float32),
+        o=np.zeros(1, np.float32),
+    )
 
 
 def mean_network(networks: Sequence[Network]) -> Network:

@@ -41,15 +41,19 @@ WORDS_PER_NORM_BLOCK = 4096
 
 
 class Reference(NamedTuple):
-    """Frequent words that log Z sums over, and their counts in a text, or their shares of a sum of 1."""
+    """Frequent words that log Z sums over, and their shares, which sum to 1."""
 
     words: Sequence[str]
     share: Doubles
 
+    @classmethod
+    def from_counts(cls, words: Sequence[str], counts: Doubles) -> Reference:
+        """Return words with their shares of the sum of their counts."""
+        return cls(words, counts / max(counts.sum(), 1e-9))
+
     def first(self, limit: int) -> Reference:
-        """Return the most frequent of the words, with shares."""
-        share = self.share[:limit]
-        return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
+        """Return the first of the words, which are the most frequent ones."""
+        return Reference.from_counts(self.words[:limit], self.share[:limit])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,29 +168,33 @@ class VectorScorer(Scorer):
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
-    def compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
+    def reference_vectors_and_shares(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
         """Prepared vectors of the reference words of both sides, and the shares of the words.
 
         The references are by default the first words of the vectors, with equal shares.
         """
         limit = MAX_COSTLY_REFERENCE_WORDS if self.score.costly else MAX_REFERENCE_WORDS
-        references = self.references
-        if references is None:
-            source_words = self.source.first(limit).vocabulary.words
-            target_words = self.target.first(limit).vocabulary.words
-            references = (
-                Reference(source_words, np.ones(len(source_words))),
-                Reference(target_words, np.ones(len(target_words))),
-            )
-        source, target = references[0].first(limit), references[1].first(limit)
+        if self.references is None:
+            source = _first_words(self.source, limit)
+            target = _first_words(self.target, limit)
+        else:
+            source = self.references[0].first(limit)
+            target = self.references[1].first(limit)
         prepared = self._prepared(*self._vectors(source.words, target.words))
         return prepared, (source.share, target.share)
 
 
+def _first_words(vectors: Embeddings, limit: int) -> Reference:
+    """Return the first words of vectors, with equal shares."""
+    words = vectors.first(limit).vocabulary.words
+    return Reference.from_counts(words, np.ones(len(words)))
+
+
 def _reference_of(side: EncodedSide) -> Reference:
     """Return the most frequent words of a side of a text; word 0 is the padding."""
-    reference = Reference(side.words[1:], side.counts[1:].astype(np.float64))
-    return reference.first(MAX_REFERENCE_WORDS)
+    words = side.words[1 : MAX_REFERENCE_WORDS + 1]
+    counts = side.counts[1 : MAX_REFERENCE_WORDS + 1]
+    return Reference.from_counts(words, counts.astype(np.float64))
 
 
 def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
@@ -217,14 +225,15 @@ class CellScores(TextScores):
 
     def prepare(self, *, ratios: bool) -> None:
         if ratios:
-            self._norms  # noqa: B018
+            _ = self._log_norms  # computed before processes are forked
         if self.scorer.score.costly:
-            self._by_pair  # noqa: B018
+            _ = self._score_of_word_pair
 
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
-            return np.where(bucket.inside, self._by_pair.take(self.text.word_pairs.cells[k]), PADDING_SCORE)
+            scores = self._score_of_word_pair.take(self.text.word_pairs.cells[k])
+            return np.where(bucket.inside, scores, PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
         columns_per_block = max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))
@@ -238,7 +247,7 @@ class CellScores(TextScores):
 
     def ratios(self, k: int) -> Floats:
         bucket = self.text.buckets[k]
-        of_source, of_target = self._norms
+        of_source, of_target = self._log_norms
         logits = np.clip(self.scores(k), -MAX_SCORE, MAX_SCORE).astype(np.float32)
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
@@ -256,7 +265,7 @@ class CellScores(TextScores):
         return np.asarray((target[:, None] | source) & (source.any(axis=0) & target.any(axis=0)))
 
     @cached_property
-    def _by_pair(self) -> Doubles:
+    def _score_of_word_pair(self) -> Doubles:
         """Score of each word pair (P,), computed once because the score is costly."""
         word_pairs = self.text.word_pairs
         scores = np.empty(len(word_pairs))
@@ -268,10 +277,12 @@ class CellScores(TextScores):
         return scores
 
     @cached_property
-    def _norms(self) -> tuple[Floats, Floats]:
+    def _log_norms(self) -> tuple[Floats, Floats]:
         """log Z of source and of target words."""
         score = self.scorer.score
-        (reference_keys, reference_queries), (source_shares, target_shares) = self.scorer.compared
+        (reference_keys, reference_queries), (source_shares, target_shares) = (
+            self.scorer.reference_vectors_and_shares
+        )
         source_norms = np.empty(len(self.keys), np.float32)
         for block in block_slices(len(self.keys), WORDS_PER_NORM_BLOCK):
             source_norms[block] = _log_mean(score(reference_queries, self.keys[block]).T, target_shares)

@@ -232,7 +232,8 @@ class _SimpleTokenizer:
 
         self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_PICTURE_MODIFIERS}]").search
 
-    def _of(self, text: str) -> re.Pattern[str]:
+    def _pattern_for(self, text: str) -> re.Pattern[str]:
+        """Return the pattern of tokens that handles just what the text contains."""
         marked = not text.isascii() and self._foreign(text) is not None
         emoji = marked and self._emoji(text) is not None
         special = self._special(text) is not None
@@ -240,10 +241,10 @@ class _SimpleTokenizer:
         return _pattern(self._language, special, marked, quoted, emoji)
 
     def split(self, text: str) -> list[str]:
-        return self._of(text).findall(text)
+        return self._pattern_for(text).findall(text)
 
     def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in self._of(text).finditer(text)]
+        return [match.span() for match in self._pattern_for(text).finditer(text)]
 
 
 # --- moses ---------------------------------------------------------------------------------------
@@ -331,8 +332,11 @@ MAX_TEXT_CHARS = 2_000_000  # the length of a line that is tokenized
 
 
 def _check_tokenizer(name: str) -> None:
+    """Raise UsageError if no tokenizer has this name."""
     tokenizer, colon, file = str(name).partition(":")
-    if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZER_FACTORIES):
+    is_sentencepiece = tokenizer == "sentencepiece" and file != ""
+    is_known = is_sentencepiece if colon else tokenizer in TOKENIZER_FACTORIES
+    if not is_known:
         check_choice(name, TOKENIZERS, "tokenizers")
 
 
@@ -479,21 +483,21 @@ class TextSettings:
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return :meth:`words` of both sides of a sentence pair."""
-        first, second = map(load_tokenizer, self._of_sides, languages)
+        first, second = map(load_tokenizer, self._tokenizer_of_sides, languages)
         return self._split(first, pair[0]), self._split(second, pair[1])
 
     def tokens_of_pair(
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[Token], list[Token]]:
         """Return :meth:`tokens` of both sides of a sentence pair."""
-        first, second = map(load_tokenizer, self._of_sides, languages)
+        first, second = map(load_tokenizer, self._tokenizer_of_sides, languages)
         return _tokenize(first, pair[0]), _tokenize(second, pair[1])
 
     def pieces_of_pair(
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return the tokens of both sides as the tokenizer gives them: sub-words with their marks."""
-        first, second = map(load_tokenizer, self._of_sides, languages)
+        first, second = map(load_tokenizer, self._tokenizer_of_sides, languages)
         return first.split(_check_length(pair[0])), second.split(_check_length(pair[1]))
 
     def tokens_of_lines(
@@ -505,7 +509,7 @@ class TextSettings:
 
     def tokenizer_of(self, side: int, language: str | None = None) -> Tokenizer:
         """Return the tokenizer of a side (0 or 1)."""
-        return load_tokenizer(self._of_sides[side], language)
+        return load_tokenizer(self._tokenizer_of_sides[side], language)
 
     def _split(self, tokenizer: Tokenizer, line: str) -> list[str]:
         if self.cuts_at_spaces:
@@ -518,7 +522,7 @@ class TextSettings:
         return self.tokenizer == "space" and self.unicode in ("nfc", "none")  # these forms leave spaces alone
 
     @cached_property
-    def _of_sides(self) -> tuple[str, str]:
+    def _tokenizer_of_sides(self) -> tuple[str, str]:
         """The tokenizer of each side; a sentencepiece tokenizer may have a file for each side."""
         first, comma, second_file = self.tokenizer.partition(",")
         if not comma:

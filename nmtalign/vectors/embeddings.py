@@ -108,15 +108,15 @@ class CharacterNgrams(SubwordVectors):
     def __str__(self) -> str:
         return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
 
-    def vectors(self, words: Sequence[str], of_words: NDArray[Any] | None = None) -> NDArray[np.float32]:
+    def vectors(self, words: Sequence[str], own_vectors: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
         A word without n-grams gets zeros. N-grams are added in fastText's order, so that the result is
         bit-identical.
         """
-        has_own = of_words is not None
+        has_own = own_vectors is not None
         if has_own:
-            result = np.array(of_words, np.float32)
+            result = np.array(own_vectors, np.float32)
         else:
             result = np.zeros((len(words), self.matrix.shape[1]), np.float32)
         if not len(self.matrix):

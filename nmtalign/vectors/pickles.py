@@ -429,12 +429,12 @@ def _with_subwords(vectors: PickledObject, start: Path, words: list[str]) -> Emb
             "a fastText model of before gensim 3.8, with other hashes;"
             " load it in gensim 3.8.3 and save it again"
         )
-    of_words = _array(vectors, start, "vectors_vocab")[: len(words)]
+    own_vectors = _array(vectors, start, "vectors_vocab")[: len(words)]
     vocabulary = Vocabulary.from_words(words)
     if not vectors.get("bucket"):
-        return Embeddings(vocabulary, of_words)
+        return Embeddings(vocabulary, own_vectors)
     sizes = vectors.get("min_n", -1), vectors.get("max_n", -1)
     pieces = CharacterNgrams(_array(vectors, start, "vectors_ngrams"), *sizes)
     if vectors.get("vectors") is None and "vectors" not in vectors.get("__numpys", []):
-        return Embeddings(vocabulary, pieces.vectors(words, of_words), pieces)
+        return Embeddings(vocabulary, pieces.vectors(words, own_vectors), pieces)
     return Embeddings(vocabulary, _array(vectors, start, "vectors")[: len(words)], pieces)

@@ -23,15 +23,14 @@ from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 _CELLS_PER_BLOCK = 1 << 26  # 256 MB of similarities in float32
-_NEIGHBORS = 10  # k of CSLS, as in the paper
-_RANKS = (1, 5, 10)  # k of precision at k
-_MAX_ROUNDS = 20
-_MIN_GAIN = 1e-4  # a round must raise the mean cosine by at least this
+_NEIGHBORS_PER_WORD = 10  # k of CSLS, as in the paper
+_PRECISION_RANKS = (1, 5, 10)  # k of precision at k
+_MAX_REFINEMENT_ROUNDS = 20
+_MIN_GAIN = 1e-4  # refinement ends with the first round that raises the mean CSLS by less
 _MIN_STRING_LETTERS = 4  # shorter words are often spelled alike by accident
 _MIN_STRINGS = 20  # fewer identical strings are no evidence
-_MIN_RELATEDNESS = (
-    0.5  # separately trained spaces had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
-)
+# Separately trained spaces had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4.
+_MIN_RELATEDNESS = 0.5
 
 
 def _cosines(queries: Reals, keys: Reals) -> Iterator[tuple[slice, Reals]]:
@@ -44,7 +43,7 @@ def _cosines(queries: Reals, keys: Reals) -> Iterator[tuple[slice, Reals]]:
 
 def mean_of_nearest(queries: Reals, keys: Reals) -> Reals:
     """Return the mean cosine of each query to its nearest keys, shape (N,): r(x) of CSLS."""
-    count = min(_NEIGHBORS, len(keys))
+    count = min(_NEIGHBORS_PER_WORD, len(keys))
     result = np.zeros(len(queries), np.float32)
     for block, cosines in _cosines(queries, keys):
         cosines.partition(len(keys) - count, axis=1)
@@ -62,10 +61,12 @@ def nearest(
     row comes first. Conneau et al. (2018), "Word translation without parallel data", equation 3.
     """
     count = min(count, len(keys))
-    rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
+    rows = np.zeros((len(queries), count), np.int64)
+    scores = np.zeros((len(queries), count), np.float32)
     for block, cosines in _cosines(queries, keys):
         nearness = cosines if hubness is None else 2 * cosines - hubness  # (n, V)
-        top = np.sort(np.argpartition(nearness, len(keys) - count, axis=1)[:, len(keys) - count :], axis=1)
+        largest = np.argpartition(nearness, len(keys) - count, axis=1)[:, len(keys) - count :]
+        top = np.sort(largest, axis=1)  # (n, count), so that of equal scores the lower row comes first
         value = np.take_along_axis(nearness, top, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
         rows[block] = np.take_along_axis(top, order, axis=1)
@@ -79,20 +80,23 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
     Also return the mean CSLS of every source word to its nearest target word, a measure of the map that needs
     no dictionary.
     """
-    source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
-    forward, highest = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
-    best = np.full(len(target), -np.inf, np.float32)
-    for block, score in _cosines(source, target):
-        score *= 2
-        score -= target_hubness
-        score -= source_hubness[block, None]
-        forward[block] = score.argmax(axis=1)
-        highest[block] = score.max(axis=1)
-        np.maximum(best, score.max(axis=0), out=best)
-    mutual = np.flatnonzero(highest == best[forward])
-    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # the first of equals
-    mutual.sort()
-    return np.stack([mutual, forward[mutual]], axis=1), float(highest.mean()) if len(highest) else 0.0
+    source_hubness = mean_of_nearest(source, target)
+    target_hubness = mean_of_nearest(target, source)
+    nearest_target = np.zeros(len(source), np.int64)
+    best_of_source = np.zeros(len(source), np.float32)
+    best_of_target = np.full(len(target), -np.inf, np.float32)
+    for block, csls in _cosines(source, target):
+        csls *= 2
+        csls -= target_hubness
+        csls -= source_hubness[block, None]
+        nearest_target[block] = csls.argmax(axis=1)
+        best_of_source[block] = csls.max(axis=1)
+        np.maximum(best_of_target, csls.max(axis=0), out=best_of_target)
+    mutual = np.flatnonzero(best_of_source == best_of_target[nearest_target])
+    _, first_of_equals = np.unique(nearest_target[mutual], return_index=True)
+    mutual = np.sort(mutual[first_of_equals])
+    mean_csls = float(best_of_source.mean()) if len(best_of_source) else 0.0
+    return np.stack([mutual, nearest_target[mutual]], axis=1), mean_csls
 
 
 def nearest_words(
@@ -157,9 +161,9 @@ def evaluate_dictionary(
         raise DataError(
             f"none of the {len(gold)} words of the dictionary has a vector and a translation with a vector"
         )
-    neighbors = nearest_words(source, target, covered, count=max(_RANKS), score=score)
+    neighbors = nearest_words(source, target, covered, count=max(_PRECISION_RANKS), score=score)
     precision = {}
-    for k in _RANKS:
+    for k in _PRECISION_RANKS:
         hits = 0
         for word in covered:
             first_words = {neighbor for neighbor, _ in neighbors[word][:k]}
@@ -210,27 +214,28 @@ def map_spaces(
     _check_word_list(source)
     _check_word_list(target)
     source, target = source.compact(), target.compact()
-    X, Y = centered(source.matrix), centered(target.matrix)
-    first = _seed_rows(source, target, seeds)
-    pairs, W, rounds = first, procrustes(X, Y, first), 0
+    X = centered(source.matrix)
+    Y = centered(target.matrix)
+    seed_rows = _seed_rows(source, target, seeds)
+    result = _Map(seed_rows, procrustes(X, Y, seed_rows), 0)
     if refine:
-        refined, W, rounds = _refined(X[:words], Y[:words], first[(first < words).all(axis=1)], W)
-        pairs = refined if len(refined) else first
-    mapped = unit_rows(X @ W)
+        frequent_seeds = seed_rows[(seed_rows < words).all(axis=1)]
+        result = _refine(X[:words], Y[:words], frequent_seeds, result.W)
+    pairs = result.pairs if len(result.pairs) else seed_rows
+    mapped = unit_rows(X @ result.W)
     cosine = float((mapped[pairs[:, 0]] * Y[pairs[:, 1]]).sum(axis=1).mean())
-    note = {"seeds": len(first), "rounds": rounds, "words": words}
-    first_side, second_side = (
-        Embeddings(side.vocabulary, matrix, settings={**side.settings, "map": note})
-        for side, matrix in ((source, mapped), (target, Y))
-    )
-    warn_if_unrelated(first_side, second_side)
-    return MappedSpaces(first_side, second_side, len(first), len(pairs), rounds, cosine)
+    note = {"seeds": len(seed_rows), "rounds": result.rounds, "words": words}
+    mapped_source = Embeddings(source.vocabulary, mapped, settings={**source.settings, "map": note})
+    mapped_target = Embeddings(target.vocabulary, Y, settings={**target.settings, "map": note})
+    warn_if_unrelated(mapped_source, mapped_target)
+    return MappedSpaces(mapped_source, mapped_target, len(seed_rows), len(pairs), result.rounds, cosine)
 
 
 def centered(matrix: Reals) -> Reals:
     """Return the rows at unit length, minus their mean, again at unit length, in float32, shape (V, D)."""
     unit = unit_rows(np.asarray(matrix, dtype=np.float32))
-    return unit_rows(unit - unit[unit.any(axis=1)].mean(axis=0))
+    mean = unit[unit.any(axis=1)].mean(axis=0)  # zeros, the vectors of no word, do not count
+    return unit_rows(unit - mean)
 
 
 def procrustes(X: Reals, Y: Reals, pairs: Longs) -> Reals:
@@ -241,17 +246,27 @@ def procrustes(X: Reals, Y: Reals, pairs: Longs) -> Reals:
     return W
 
 
-def _refined(X: Reals, Y: Reals, seeds: Longs, W: Reals) -> tuple[Longs, Reals, int]:
+class _Map(NamedTuple):
+    """A map of source rows to target rows."""
+
+    pairs: Longs  # (P, 2), rows of source and target that the next map would bring together
+    W: Reals  # (D, D)
+    rounds: int  # rounds of refinement
+
+
+def _refine(X: Reals, Y: Reals, seeds: Longs, W: Reals) -> _Map:
     """Alternate between pairs and map while the words come closer to their nearest by CSLS."""
-    best, kept = -np.inf, (seeds, W, 0)
-    for rounds in range(_MAX_ROUNDS):
-        mutual, quality = mutual_neighbors(X @ W, Y)
-        if quality < best + _MIN_GAIN or not len(mutual):
-            return kept
+    best = _Map(seeds, W, 0)
+    best_csls = -np.inf
+    for rounds in range(_MAX_REFINEMENT_ROUNDS):
+        mutual, mean_csls = mutual_neighbors(X @ W, Y)
+        if mean_csls < best_csls + _MIN_GAIN or not len(mutual):
+            return best
         pairs = np.unique(np.concatenate([mutual, seeds]), axis=0)
-        best, kept = quality, (pairs, W, rounds)
+        best = _Map(pairs, W, rounds)
+        best_csls = mean_csls
         W = procrustes(X, Y, pairs)
-    return kept
+    return best
 
 
 def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str, str]]) -> Longs:
@@ -292,9 +307,11 @@ def relatedness(source: Embeddings, target: Embeddings) -> float | None:
     fewer than 20 words are written alike.
     """
     words = [word for word, _ in identical_strings(source.vocabulary, target.vocabulary)]
-    x, y = unit_rows(source.vectors(words)), unit_rows(target.vectors(words))
+    x = unit_rows(source.vectors(words))
+    y = unit_rows(target.vectors(words))
     known = x.any(axis=1) & y.any(axis=1)
-    x, y = x[known], y[known]
+    x = x[known]
+    y = y[known]
     if len(x) < _MIN_STRINGS:
         return None
     gain = (x * y).sum(axis=1) - (x * np.roll(y, 1, axis=0)).sum(axis=1)  # (P,)

@@ -333,7 +333,7 @@ def save_embeddings(
     if embeddings.are_static:
         raise UsageError("a static model has no list of words to save; copy its folder instead")
     path, whole = as_path(path), embeddings.compact()
-    expect_room_for_vectors(path, format, overwrite=overwrite)
+    check_vectors_replaceable(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
@@ -349,7 +349,7 @@ def save_embeddings(
     writers[format]()
 
 
-def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -> None:
+def check_vectors_replaceable(path: str | Path, format: str, *, overwrite: bool) -> None:
     """Raise UsageError if saving vectors of one language would overwrite existing files.
 
     With `overwrite`, existing vector files may be replaced, but a folder that contains anything else is still
@@ -363,7 +363,7 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
         check_overwrite(written, overwrite=overwrite)
 
 
-def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
+def check_both_replaceable(folder: str | Path, *, overwrite: bool) -> None:
     """Raise UsageError if saving vectors of two languages would overwrite existing files, as above."""
     older = _names(as_path(folder), *_PAIR_FILES, *(f"*/{name}" for name in _FOLDER_FILES))
     check_replaceable(folder, older, "vectors", overwrite=overwrite)
@@ -634,7 +634,7 @@ def save_pair(
     `overwrite`, the vectors replace older ones once both are complete; a folder that contains other files is
     still rejected.
     """
-    expect_room_for_pair(folder, overwrite=overwrite)
+    check_both_replaceable(folder, overwrite=overwrite)
     with atomic_folder(folder) as new:
         for language, embeddings in zip(languages, (source, target), strict=True):
             save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -192,6 +192,24 @@ class _BinaryRows:
 # ---------------------------------------------------------------- fastText
 
 
+class _FastTextHeader(NamedTuple):
+    """The settings at the beginning of a fastText model, under the names that fastText gives them."""
+
+    dim: int
+    ws: int
+    epoch: int
+    min_count: int
+    neg: int
+    word_ngrams: int
+    loss: int
+    model: int
+    bucket: int
+    minn: int
+    maxn: int
+    lr_update_rate: int
+    t: float
+
+
 def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
     """Read an unsupervised fastText model (.bin, any version) with all its sub-words.
 
@@ -200,15 +218,16 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
     with open_vectors_file(path) as file:
         start = file.read(8)  # a magic number and the version; older files begin with the fields below
         new = start.startswith(FASTTEXT_MAGIC)
-        # dimension, window, 6 settings, buckets, shortest, longest, 1 setting, sampling
         fields = struct.unpack("<12id", (b"" if new else start) + file.read(56 if new else 48))
-        dimension, model, buckets, shortest, longest = fields[0], *fields[7:11]
+        header = _FastTextHeader._make(fields)
+        dimension, buckets = header.dim, header.bucket
+        shortest, longest = header.minn, header.maxn
         sizes = f"{dimension} dimensions, {buckets} sub-words of {shortest} to {longest}"
         if not 0 < dimension < 1 << 16 or buckets < 0 or not 0 <= shortest <= longest < 1 << 10:
             raise DataError(f"not a fastText model: {sizes}")
         size, word_count, labels, _ = struct.unpack("<3iq", file.read(20))
         pruned = struct.unpack("<q", file.read(8))[0] if new else -1
-        if model == _SUPERVISED and labels:
+        if header.model == _SUPERVISED and labels:
             raise DataError(
                 f"this is a supervised fastText model ({labels} labels); its rows are not word vectors. Use"
                 " an unsupervised model"

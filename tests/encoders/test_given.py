@@ -183,7 +183,7 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
     with pytest.raises(DataError, match="pair 1: expected similarities, found NaN or infinity"):
         aligned([SentencePair("a", "b")], similarities=tmp_path / "nan.npz")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
-    with pytest.raises(DataError, match="pair 1: expected vectors of 1 target words, all of one length"):
+    with pytest.raises(DataError, match="pair 1: expected vectors of 1 target words, all of one dimension"):
         aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)))
     with pytest.raises(DataError, match="vectors of both sides of each pair, found 1 source and 0 target"):

@@ -196,10 +196,10 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 
     Example: nmtalign vectors convert cc.fr.300.bin french --to folder
     """
-    from nmtalign.vectors.storage import expect_room_for_vectors
+    from nmtalign.vectors.storage import check_vectors_replaceable
 
     output, to = converted.output, converted.to
-    expect_room_for_vectors(output, to, overwrite=converted.force)
+    check_vectors_replaceable(output, to, overwrite=converted.force)
     embeddings = reading.read(converted.path)
     na.save_embeddings(embeddings, output, format=to, overwrite=converted.force)
     if embeddings.subwords is not None and to != "folder":
@@ -263,9 +263,9 @@ def vectors_learn(
     """
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.training.count_vectors import learn_lexicon
-    from nmtalign.vectors.storage import expect_room_for_pair, with_text_settings
+    from nmtalign.vectors.storage import check_both_replaceable, with_text_settings
 
-    expect_room_for_pair(folder.output, overwrite=folder.force)
+    check_both_replaceable(folder.output, overwrite=folder.force)
     text_settings = tokenization.text_settings
     languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
     with open_progress("pairs") as progress:
@@ -330,9 +330,9 @@ def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: Mapping
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
     from nmtalign.vectors.spaces import identical_strings, map_spaces, read_seed_dictionary
-    from nmtalign.vectors.storage import expect_room_for_pair
+    from nmtalign.vectors.storage import check_both_replaceable
 
-    expect_room_for_pair(folder.output, overwrite=folder.force)
+    check_both_replaceable(folder.output, overwrite=folder.force)
     first, second = reading.read(mapping.source), reading.read(mapping.target)
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
