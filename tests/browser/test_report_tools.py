@@ -234,7 +234,7 @@ def test_words_have_classes_and_frequencies(open_report: Open) -> None:
     find(page, "#errors > summary")[0].click()
     choose(page, "group", "class", "errors")
     classes = {name for row in rows_of(page) for name in row.split(" – ")}
-    assert classes == {"function word", "sign", "number"}  # of so few words all are frequent
+    assert classes == {"function word", "punctuation", "number"}  # of so few words all are frequent
     choose(page, "group", "times the rarer word is seen", "errors")
     assert set(rows_of(page)) <= {"1", "3 to 5"}
     assert rows_of(page)
