@@ -11,7 +11,7 @@ SIDES: tuple[Side, ...] = get_args(Side)
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # bundled data; a command without a model uses the first
 
 ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]
-LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can hold their parameters
+LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can contain their parameters
 PositionsName = Literal["none", "diagonal", "hmm"]
 ExtractionName = Literal[
     "posterior",

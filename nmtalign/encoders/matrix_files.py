@@ -52,7 +52,7 @@ class PairMatrix(NamedTuple):
     matrix: Reals  # (T, S), of words or of sub-words
     word_of_piece: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
     by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
-    linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
+    linkable: Flags | None = None  # (T, S) cells that may have links; None: all cells
 
     @property
     def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
@@ -120,7 +120,7 @@ def read_npz(path: str | Path) -> Iterator[Reals]:
 
 
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
-    """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
+    """Yield the attention of one sentence pair after the other; the content of the file shows its form.
 
     * npz with one array a pair, (T, S) or (layers, heads, T, S), ordered by :func:`sort_by_trailing_number`,
       or npy of one pair;
@@ -228,7 +228,7 @@ def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
 
 
 def _finite(matrix: Reals) -> Floats:
-    """Return similarities in single precision; a DataError if one is no number."""
+    """Return similarities in single precision; a DataError if one is not a number."""
     single = np.asarray(matrix, np.float32)
     if not np.isfinite(single).all():
         raise DataError("expected similarities, found NaN or infinity")
@@ -243,7 +243,7 @@ def cosines(source: Reals, target: Reals) -> Floats:
     return np.asarray(units[1] @ units[0].T)
 
 
-@np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
+@np.errstate(invalid="ignore", over="ignore")  # `_finite` checks this
 def pair_similarities(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
     source, target = (vectors for vectors, _ in tokens)
@@ -293,7 +293,7 @@ def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: st
     for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
         count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
-            expected = f"expected vectors of {len(side)} {name} words, all of one length"
+            expected = f"expected vectors of {len(side)} {name} words, all of the same dimension"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
     return pair_similarities(words, tokens, product, units)
 
@@ -343,5 +343,6 @@ def _count_words(vectors: Reals, words: Integers) -> int:
     fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
     if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():
         found = f"for vectors of shape {vectors.shape} found {words.dtype} of shape {words.shape}"
-        raise DataError(f"expected the word of each vector, from 0, in order and without gaps; {found}")
+        expected = "expected word numbers that start at 0, never decrease and skip no number"
+        raise DataError(f"{expected}; {found}")
     return int(begins.sum())
