@@ -70,14 +70,14 @@ class NmtalignWarning(UserWarning):
 
 
 class AdviceWarning(NmtalignWarning):
-    """Advice on a call that does what it says, but could do it better; each advice is given once."""
+    """Advice on a call that works but could be improved; each piece of advice is shown once."""
 
 
 _given_advice: set[str] = set()
 
 
 def advise(text: str, *, topic: str, stacklevel: int) -> None:
-    """Warn with an advice, unless advice on this topic was already given."""
+    """Issue an AdviceWarning, unless one on this topic was already issued."""
     if topic not in _given_advice:
         _given_advice.add(topic)
         warnings.warn(text, AdviceWarning, stacklevel=stacklevel + 1)

@@ -14,7 +14,7 @@ BUNDLED_MODEL, BUNDLED_VECTORS = (
 )  # bundled data; a command without a model uses the first
 
 ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]
-LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can hold their parameters
+LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can contain their parameters
 PositionsName = Literal["none", "diagonal", "hmm"]
 ExtractionName = Literal[
     "posterior",

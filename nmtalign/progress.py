@@ -1,7 +1,7 @@
 """Progress of a run: one reporter, for Python and for the command line.
 
 A function that takes long counts its work on a :class:`ProgressReporter`, which estimates how much is left
-and tells its display. The displays of Python are here; those of the command line are in
+and informs its display. The displays of Python are here; those of the command line are in
 ``cli/progress_display.py``.
 """
 
@@ -27,9 +27,9 @@ Counted = TypeVar("Counted")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a call has come, as the function receives it that is passed as `progress`.
+    """Progress of a call; passed to the function that was given as `progress`.
 
-    The function is called at most five times a second while pairs are counted, after each step of learning,
+    The function is called at most five times per second while pairs are counted, after each step of learning,
     and at the end. An error that it raises ends the call.
 
     Parameters
@@ -81,7 +81,7 @@ class ProgressDisplay(Protocol):
 
 
 class ProgressReporter:
-    """Counts what a run has done, estimates the time left, and tells a display.
+    """Counts what a run has done, estimates the time left, and informs a display.
 
     A run counts records in `unit`, a plural. Their number is announced by :meth:`expect`, or is estimated
     from the fraction of the files `inputs` that has been read. If `costs` are passed, the run has further
@@ -171,7 +171,7 @@ class ProgressReporter:
     def text(self) -> str:
         """How many records are done, and how long the rest takes, in one line."""
         left = self.seconds_left
-        text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
+        text = f"{self.done:,} {self.unit}, {self.rate:,.0f} per second"
         return text if left is None else f"{text}, {format_duration(left)} left"
 
     @property

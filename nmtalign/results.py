@@ -212,7 +212,7 @@ class Viewable(Result):
         curves : bool
             Draw curves between the words instead of a matrix.
         links : Alignment or iterable of (source, target), optional
-            The links that are drawn; left out, those of the result.
+            The links that are drawn. Default: the links of the result.
         gold : GoldAlignment or links, optional
             Hand-made links, drawn as boxes.
         title : str

@@ -1,7 +1,7 @@
 """The state of a part of an aligner: plain values, arrays, word lists, and the states of its own parts.
 
 Every part has a method ``state()``. Its class makes the part again from a :class:`Stored` state, which checks
-what it hands out. A model folder holds the state of an aligner as text, JSON and plain arrays; no pickle.
+what it hands out. A model folder contains the state of an aligner as text, JSON and plain arrays; no pickle.
 Names tell the place of a part, as ``scorer.lexicon.source_counts``.
 
 meta.json           format, version, plain values of all parts, hashes of the files
@@ -79,7 +79,7 @@ def _write_word_list(words: Sequence[str], path: Path) -> None:
     """Write one word per line; raise DataError for a word that contains a line end or a surrogate."""
     for number, word in enumerate(words):
         if "\n" in word or not is_encodable(word):
-            found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
+            found = f"word {number}, {word[:60]!r}, contains a line end or an unpaired surrogate"
             raise DataError(f"{found}; a word list cannot keep the word")
     path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8", newline="\n")
 

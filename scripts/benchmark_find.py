@@ -74,7 +74,7 @@ def main() -> None:
         print(f"opened in {opened:.2f} s\n{'query':<24} {'places':>10} {'seconds':>8} {'CPU s':>8}")
         for query in ("the", "of the", "house", "house of commons", "prime minister", "fisheries"):
             found, wall, cpu = timed(partial(search, index, query, "source", max_translations=12))
-            print(f"{query:<24} {found.place_count:>10,} {wall:>8.3f} {cpu:>8.3f}")
+            print(f"{query:<24} {found.occurrence_count:>10,} {wall:>8.3f} {cpu:>8.3f}")
 
 
 if __name__ == "__main__":

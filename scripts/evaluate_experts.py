@@ -11,7 +11,7 @@ hard        errors fall on frequent and repeated words, far links, words with se
             link is lost, or goes to a word nearby or to another place where the word occurs
 consistent  all links of a source word go to the next target word
 missing     links are lost
-crowded     there is another link beside a link
+spurious    a wrong link is added next to a right one
 graded      half of the share hard; then mutual argmax of similarities with noise
 soft        the same, but the similarities are given, as an encoder gives them: soft counts are the prior
 
@@ -43,7 +43,7 @@ from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
 
-KINDS = ("moved", "hard", "consistent", "missing", "crowded", "graded")
+KINDS = ("moved", "hard", "consistent", "missing", "spurious", "graded")
 NOISE = {0.1: 0.06, 0.3: 0.1, 0.6: 0.15, 0.9: 0.3}  # by share of errors: deviation of similarities .5 and .85
 ENCODED, MOVED = ("zhen_225", "jaen_291"), (0.0, 0.3, 0.6, 0.9)
 ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr_100")
@@ -101,7 +101,7 @@ class Gold:
         errors = round((share / 2 if kind == "graded" else share) * len(self.links))
         wrong, found = set(np.argsort(order, kind="stable")[:errors].tolist()), [Links() for _ in self.words]
         for k, (n, s, t) in enumerate(self.links):
-            if k not in wrong or kind == "crowded":
+            if k not in wrong or kind == "spurious":
                 found[n].add((s, t))
             if k in wrong:
                 found[n] |= self.error(kind, rng, n, s, t)
@@ -114,7 +114,7 @@ class Gold:
             return {(s, int(rng.integers(len(target))))}
         if kind == "consistent":
             return {(s, t + 1 if t + 1 < len(target) else max(t - 1, 0))}
-        if kind == "crowded":
+        if kind == "spurious":
             s, t = (s, t) + BESIDE[rng.integers(4)]
             return {(int(s), int(t))} if 0 <= s < len(source) and 0 <= t < len(target) else set()
         again = [k for k, word in enumerate(target) if word == target[t] and k != t]

@@ -274,7 +274,7 @@ TRAINED = {  # bitexts, also of align_batch
     "a break in a word": ([(["a"], ["x\n"])], DATA, r"pair 0: .*in the target, found 'x\\n'"),
     "an empty word": ([(["a", ""], ["x"])], DATA, "pair 0: .*in the source, found ''"),
     "a number as a word": ([(["a", 3], ["x"])], DATA, "pair 0: .*in the source, found 3"),
-    "half a character": ([("a \ud800", "x")], DATA, "pair 0: .*half of a character in the source"),
+    "an unpaired surrogate": ([("a \ud800", "x")], DATA, "pair 0: .*an unpaired surrogate in the source"),
     "unequal sides": ((["a"], ["x", "y"]), DATA, "as many target as source sentences, 1, found 2"),
 }
 OPTIONS = {  # of train
@@ -614,8 +614,8 @@ CALLS = {
         DATA,
         "as many target as source",
     ),
-    "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
-    "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "source; read_bitext reads files"),
+    "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "to read files, use read_bitext"),
+    "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "to read files, use read_bitext"),
     "a model by number": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", model=3),
         USAGE,
@@ -726,7 +726,7 @@ CALLS = {
     "sides of two files": (
         lambda: na.read_bitext("a", "b", select=("1", "2")),
         USAGE,
-        "`select` chooses the sides of one file, but two were given",
+        "`select` chooses the sides of one file, found two files",
     ),
     "a word for a function": (
         lambda: na.read_bitext("a", "b", on_error="skip"),

@@ -278,7 +278,7 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
     ours(f"train {' '.join(TEXT)} -o from_priors --preset fast --prior its.priors")
     err = capsys.readouterr().err
     assert f"headwords of the source, {jumps:,} lines of jumps" in err
-    assert f"left out {fertilities:,} lines of fertilities (FERF, FERR)" in err
+    assert f"skipped {fertilities:,} lines of fertilities (FERF, FERR)" in err
 
 
 def test_priors_of_links_are_those_of_eflomal(place: Path):

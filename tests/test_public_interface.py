@@ -174,7 +174,7 @@ def test_tokens_of_align_are_not_mixed_with_words_of_batches():
     tokens, words = [aligner.align(*pairs[0])], aligner.align_batch(pairs)
     assert na.evaluate(tokens, tokens).aer == na.evaluate(words, words).aer == 0
     for first, second in ((tokens, words), (words, tokens)):
-        with pytest.raises(na.DataError, match=r"pair 0: .* of the same words, .* the words between spaces"):
+        with pytest.raises(na.DataError, match=r"pair 0: .* of the same words, .* its space-separated words"):
             na.evaluate(first, second)
 
 

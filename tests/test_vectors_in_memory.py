@@ -31,7 +31,7 @@ def test_vectors_may_be_in_memory(kind: str) -> None:
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ({"cat": 1.0}, "vectors of one length"),
+        ({"cat": 1.0}, "vectors of the same dimension"),
         ((WORDS, [1, 2]), r"shape \(V, D\), found float64 of shape \(2,\)"),
         (3, "KeyedVectors, a dictionary word -> vector, .*found 3"),
     ],

@@ -141,12 +141,12 @@ class Aligner(TableResult):
 
     @check_call("for a pair write align(*pair), for many align_batch(pairs)")
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Align two sentences; the result holds links and attention weights.
+        """Align two sentences; the result contains links and attention weights.
 
         Parameters
         ----------
         source, target : str or sequence of str
-            A line of text, or its words. The links of a line count its tokens, which the matrix shows.
+            A line of text, or its words. Positions in a line count its tokens, which the matrix shows.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Aligner(TableResult):
 
         Warns
         -----
-        UserWarning
+        NmtalignWarning
             If few words are known, or the sides are swapped.
         """
         pair = check_pair(source, target)
@@ -181,8 +181,8 @@ class Aligner(TableResult):
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
-        If the pairs are lines, links count the words between spaces, whatever the tokenizer, unless `count`
-        says otherwise. If the pairs are lists of words, links count these words.
+        If the pairs are lines, positions in links count the space-separated words, whichever tokenizer is
+        used, unless `count` says otherwise. If the pairs are lists of words, positions count these words.
 
         Parameters
         ----------
@@ -198,18 +198,18 @@ class Aligner(TableResult):
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
             their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
         count : {"words", "tokens", "pieces"}, optional
-            What links count in lines: the words between spaces, the tokens of :attr:`text`, or the sub-words
-            of `pieces` or `spm`. A link of two words becomes a link of all their pieces. The links of an
-            `expert` count the same, with `spm` words.
+            What positions count in lines: the space-separated words, the tokens of :attr:`text`, or the
+            sub-words of `pieces` or `spm`. A link of two words becomes a link of all their pieces. Positions
+            in the links of an `expert` count the same; with `spm`, they count words.
         pieces : {"bpe", "sentencepiece"}, optional
-            The lines consist of sub-words with these marks, which are joined to words before they are
+            The lines consist of sub-words with these marks, which are joined into words before they are
             aligned.
         spm : path, or two of them, optional
-            Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into the pieces that
-            links count.
+            Sub-word models (sentencepiece, or ``tokenizer.json``) that split raw lines; positions count their
+            pieces.
         spaces : str, optional
-            A mark such as ``▁``: links count tokens among which each space is a token of this mark, and which
-            leave out nothing, so that a line can be restored from them.
+            A mark such as ``▁``: positions count tokens among which each space is a token of this mark.
+            Nothing is omitted, so that a line can be restored from these tokens.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool or callable
@@ -219,12 +219,12 @@ class Aligner(TableResult):
         Returns
         -------
         AlignedBatch
-            One entry for each pair; the entry has no links if a side has no words. The words, tokens or
-            pieces that its links count are its `tokens`.
+            One entry for each pair; the entry has no links if a side has no words. Its `tokens` are the
+            words, tokens or pieces that positions count.
 
         Warns
         -----
-        UserWarning
+        NmtalignWarning
             If few words of all pairs are known, or the sides are swapped.
         """
         reporter = open_reporter(progress, stage="aligning")
@@ -261,12 +261,12 @@ class Aligner(TableResult):
         folder : str or Path
             A new or an empty folder. It appears when the model is complete.
         overwrite : bool
-            Replace an older model. Any other folder is refused all the same.
+            Replace an older model. Any other folder is still rejected.
 
         Raises
         ------
         UsageError
-            If the folder holds anything else, or :func:`nmtalign.fit_to` has to fit the aligner first.
+            If the folder contains anything else, or :func:`nmtalign.fit_to` has to fit the aligner first.
         """
         if self.needs_fitting:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
@@ -379,7 +379,7 @@ class Aligner(TableResult):
     def encoded(self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
-        Given links count words or tokens; `first` is the number of the first pair, for errors.
+        Positions in given links count words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
@@ -403,7 +403,7 @@ class Aligner(TableResult):
         return self._aligned(self.encoded([pair]), [pair])[0]
 
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
-        """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
+        """Align pairs of lines; links and arrays are those of space-separated words, not of tokens."""
         text = self.encoded(pairs)
         aligned_pairs = []
         for n, (aligned, lines) in enumerate(zip(self._aligned(text, pairs), pairs, strict=True)):
@@ -525,14 +525,14 @@ class Aligner(TableResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Pairs:
-    """The pairs that a batch was made of, their aligner, and the unit that the links count."""
+    """The pairs that a batch was made of, their aligner, and the unit that positions count."""
 
     aligner: Aligner
     pairs: Sequence[Any]
     unit: LinkUnit = WORDS
 
     def tokens(self, n: int) -> BothWords:
-        """Return the words of pair n that its links count."""
+        """Return the words of pair n that positions count."""
         pair: Any = self.pairs[n]
         if self.unit.expands:
             source, target = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
@@ -595,9 +595,9 @@ def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
 
 
 def _checked_lines(pairs: Sequence[Any]) -> Sequence[Any]:
-    """Return pairs of lines; a UsageError for lists of words, of which links count the words."""
+    """Return pairs of lines; a UsageError for lists of words, whose positions count these words."""
     if any(not is_line_pair(pair) for pair in pairs[:1]):
-        found = "found lists of words, and links count these words"
+        found = "found lists of words, and positions count these words"
         raise UsageError(f"`count`, `pieces`, `spm` and `spaces` are for lines of text; {found}")
     return pairs
 
@@ -611,8 +611,8 @@ def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     if 2 * len(with_space) <= len(words):
         return ""
     found = f"most words contain a space, such as {short_repr(with_space[0])}"
-    advice = "a list holds the words of one sentence; many sentences are align_batch(sources, targets)"
-    return f"{found}: {advice}"
+    advice = "pass one sentence as a list of words; for many sentences, call align_batch(sources, targets)"
+    return f"{found}; {advice}"
 
 
 def tokens_of(pair: Pair, text_settings: TextSettings, languages: Languages) -> BothWords:

@@ -121,12 +121,12 @@ def learn_attention(
     bitext : iterable of (source, target), (list, list), table, or records
         Lines of text, or lists of words, as for :func:`train`; read once.
     vectors : path, (path, path) or (Embeddings, Embeddings)
-        Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+        Word vectors of both languages, also gensim's, which are not changed; they need not share a space.
     source, target : str or int, optional
         The columns of a table, or the keys of records. Default: they are found by their names.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
-        The aligner whose posteriors are learned; left out, one is learned from the bitext.
+        The aligner whose posteriors are learned. Default: an aligner that is learned from the bitext.
     units : int
         Size of the attention layer.
     workers : int, optional
@@ -137,7 +137,7 @@ def learn_attention(
     languages : (str, str), optional
         Source and target language. Default: the languages that the folder of the vectors names.
     tokenizer, lowercase, unicode : optional
-        How lines become words, as in :func:`load`. Default: the setting of the vectors, else
+        How lines become tokens, as in :func:`load`. Default: the setting of the vectors, else
         space-separated words in lower case.
     limit : int, optional
         Read only the first `limit` vectors of each file.

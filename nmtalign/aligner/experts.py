@@ -83,7 +83,7 @@ def with_links(
         source, target = cast(tuple[str, str], pair)  # or two lists of words
         expert_pair = PairToAlign(source, target)
         expert_pair.expert_links = frozenset() if marked and not any(pair) else links_of_pair
-        # a pair that is too long is left out, or rejected, elsewhere
+        # a pair that is too long is skipped, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
         if is_checked and expert_pair.expert_links:
             words = words_of(expert_pair)

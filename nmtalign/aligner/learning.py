@@ -139,7 +139,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     scores = aligner.scorer.score_text(encode_text(sentences))
     gold = list(bitext.gold.values())
     if bitext.text.line_words:
-        # gold links count the words of lines; those of tokens depend on the links that the aligner finds
+        # gold links join words of lines; those of tokens depend on the links that the aligner finds
         source_words, target_words = bitext.text.line_words
         batch = aligner.decoder(scores).align(default_workers(options.workers))
         gold = []
@@ -212,9 +212,9 @@ def _alignment_of(
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
-    Its argument `linked_unit` is what links count, "words" (the default) or "tokens". The links are those of
-    :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are used,
-    which takes less than half the time. The first call frees the counts, which are large.
+    Its argument `linked_unit` is the unit of positions, "words" (the default) or "tokens". The links are those
+    of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are
+    used, which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []

@@ -312,7 +312,7 @@ def links_from(
     shift : {-1, 0, 1}, optional
         The weights of target piece t are in row t + shift.
     pieces : {"bpe", "sentencepiece"}, optional
-        The marks of sub-words, which are joined to words.
+        The marks of sub-words, which are joined into words.
     normalize : bool, optional
         Divide each row of `matrices` by its sum.
     encoding : str, optional
@@ -320,14 +320,14 @@ def links_from(
     extract, threshold, symmetrize : optional
         How links are chosen from attention, as in :func:`load`.
     tokenizer : str
-        How lines become the tokens of the source. Links count the space-separated words of the lines.
+        How lines become the tokens of the source. Positions count the space-separated words of the lines.
     count : {"words", "tokens", "pieces"}, optional
-        What links count: words, the tokens of `tokenizer`, or sub-words, which are those of lines with
+        What positions count: words, the tokens of `tokenizer`, or sub-words, which are those of lines with
         `pieces` or of the models `spm`. A link of two words becomes a link of all their pieces.
     spm : path, or two of them, optional
-        Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into pieces.
+        Sub-word models (sentencepiece, or ``tokenizer.json``) that split raw lines into pieces.
     spaces : str, optional
-        A mark such as ``▁``: links count tokens among which each space is a token of this mark.
+        A mark such as ``▁``: positions count tokens among which each space is a token of this mark.
     progress : bool or callable
         Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
         called with a :class:`Progress` instead.
@@ -403,7 +403,7 @@ def links_from(
 
 
 def check_source_unit(unit: LinkUnit) -> None:
-    """Raise UsageError if links are to count the tokens of words that sub-words are joined to."""
+    """Raise UsageError if positions are to count tokens, but sub-words are joined into words."""
     if unit.marks is not None and unit.aligned_unit == "tokens":
         advice = "`count=words` or `count=pieces` goes with `pieces`"
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
@@ -412,7 +412,7 @@ def check_source_unit(unit: LinkUnit) -> None:
 def _piece_lines(pair: Pair, text_settings: TextSettings, unit: LinkUnit) -> BothPieceLines:
     """Return the pieces, or the tokens with spaces, of both sides.
 
-    `text_settings` cuts lines into linked tokens.
+    `text_settings` splits lines into linked tokens.
     """
     if unit.marks is None:
         return unit.piece_lines((str(pair[0]), str(pair[1])), text_settings)
@@ -431,11 +431,11 @@ class _Linked(NamedTuple):
 
     batch: AlignedBatch
     pairs: Sequence[Pair]
-    text_settings: TextSettings  # what cuts lines into the tokens that the source linked
+    text_settings: TextSettings  # settings that split lines into the tokens that the source linked
     unit: LinkUnit
 
     def tokens(self, n: int) -> BothWords:
-        """Return the words, tokens or pieces of pair n that its links count."""
+        """Return the words, tokens or pieces of pair n that positions count."""
         pair = self.pairs[n]
         if self.unit.expands:
             source, target = _piece_lines(pair, self.text_settings, self.unit)

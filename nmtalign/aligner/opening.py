@@ -93,7 +93,7 @@ def load(
     symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
         Join the best choices of both directions instead.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
-        How lines become words. Default: the setting of the model.
+        How lines become tokens. Default: the setting of the model.
     lowercase : bool, optional
         Look words up in lower case. Default: the setting of the model.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
@@ -118,7 +118,7 @@ def load(
     unsafe_pickle : bool
         Let pickled vectors run code; only for files that you trust.
     strip_prefix : str or (str, str), optional
-        Keep only the vectors of words that begin so, without this beginning: ``("/c/en/", "/c/fr/")``.
+        Keep only words that begin with this prefix, and remove it: ``("/c/en/", "/c/fr/")``.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def open_vectors(
 
 
 def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
-    """Warn if two vectors do not look like one space, or their lengths spoil dot products."""
+    """Warn if two sets of vectors do not look like one space, or if their norms distort dot products."""
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return
     from nmtalign.vectors.spaces import warn_if_unrelated
@@ -285,7 +285,7 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
     if variation > MAX_LENGTH_VARIATION:
         percent = f"{100 * variation:.0f} %"
         warnings.warn(
-            f"the lengths of the vectors differ by {percent} of their mean: dot products favor long vectors,"
+            f"the norms of the vectors differ by {percent} of their mean: dot products favor large norms,"
             " whatever the words mean; try `score=cosine`",
             NmtalignWarning,
             stacklevel=5,
@@ -293,13 +293,13 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
 
 
 def _length_variation(vectors: Embeddings) -> float:
-    """Return the standard deviation of the lengths of vectors, divided by their mean."""
+    """Return the standard deviation of the norms of vectors, divided by their mean."""
     lengths = vector_lengths(vectors.matrix)
     return float(lengths.std() / lengths.mean())
 
 
 def vector_lengths(vectors: Reals) -> Reals:
-    """Return the lengths of the vectors that are not zero."""
+    """Return the norms of the vectors that are not zero."""
     lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
@@ -340,7 +340,7 @@ def vector_aligner(
         vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
-        :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
+        :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is omitted and was not
         learned). Default: ``diagonal`` for ``cosine``, else ``none``. The links of a pair then depend on no
         other pair, in a batch, too; ``nmtalign align`` uses ``hmm``, because it has a whole text.
     diagonal : float, optional
@@ -352,7 +352,7 @@ def vector_aligner(
     extract, threshold, symmetrize : optional
         How links are chosen, as in :func:`load`.
     tokenizer, lowercase, unicode : optional
-        How lines become words, as in :func:`load`. Default: the setting of the vectors, if they have one,
+        How lines become tokens, as in :func:`load`. Default: the setting of the vectors, if they have one,
         else space-separated words in lower case.
     """
     from nmtalign.scorers.given_vectors import VectorScorer

@@ -64,7 +64,7 @@ def train(
     Parameters
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), table, or records
-        Lines of text, or lists of words or a ``Doc`` of spaCy, which no tokenizer cuts; read once.
+        Lines of text, or lists of words or a ``Doc`` of spaCy, which no tokenizer splits; read once.
         A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a
         dictionary of columns. Records are dictionaries, such as ``{"en": "a cat", "fr": "un chat"}``, alone
         or as ``{"translation": record}``.
@@ -75,7 +75,7 @@ def train(
         languages, or words such as ``src`` and ``target``. Two columns of other names are source and target,
         in this order.
     preset : {"default", "fast"}
-        ``fast`` takes less time and has a higher error.
+        ``fast`` takes less time and has a higher alignment error rate.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
         How lines are split. Default: the setting of the model `init`, else spaces.
     lowercase : bool, optional
@@ -87,7 +87,7 @@ def train(
     prior : path, DataFrame, pairs, or a list of these, optional
         Bilingual dictionaries: files of any format of :func:`read_dictionary`, tables with the columns
         ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
-        a number of links, 1 if left out. Only words that can occur in the text count.
+        a number of links, 1 if omitted. Only entries whose words can occur in the text are used.
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
@@ -109,8 +109,8 @@ def train(
     expert : path or iterable, optional
         Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
         (source, target). They are prior counts of word pairs, and vote on the links. An empty set says
-        nothing about its pair. Do not give links that another aligner learned from the same text: they
-        raise the error.
+        nothing about its pair. Do not pass links of another aligner that was trained on the same text: they
+        increase the alignment error rate.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
     layer : int, optional

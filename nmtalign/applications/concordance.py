@@ -1,8 +1,8 @@
-"""Concordance: the translations of words in a linked bitext, and the places where they occur.
+"""Concordance: the translations of words in a linked bitext, and their occurrences.
 
 Searches are array arithmetic on the blocks of an index (:mod:`nmtalign.corpus.bitext_index`), which is on
-disk or in memory. :func:`find` returns the places as a table; :func:`search` also counts the translations,
-which is what the command shows.
+disk or in memory. :func:`find` returns the occurrences as a table; :func:`search` also counts the
+translations, which is what the command shows.
 
 Véronis and Langlais 2000, "Evaluation of parallel text alignment systems"; Simard 2003, "Translation spotting
 for translation memories".
@@ -32,8 +32,8 @@ from nmtalign.validation import check_choice, check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-SAMPLE_SEED = 1  # the seed that draws places
-MAX_EXAMPLES = 10  # the default number of places that are drawn
+SAMPLE_SEED = 1  # the seed that draws occurrences
+MAX_EXAMPLES = 10  # the default number of occurrences that are drawn
 GAP_SIGN = "…"  # between words of a translation that are not adjacent
 GAP_FORM = -1  # in place of the number of a form
 
@@ -43,7 +43,7 @@ FormSequence = tuple[
 
 
 class Occurrence(NamedTuple):
-    """A place where the words that are searched occur."""
+    """One occurrence of the words that are searched."""
 
     pair: int  # number of the sentence pair, from 0
     words: tuple[list[str], list[str]]  # source and target sentence
@@ -51,17 +51,17 @@ class Occurrence(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The translations of the words that are searched, and places where these occur."""
+    """The translations of the words that are searched, and occurrences of these words."""
 
-    place_count: int  # places of the words
+    occurrence_count: int  # all occurrences of the words
     translation_count: int  # different translations
     translations: list[tuple[str, int]]  # with their counts, most frequent first; "" stands for no link
     occurrences: list[Occurrence]  # in the order of the bitext
-    candidates: int  # places from which the occurrences were drawn: all, or those with one translation
+    candidates: int  # occurrences from which `occurrences` were drawn: all, or those with one translation
 
 
-class _PlaceInBlock(NamedTuple):
-    """A place, as numbers within its block."""
+class _OccurrenceInBlock(NamedTuple):
+    """An occurrence, as numbers within its block."""
 
     pair: int
     start: int  # position of the first searched word in its sentence
@@ -69,9 +69,9 @@ class _PlaceInBlock(NamedTuple):
 
 
 class _Matches:
-    """The places of a query in a block, and the forms of the other side that they are linked to.
+    """The occurrences of a query in a block, and the forms of the other side that they are linked to.
 
-    There are P places, and L linked words of all places together, one place after the other.
+    There are P occurrences, and L linked words of all of them together, one occurrence after the other.
     """
 
     def __init__(self, block: Block, query: FormSequence, side: int, form_ids: Sequence[Integers]) -> None:
@@ -82,16 +82,17 @@ class _Matches:
         is_start = np.zeros(len(tokens) + len(query), bool)
         is_start[self.starts] = True
         cell_base = max(1, len(other_tokens))
-        cells: list[Longs] = []  # place * cell_base + linked word of the other side
+        cells: list[Longs] = []  # occurrence * cell_base + linked word of the other side
         for k in range(len(query)):
-            linked = np.flatnonzero(is_start[link_ends - k])  # links of the k-th word of a place
-            places = np.searchsorted(self.starts, link_ends[linked] - k)
-            cells.append(places * cell_base + other_link_ends[linked])
-        # without repetitions, by place and then by position
+            linked = np.flatnonzero(is_start[link_ends - k])  # links of the k-th word
+            occurrences = np.searchsorted(self.starts, link_ends[linked] - k)
+            cells.append(occurrences * cell_base + other_link_ends[linked])
+        # without repetitions, by occurrence and then by position
         distinct_cells = np.unique(np.concatenate(cells))
-        places, self.partners = np.divmod(distinct_cells, cell_base)  # (L,)
+        occurrences, self.partners = np.divmod(distinct_cells, cell_base)  # (L,)
         self.partner_forms = form_ids[1 - side][other_tokens[self.partners]]  # (L,)
-        self.sizes = np.bincount(places, minlength=len(self.starts))  # (P,) linked words of each place
+        counts = np.bincount(occurrences, minlength=len(self.starts))
+        self.sizes = counts  # (P,) linked words of each occurrence
         self.ends = np.cumsum(self.sizes)  # (P,)
 
     def count_translations(self) -> Counter[FormSequence]:
@@ -113,7 +114,7 @@ class _Matches:
         return +counts  # without zeros
 
     def translated_by(self, units: Iterable[FormSequence]) -> list[int]:
-        """Return the numbers of the places that have one of some translations, gaps left aside."""
+        """Return the numbers of the occurrences that have one of some translations, gaps ignored."""
         chosen = set[int]()
         for unit in units:
             same_size = np.flatnonzero(self.sizes == len(unit))
@@ -123,13 +124,13 @@ class _Matches:
             chosen.update(same_size[is_equal].tolist())
         return sorted(chosen)
 
-    def place(self, number: int) -> _PlaceInBlock:
-        """Return a place by its number."""
+    def occurrence(self, number: int) -> _OccurrenceInBlock:
+        """Return an occurrence by its number."""
         start = self.starts[number]
         pair = int(np.searchsorted(self.offsets, start, "right")) - 1
         end = self.ends[number]
         partners = self.partners[end - self.sizes[number] : end] - self.other_offsets[pair]
-        return _PlaceInBlock(pair, int(start - self.offsets[pair]), partners.tolist())
+        return _OccurrenceInBlock(pair, int(start - self.offsets[pair]), partners.tolist())
 
 
 def _starts_of(query: FormSequence, forms: Integers, offsets: Longs) -> Longs:
@@ -165,9 +166,9 @@ def search(
 ) -> SearchResult:
     """Return the translations of one word, or of adjacent words, of a side.
 
-    With a `translation`, only places that have it are returned, whether or not its words are adjacent. At
-    most `max_translations` are listed, and `max_examples` are drawn at random, the same each time; None means
-    all. Words that do not occur are not an error.
+    With a `translation`, only occurrences that have it are returned, whether or not its words are adjacent.
+    At most `max_translations` are listed. `max_examples` are a random sample, the same in every run; None
+    means all. Words that do not occur are not an error.
     """
     _check_query(words, side, translation, max_translations, max_examples)
     query_side = SIDES.index(side)
@@ -175,27 +176,28 @@ def search(
         forms, blocks = _look_up_query(index, words, query_side)
         units = None if translation is None else _units_of(index, translation, 1 - query_side)
         counts = Counter[FormSequence]()
-        drawn: list[tuple[float, int, _PlaceInBlock]] = []  # random key, number of the block, place
+        # random key, number of the block, occurrence
+        drawn: list[tuple[float, int, _OccurrenceInBlock]] = []
         candidates = 0
         random = np.random.default_rng(SAMPLE_SEED)
         for block_number in blocks:
             matches = _Matches(index.block(block_number), forms, query_side, index.form_ids)
             counts.update(matches.count_translations())
-            places = range(len(matches.starts)) if units is None else matches.translated_by(units)
-            candidates += len(places)
-            keys = random.random(len(places))
+            numbers = range(len(matches.starts)) if units is None else matches.translated_by(units)
+            candidates += len(numbers)
+            keys = random.random(len(numbers))
             for k in np.argsort(keys)[:max_examples].tolist():
-                drawn.append((keys[k], block_number, matches.place(places[k])))
+                drawn.append((keys[k], block_number, matches.occurrence(numbers[k])))
             if max_examples is not None:
                 drawn = sorted(drawn)[:max_examples]
         by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         listed = [
             (_text_of_unit(index, unit, 1 - query_side), count) for unit, count in by_count[:max_translations]
         ]
-        ordered = sorted((block_number, place) for _, block_number, place in drawn)
+        ordered = sorted((block_number, occurrence) for _, block_number, occurrence in drawn)
         occurrences = list(_occurrences(index, ordered, len(forms), query_side))
     return SearchResult(
-        place_count=counts.total(),
+        occurrence_count=counts.total(),
         translation_count=len(counts),
         translations=listed,
         occurrences=occurrences,
@@ -248,20 +250,23 @@ def _text_of_unit(index: BitextIndex, unit: FormSequence, side: int) -> str:
 
 
 def _occurrences(
-    index: BitextIndex, places: Iterable[tuple[int, _PlaceInBlock]], query_length: int, query_side: int
+    index: BitextIndex,
+    drawn: Iterable[tuple[int, _OccurrenceInBlock]],
+    query_length: int,
+    query_side: int,
 ) -> Iterator[Occurrence]:
-    """Yield the sentences and positions of places; each block is read once."""
-    for block_number, places_of_block in groupby(places, key=lambda entry: entry[0]):
+    """Yield the sentences and positions of occurrences; each block is read once."""
+    for block_number, drawn_of_block in groupby(drawn, key=lambda entry: entry[0]):
         block = index.block(block_number)
-        for _, place in places_of_block:
+        for _, found in drawn_of_block:
             sentences: list[list[str]] = []
             for side in (0, 1):
                 offsets, tokens, _ = block.side(side)
-                sentence = tokens[offsets[place.pair] : offsets[place.pair + 1]]
+                sentence = tokens[offsets[found.pair] : offsets[found.pair + 1]]
                 sentences.append(index.words(sentence.tolist(), side))
-            searched = list(range(place.start, place.start + query_length))
-            positions = (searched, place.partners) if query_side == 0 else (place.partners, searched)
-            number = index.pair_number(block_number, place.pair)
+            searched = list(range(found.start, found.start + query_length))
+            positions = (searched, found.partners) if query_side == 0 else (found.partners, searched)
+            number = index.pair_number(block_number, found.pair)
             yield Occurrence(number, (sentences[0], sentences[1]), positions)
 
 
@@ -279,8 +284,8 @@ def find(
 ) -> pd.DataFrame:
     """Return a concordance: where words occur in a linked bitext, and what they are linked to.
 
-    The translation of words at a place are all words of the other side that one of them is linked to. Case
-    makes no difference.
+    The translation of an occurrence consists of all words of the other side that one of its words is linked
+    to. Case makes no difference.
 
     Parameters
     ----------
@@ -294,18 +299,18 @@ def find(
     side : {"source", "target"}, optional
         The side of `words`; both if omitted.
     translation : str, optional
-        Only places with this translation; ``""`` is no link.
+        Only occurrences with this translation; ``""`` means no link.
     examples : int, optional
-        Maximum number of places on each side. They are drawn at random, the same each time. Default: all.
+        Maximum number of occurrences on each side: a random sample, the same in every run. Default: all.
 
     Returns
     -------
     pandas.DataFrame
-        One row per place, in the order of the bitext, the source side first: the number of the pair, counted
-        from 0; the side of the words; their translation in lower case, ``…`` between words that are not
-        adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without a place there are no rows. If the pairs come from a DataFrame, its index is
-        kept.
+        One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
+        counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
+        not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
+        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, its
+        index is kept.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """CoNLL-U: parts of speech and features of source words, projected to target words.
 
 A sentence is a block of lines: comments, and one row of ten columns per word. Lemmas, heads and relations
-are not projected, as they seldom hold in the other language; their columns are unspecified (``_``).
+are not projected, as they seldom apply in the other language; their columns are unspecified (``_``).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class BadRecordSink(Protocol):
         """Raise the error of the record that is being read, or report it."""
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add the problem of a word that the written format cannot hold."""
+        """Add the problem of a word that the written format cannot contain."""
 
     def track(self, records: Iterable[LinkRecord]) -> Iterator[LinkRecord]:
         """Yield the records, and count them."""
@@ -84,7 +84,7 @@ class Conversion:
     encoding: str = "utf-8"
 
     def lines(self, bad: BadRecordSink) -> Iterator[str]:
-        """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
+        """Yield the lines of each record, without words and links if the format cannot contain its words."""
         separator = WORD_SEPARATORS.get(self.to)
         for number, record in enumerate(bad.track(self._records(bad)), 1):
             if separator is not None and record.source is not None and record.target is not None:
@@ -135,7 +135,7 @@ class Conversion:
             warnings.warn(warning, NmtalignWarning, stacklevel=2)
 
     def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
-        """Return the file and the line that hold the words of a side of a record."""
+        """Return the file and the line with the words of a side of a record."""
         if self.texts is not None:
             return (self.texts.source, self.texts.target)[side], number
         if self.format == "giza":  # three lines per pair, in any order
@@ -144,7 +144,7 @@ class Conversion:
 
 
 def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
-    """Raise DataError if the file of links has other words than the texts, such as sub-words."""
+    """Raise DataError if the words of the link file differ from those of the texts, such as sub-words."""
     for side in SIDES:
         of_file, of_text = getattr(record, side), getattr(of_texts, side)
         if of_file is not None and len(of_file) != len(of_text):
@@ -180,7 +180,7 @@ def convert(
     format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
         The format of `links`.
     to : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"}
-        The format to write. GIZA, words and TSV hold words, too.
+        The format to write. GIZA, words and TSV contain words, too.
     source, target : str or Path, optional
         The texts, if `links` has no words and `to` needs them, or if NAACL links end before the text does.
         Words are separated by spaces.

@@ -68,7 +68,7 @@ def place_markup(
 
     An element goes around the atoms that its atoms are linked to and all between them, but not around atoms
     that another element beside it is linked to. If several parts remain, the longest is taken, or with
-    `split` each part; then atoms that are linked to elsewhere are left out, too. An element around all of its
+    `split` each part; then atoms that are linked to elsewhere are excluded, too. An element around all of its
     parent stays so. Placeholders, and elements without a link, go next to what their neighbors are linked to.
     `offset` counts the characters of the marked text without spaces.
     """

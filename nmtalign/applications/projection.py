@@ -239,8 +239,8 @@ def project(
 
     Warns
     -----
-    UserWarning
-        If no word of an annotation has a link. An element then goes between the words beside it; a label
+    NmtalignWarning
+        If no word of an annotation has a link. An element then goes between the words next to it; a label
         or span is omitted.
 
     Raises

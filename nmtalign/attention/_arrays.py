@@ -196,7 +196,7 @@ def expect_matrix(name: str, array: Array) -> None:
 
 
 def expect_rows(**arrays: Array) -> None:
-    """Raise a :class:`UsageError` unless arrays hold rows of vectors."""
+    """Raise a :class:`UsageError` unless arrays consist of rows of vectors."""
     for name, array in arrays.items():
         if array.ndim < 2:
             raise UsageError(f"expected {name} as rows of vectors, found shape {tuple(array.shape)}")

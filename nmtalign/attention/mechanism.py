@@ -64,7 +64,7 @@ def attend(
     queries : array (..., T, D) or (D,)
     keys : array (..., S, D)
     values : array (..., S, D_v), optional
-        The keys if left out, as in Bahdanau's model.
+        Default: the keys, as in Bahdanau's model.
     score : function of the queries and the keys
         For instance :func:`dot` or :func:`cosine`; give weights of its own with a lambda.
     normalize : function of scores
@@ -165,9 +165,9 @@ def cross_attention(
 
 # ---------------------------------------------------------------- parameters
 #
-# A dataclass of parameters holds arrays, numbers, other such dataclasses, and tuples of them. PyTorch keeps a
-# layer as a matrix (out, in) for x @ matrix.T; here W is (in, out) for x @ W, so matrices are transposed when
-# they are read.
+# A dataclass of parameters contains arrays, numbers, other such dataclasses, and tuples of them. PyTorch
+# keeps a layer as a matrix (out, in) for x @ matrix.T; here W is (in, out) for x @ W, so matrices are
+# transposed when they are read.
 
 
 class Parameters:
@@ -326,7 +326,7 @@ def multi_head(
     parameters : MultiHead
     queries : array (..., T, D_t)
     keys, values : arrays (..., S, D_s), optional
-        The queries if left out (self-attention); the values are the keys if left out.
+        Default: the keys are the queries (self-attention), the values are the keys.
     mask, bias, score, normalize :
         As in :func:`attend`. The mask is the same for all heads; a bias broadcasts to (..., H, T, S).
 

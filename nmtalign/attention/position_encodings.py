@@ -1,4 +1,4 @@
-"""Positions: what tells attention where a word stands. Attention alone does not see the order of the words.
+"""Positions: they inform attention where a word is. Attention alone does not see the order of the words.
 
 *Vectors* are added to the words or concatenated with them before attention (:func:`sinusoidal`,
 :func:`position_table`). A *bias* (T, S) is added to the scores. An array `like` gives the library, type and

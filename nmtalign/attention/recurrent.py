@@ -96,7 +96,7 @@ def gru(
 
     :math:`r = \sigma(x W_r + h U_r)`, :math:`z = \sigma(x W_z + h U_z)`, and the new state
     :math:`n = \tanh(x W_n + r \odot (h U_n))` or, with the reset before the product,
-    :math:`n = \tanh(x W_n + (r \odot h) U_n)` (biases left out here). Cho et al. (2014), "Learning Phrase
+    :math:`n = \tanh(x W_n + (r \odot h) U_n)` (biases omitted here). Cho et al. (2014), "Learning Phrase
     Representations using RNN Encoder-Decoder", eqs. 5 to 8, exchange z and 1 - z.
 
     Parameters
@@ -104,7 +104,7 @@ def gru(
     parameters : GRU
     words : array (..., N, D)
     state : array (..., A), optional
-        The state before the first word; 0 if left out.
+        The state before the first word. Default: 0.
     mask : bool array (..., N), optional
         Over padding the state stays as it is.
     backward : bool

@@ -155,7 +155,7 @@ def _entmax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Ar
 
 @check_call()
 def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> Array:
-    """Mask (T, S) in which query t looks at keys 0 to t; S is T if left out.
+    """Mask (T, S) in which query t looks at keys 0 to t. By default, S is T.
 
     An array `like` gives the library and device that the mask is made for.
 

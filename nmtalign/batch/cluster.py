@@ -102,7 +102,7 @@ def _wait_for_workers(client: Client, scheduler: str | None) -> None:
     except TimeoutError:
         if scheduler is None:
             problem = f"no worker process started within {START_SECONDS} s"
-            raise WorkerError(f"{problem}; was memory short?") from None
+            raise WorkerError(f"{problem}; did the machine run out of memory?") from None
         advice = f"start some: dask worker {scheduler}"
         raise UsageError(f"the scheduler at {scheduler} has no workers; {advice}") from None
 
@@ -117,7 +117,7 @@ def _check_scheduler(address: str) -> None:
     except Exception as error:  # whatever the bytes of other servers make dask raise
         why = _why_unreachable(error)
     if why:
-        hint = "is the address right, and tls:// if it wants certificates?"
+        hint = "is the address right? Use tls:// if the scheduler requires certificates"
         raise UsageError(f"no dask scheduler answers at {address} ({why}); {hint}")
 
 
@@ -151,7 +151,7 @@ def _why_unreachable(error: BaseException) -> str:
         if cause is None:
             break
         error = cause
-    if isinstance(error, MemoryError | struct.error):  # its first bytes are no length of a message
+    if isinstance(error, MemoryError | struct.error):  # its first bytes are not the length of a message
         return _OTHER_PROGRAM
     text = error_text(error).partition("\n")[0]
     if isinstance(error, ConnectionRefusedError):
@@ -188,7 +188,7 @@ def _start_local_cluster(workers: int) -> LocalCluster:
         )
     except (RuntimeError, TimeoutError) as error:
         raise WorkerError(
-            f"worker processes could not be started ({error_text(error)}); was memory short?"
+            f"worker processes could not be started ({error_text(error)}); did the machine run out of memory?"
         ) from None
 
 
@@ -210,7 +210,8 @@ def _check_worker_versions(client: Client) -> None:
     versions = {version for version in answers if isinstance(version, str)}
     if versions - {__version__}:
         named = " and ".join(sorted(versions))
-        raise UsageError(f"the workers have nmtalign {named}, here is {__version__}; install one version")
+        found = f"the workers run nmtalign {named}, this machine {__version__}"
+        raise UsageError(f"{found}; install the same version on all machines")
 
 
 def dask_setup(worker: Any) -> None:
@@ -232,7 +233,8 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
     except NmtalignError:
         raise
     except KilledWorker:
-        raise WorkerError("workers died one after the other of the same work; is memory short?") from None
+        problem = "several workers died while they worked on the same chunk"
+        raise WorkerError(f"{problem}; did they run out of memory?") from None
     except (concurrent.futures.CancelledError, asyncio.CancelledError):
         raise WorkerError(_LOST_CLUSTER) from None
     except Exception:
@@ -244,7 +246,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
 class ClusterProcesses:
     """The workers of a cluster, also for :class:`nmtalign.training.distributed.DistributedBackend`.
 
-    The scheduler computes again on another worker what is lost with a worker.
+    If a worker is lost, the scheduler recomputes its results on another one.
     """
 
     def __init__(self, client: Client) -> None:
@@ -339,7 +341,8 @@ def align_on_cluster(
     """Align chunks on a cluster.
 
     The aligner is sent to each worker once, through the scheduler; each chunk sends its text and returns its
-    links. The bytes do not depend on the workers, as long as they have one kind of processor.
+    links. The result does not depend on the number of workers, provided that all have the same type of
+    processor.
 
     Parameters
     ----------
@@ -347,9 +350,9 @@ def align_on_cluster(
         The connection to the cluster.
     aligner : Aligner
     chunks : iterable of Chunk
-        The text, as :func:`nmtalign.iter_chunks` cuts it; read as it is needed.
+        The text, as returned by :func:`nmtalign.iter_chunks`; consumed lazily.
     count : {"words", "tokens"}
-        What the links count: the words between spaces of the lines, or the tokens.
+        What positions count: the space-separated words of the lines, or the tokens.
     values : str, optional
         Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.
 
@@ -377,7 +380,7 @@ def align_unit_on_cluster(
     values: str | None = None,
     costs: bool = False,
 ) -> Generator[AlignedChunk]:
-    """Yield aligned chunks as :func:`align_on_cluster` does; links count the `unit`."""
+    """Yield aligned chunks as :func:`align_on_cluster` does; positions count the `unit`."""
     cluster = ClusterProcesses(client)
     with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
         call = partial(cluster.keep, _align_on_worker, name, unit, values, costs)

@@ -1,6 +1,6 @@
 """A long run in shards of a fixed number of pairs: finished shards survive an interruption.
 
-The folder of a run holds ``manifest.json`` (what the links depend on), and for shard n the files
+The folder of a run contains ``manifest.json`` (what the links depend on), and for shard n the files
 ``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under a name
 of its own, flushed to the disk, and then renamed; the record is written last. A shard whose files differ from
 its record is made again. Several jobs may fill one folder, each with its own shards: they
@@ -70,7 +70,8 @@ class ShardRun(ExitStack):
     def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
         """Begin a run, or `resume` the one in the folder if its description, in JSON, is the same.
 
-        A UsageError says that the folder holds another run or other files, or that another process fills it.
+        A UsageError says that the folder contains another run or other files, or that another process fills
+        it.
         """
         described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._formatters)}
         manifest = self.folder / MANIFEST_FILE
@@ -86,7 +87,7 @@ class ShardRun(ExitStack):
             if older.get(name) != described.get(name):
                 setting = name.replace("_", " ")
                 change = f"it was {older.get(name)}, now it is {described.get(name)}"
-                problem = f"{self.folder} contains a run with another {setting}: {change}"
+                problem = f"{self.folder} contains a run with a different {setting}: {change}"
                 raise UsageError(f"{problem}; choose another folder")
 
     def _take_folder(self, manifest: Path) -> None:
@@ -106,7 +107,7 @@ class ShardRun(ExitStack):
         self.callback(self._discard)
 
     def _lock(self, name: str, *, shared: bool = False) -> bool:
-        """Lock a file in the folder; the file is made if need be and stays, as others may hold it open.
+        """Lock a file in the folder; the file is made if need be and stays, as others may have it open.
 
         Others may hold a `shared` lock at the same time; a UsageError says that another run holds the lock.
         False where there are no locks: on Windows, in some network folders, in a folder that is only read.
@@ -169,9 +170,8 @@ class ShardRun(ExitStack):
             path = self.folder / _shard_file_name(number, kind)
             if not is_shard_complete(self.folder, number, [kind]):
                 record = _shard_file_name(number, "json")
-                raise DataError(
-                    f"the bytes are not those that {record} records; `resume=True` writes the shard again"
-                ).at(path)
+                problem = f"the file does not match its hash in {record}"
+                raise DataError(f"{problem}; `resume=True` writes the shard again").at(path)
             with open_text(path) as shard:
                 shutil.copyfileobj(shard, file, _CHARS_PER_COPY)
 

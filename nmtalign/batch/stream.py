@@ -43,7 +43,7 @@ class AlignedChunk(NamedTuple):
     """Consecutive pairs of a bitext and their links."""
 
     first: int  # number of the first pair, from 1, like the lines of the file
-    lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined to words
+    lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined into words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
     text_settings: TextSettings  # settings that split the lines into the words or tokens that are linked
@@ -51,7 +51,7 @@ class AlignedChunk(NamedTuple):
     unit: LinkUnit = WORDS  # the unit of the positions in links
     warning: str | None = None  # a warning of the first chunk: a side is written without spaces
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
-    # for links from another program: the marks of the sub-words that it has joined to words
+    # for links from another program: the marks of the sub-words that it has joined into words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
@@ -100,7 +100,7 @@ def align_chunk(
 ) -> AlignedChunk:
     """Align the pairs of one chunk, as :meth:`LinkUnit.prepared` gives them.
 
-    The `unit` is what links count. `values` ("scores", "forward", "reverse", "combined") are kept of each
+    The `unit` is what positions count. `values` ("scores", "forward", "reverse", "combined") are kept of each
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
@@ -178,7 +178,7 @@ def _check_cells(text: EncodedText, first: int) -> None:
 def _attention_of_words(
     values: str, attention: PairMatrices, words: BothLineWords, lines: list[SentencePair]
 ) -> PairMatrices:
-    """Return values of the words between spaces from those of their tokens."""
+    """Return values of the space-separated words from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), pair) in enumerate(zip(attention, lines, strict=True)):
         may_link = values_of_words("combined", linkable, pair, words, n)  # where any of the tokens may
@@ -195,9 +195,9 @@ def links_of_source(
     marks: SubwordMarks | None = None,
     unit: LinkUnit = WORDS,
 ) -> Generator[AlignedChunk]:
-    """Yield the links of the pairs of a bitext, chunk by chunk; `text_settings` cuts lines into tokens.
+    """Yield the links of the pairs of a bitext, which `text_settings` splits into tokens, chunk by chunk.
 
-    The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
+    The `unit` is what positions count; `marks` says how the words are marked sub-words, if the linker joins
     them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.
     """
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
@@ -249,7 +249,7 @@ def align_chunks(
     """Yield the links of chunks, which are read as they are needed, on several cores.
 
     For `unit`, `values` and `costs` see :func:`align_chunk`. The links depend neither on `workers` nor on how
-    the text is cut. A WorkerError if a worker dies.
+    the text is split into chunks. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
     few = min(MAX_SEQUENTIAL_CHUNKS, workers)

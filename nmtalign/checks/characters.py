@@ -141,7 +141,7 @@ def _may_have_mojibake(text: str) -> bool:
 def find_mojibake(line: str) -> str:
     """Return what UTF-8 became in a wrong encoding, such as ``Ã©`` for *é*; "" if there is nothing.
 
-    Signs of mojibake are letters with a mark followed by signs; a quotation mark after such a letter, as in
+    Mojibake shows as letters with a mark followed by symbols; a quotation mark after such a letter, as in
     ``À »``, is none. In Cyrillic, where single sequences occur in words, several are expected.
 
     Examples
@@ -160,7 +160,7 @@ def find_mojibake(line: str) -> str:
 
 
 def _is_plausible(text: str, encoding: str) -> bool:
-    """Return whether a sequence, read as UTF-8, is a letter or a sign that texts have."""
+    """Return whether a sequence, read as UTF-8, is a letter or a symbol that texts have."""
     raw = b""
     for character in text:
         try:

@@ -170,7 +170,7 @@ def find_all(
 
 
 class _Pairing:
-    """The pairs of two sides whose lines may slip."""
+    """The pairs of two sides whose lines may be shifted."""
 
     def __init__(self, source: Sequence[str], target: Sequence[str], runs: Sequence[LineRun]) -> None:
         source_numbers = list(chain.from_iterable(run.source for run in runs))

@@ -23,13 +23,13 @@ KINDS: dict[str, Kind] = {
     # the lines of both files
     "slip": Kind(
         "error",
-        "runs of lines that slip",
-        "pair the lines again: remove the lines without a partner, or add what is missing",
+        "runs of shifted lines",
+        "realign the lines: remove the lines without a partner, or add the missing ones",
     ),
     "no-partner": Kind(
         "error", "lines without a partner", "remove the line, or add its translation to the other file"
     ),
-    "swapped-files": Kind("error", "swapped files", "give source and target the other way round"),
+    "swapped-files": Kind("error", "swapped files", "swap source and target"),
     # the two sides of a pair
     "empty": Kind("hint", "pairs without text", "remove the pair from both files"),
     "one-sided": Kind("error", "pairs with an empty side", "translate the line, or remove the pair"),
@@ -37,7 +37,7 @@ KINDS: dict[str, Kind] = {
     "maybe-copy": Kind("hint", "pairs with the same text on both sides", "look at the pair; names may stay"),
     "swapped": Kind("error", "pairs with swapped sides", "exchange the two sides"),
     "language": Kind(
-        "error", "lines in another language than the rest", "translate the line, or remove the pair"
+        "error", "lines in a different language from the rest", "translate the line, or remove the pair"
     ),
     "maybe-language": Kind(
         "hint", "lines that may be in another language", "look at the line; names and formulas may stay"
@@ -48,13 +48,13 @@ KINDS: dict[str, Kind] = {
     ),
     "maybe-length-ratio": Kind("hint", "pairs of rather different length", "look for missing or added text"),
     "not-translation": Kind(
-        "error", "pairs that are no translations", "look at the pair; remove it, or find the right partner"
+        "error", "pairs that are not translations", "look at the pair; remove it, or find the right partner"
     ),
     "low-score": Kind("hint", "pairs with a low score", "look at the pair: the translation may be free"),
     "low-scores": Kind(
         "error",
         "runs of pairs with low scores",
-        "look whether the lines slip here: `nmtalign check` finds by how many",
+        "check whether lines are shifted here: `nmtalign check` shows by how many",
     ),
     "no-links": Kind("hint", "pairs without links", "look at the pair: no word of it has a translation"),
     # the characters of a line

@@ -1,7 +1,7 @@
 """Findings about the languages of lines, learned from the text itself: swapped sides, a third language.
 
-A word speaks for the side on which it occurs in more lines. A line of another language than the rest of its
-side has words that are rare there, and sequences of letters that are rare, too.
+A word speaks for the side on which it occurs in more lines. A line in a different language from the rest of
+its side has words that are rare there, and sequences of letters that are rare, too.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
 def find_languages(
     source: Sequence[str], target: Sequence[str], translated: Doubles | None, is_copy: Flags
 ) -> Iterator[Finding]:
-    """Yield swapped pairs, and lines in another language than the rest of their side.
+    """Yield swapped pairs, and lines in a different language from the rest of their side.
 
     `translated` (N,) is the evidence that the pairs are translations; a line that has a good partner is not
     in another language. Copies (N,) are found elsewhere.

@@ -1,4 +1,4 @@
-"""Findings about pairs that are no translations of each other: lines that slip, low scores, no links."""
+"""Findings about pairs that are not translations of each other: shifted lines, low scores, no links."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _no_partner(lines: range, side: Side) -> Finding:
 def find_low_scores(
     scores: Doubles, translated: Doubles, is_judged: Flags, *, usual: bool = True
 ) -> Iterator[Finding]:
-    """Yield pairs whose scores (N,) are low, and which `translated` (N,) says are no translations, too.
+    """Yield pairs whose scores (N,) are low, and which `translated` (N,) says are not translations, either.
 
     Pairs that are not judged (N,) have another fault. If scores are not `usual`, the model knows too little
     of the text for errors. Scores of both kinds are added as log-odds.

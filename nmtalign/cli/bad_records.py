@@ -53,7 +53,7 @@ class BadRecords:
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
         """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""
-        advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
+        advice = "" if self.are_marked else ", or skip the pair with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
     def track(self, records: Iterable[Counted]) -> Iterator[Counted]:
@@ -103,7 +103,7 @@ def without_split_words(
 ) -> Iterator[SentencePair]:
     """Yield the pairs of a bitext; a pair with a word that plain files cannot contain is bad, and empty.
 
-    `words_of` cuts the lines into the words that are written.
+    `words_of` splits the lines into the words that are written.
     """
     from nmtalign.links.separators import find_split_word, may_be_split
     from nmtalign.text.bitext import SentencePair

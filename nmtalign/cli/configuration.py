@@ -100,7 +100,7 @@ def check_names(command: click.Command, name: str, table: Any) -> None:
 
 
 def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
-    """Raise UsageError if a value has another type than the option.
+    """Raise UsageError if the type of a value differs from that of the option.
 
     click would convert it to text, such as a file named "True".
     """

@@ -62,7 +62,7 @@ class LinkOutputOptions(Options):
     )
     tokens: str | None = option(
         "--tokens PREFIX",
-        "Write the tokens, or the pieces, that links count to PREFIX.source and PREFIX.target.",
+        "Write the tokens, or the pieces, that positions count to PREFIX.source and PREFIX.target.",
         type=OutputPrefix(".source", ".target"),
     )
     spaces: str | None = option(
@@ -100,7 +100,7 @@ class LinkOutputOptions(Options):
         ]
 
     def unit(self, pieces: SubwordMarks | None = None) -> LinkUnit:
-        """What the links count; `pieces` are the marks of lines of sub-words."""
+        """The unit that positions count; `pieces` are the marks of lines of sub-words."""
         from nmtalign.corpus.units import link_unit
 
         if self.spaces is not None and self.tokens is None:

@@ -96,7 +96,7 @@ class VectorFileOptions(Options):
     unsafe_pickle: bool = unsafe_pickle_option()
     strip_prefix: tuple[str, str] | None = option(
         "--strip-prefix P[,Q]",
-        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, without it.",
+        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, and remove this prefix.",
         type=texts.Prefixes(),
     )
 
@@ -142,7 +142,8 @@ class AlignerVectorOptions(VectorOptions):
     unknown: UnknownPolicy | None = option(
         "--unknown",
         "Vector of a word that has none: `zero` (no links), `subword` (composed of its n-grams, fastText"
-        " only), `backoff` (a similarly spelled word, else a hash of the spelling).  [zero; align: backoff]",
+        " only), `backoff` (a similarly spelled word, else a hash of the spelling)."
+        "  [align: backoff; other commands: zero]",
     )
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
@@ -158,7 +159,7 @@ class AlignerVectorOptions(VectorOptions):
     positions: PositionsName | None = option(
         "--positions",
         "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
-        " model, fitted to the text).  [align: hmm; else cosine: diagonal, others: none]",
+        " model, fitted to the text).  [align: hmm; other commands: diagonal with cosine, else none]",
     )
 
 
@@ -201,9 +202,9 @@ def with_expert(
     *,
     marked: bool = False,
 ) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert, which count what `unit` says.
+    """Return the pairs of a bitext with the links of --expert, whose positions count what `unit` says.
 
-    `text_settings` cuts lines into tokens; for `marked` see `with_links`.
+    `text_settings` splits lines into tokens; for `marked` see `with_links`.
     """
     if expert is None:
         return iter(bitext)
@@ -224,7 +225,7 @@ class ExtractionOptions(Options):
 
     extract: ExtractionName | None = option(
         "--extract",
-        "Method that chooses the links; the page reference/extraction defines each."
+        "Method that chooses the links, defined in docs/reference/extraction.md."
         "  [posterior; with --positions none or diagonal: mutual]",
     )
     threshold: float | None = option(
@@ -346,8 +347,8 @@ def _log_defaults(vectors: AlignerVectorOptions) -> None:
     if vectors.unknown is None:
         chosen.append("back-off for words without a vector")
     if chosen:
-        text = f"the vectors are used with {' and '.join(chosen)}; for plain attention, give --positions none"
-        text += " (with some hundred pairs, `nmtalign train --vectors` gives better links)"
+        text = f"the vectors are used with {' and '.join(chosen)}; for plain attention, use --positions none"
+        text += " (with a few hundred pairs or more, `nmtalign train --vectors` gives better links)"
         log(text, event="defaults of vectors")
 
 

@@ -220,7 +220,7 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
 def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
-    """Return a function that writes an aligned chunk, whose links count `unit`, to an output."""
+    """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table

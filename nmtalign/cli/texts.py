@@ -82,7 +82,7 @@ def formula_option() -> Any:
 
 def length_option(effect: str) -> Any:
     """Declare ``--max-length``; `effect` is what the command does with long pairs."""
-    help = f"{effect} pairs with more than N words on a side."
+    help = f"{effect} pairs with more than N tokens on a side."
     return option("--max-length N", help, type=Integer(min=1), section="Input")
 
 
@@ -225,7 +225,7 @@ class TokenizerType(click.Choice[str]):
 
 
 def _tokenizer_option(default: str) -> Any:
-    help = f"Tokenizer that splits lines into words.  {default}"
+    help = f"Tokenizer that splits lines into tokens.  {default}"
     return option("--tokenizer", help, type=TokenizerType(), section="Input")
 
 
@@ -258,7 +258,7 @@ class WordFormOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(Options):
-    """How lines become words, and the form in which words are looked up."""
+    """How lines become tokens, and the form in which words are looked up."""
 
     section = "Input"
 

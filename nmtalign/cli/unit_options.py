@@ -1,4 +1,4 @@
-"""What links count: words, tokens or pieces, as `align`, `train` and `links-from` declare it."""
+"""The unit that positions in links count, as `align`, `train` and `links-from` declare it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def spm_option() -> Any:
     """Declare ``--spm``."""
     return option(
         "--spm SRC[,TGT]",
-        "Sub-word models that split raw lines into the pieces that links count: sentencepiece,"
-        " tokenizer.json.",
+        "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; positions in links count"
+        " their pieces.",
         type=SubwordModels(writes=False),
         section="Output",
     )
 
 
 def pieces_option() -> Any:
-    """Declare ``--pieces`` of a text that is joined to words before it is aligned."""
-    help = "Lines consist of sub-words with these marks, which are joined to words first."
+    """Declare ``--pieces`` of a text whose sub-words are joined into words before it is aligned."""
+    help = "The lines consist of sub-words with these marks; join them into words before aligning."
     return option("--pieces", help, section="Input")
 
 

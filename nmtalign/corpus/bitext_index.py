@@ -25,7 +25,7 @@ import numpy as np
 
 from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
 from nmtalign.calls import check_call
-from nmtalign.display import single_line
+from nmtalign.display import single_line, with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
@@ -275,7 +275,7 @@ class BitextIndex:
 
     def __repr__(self) -> str:
         name = "memory" if self._path is None else self._path.name
-        return single_line(f"BitextIndex of {self.pair_count:,} pairs from {name}")
+        return single_line(f"BitextIndex of {with_plural(self.pair_count, 'pair')} from {name}")
 
     def reading(self) -> AbstractContextManager[None]:
         """Return a context in which whatever a damaged file causes becomes a DataError that names it."""

@@ -1,7 +1,8 @@
 """Coverage: the share of the words of a text that vocabularies know, to detect wrong languages.
 
-Names, numbers and signs say nothing about a language. Not counted are words without a letter, and words that
-no vocabulary holds and both sides of the text do. Where a word needs a vector to be linked, all words count.
+Names, numbers and punctuation do not identify a language. So words without a letter are not counted, nor are
+names: words that are in neither vocabulary and occur on both sides. With word vectors, all words are counted,
+because a word needs a vector to be linked.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Coverage(NamedTuple):
             return _SWAPPED
         both_sides = (self.source, self.target)
         if all(side.punctuated > MAX_PUNCTUATED_RATE * side.total for side in both_sides):
-            return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
+            return "unknown words end in punctuation; tokenize raw text with `tokenizer=simple`"
         low_rates = []
         for name, side in zip(SIDES, both_sides, strict=True):
             if side.rate < MIN_KNOWN_RATE:
@@ -126,7 +127,7 @@ def measure_coverage(
     """Count the words of a text that a source and a target vocabulary know.
 
     If `sections` are given, the sentences are sections of pairs; otherwise each sentence is a pair. With
-    `every_word`, names, numbers and signs are counted, too.
+    `every_word`, names, numbers and punctuation are counted, too.
     """
     source_vocabulary, target_vocabulary = vocabularies
     source_words: Container[str] = () if every_word else set(source.words)
@@ -200,8 +201,8 @@ def one_word_lines_warning(text: EncodedText) -> str | None:
         most_words_are_spaceless = 2 * side.counts[spaceless].sum() > side.counts.sum()
         if most_lines_are_one_word and most_words_are_spaceless:
             return (
-                f"the {name} is written without spaces, and links count the words between spaces, so most"
-                " lines are one word; `align --tokens PREFIX` writes tokens, and links that count these"
+                f"the {name} is written without spaces, so most of its lines count as one word;"
+                " `align --tokens PREFIX` writes tokens, and links between them"
             )
     return None
 

@@ -1,4 +1,4 @@
-"""Positions that users can see: the words between spaces of a line, whatever the tokenizer.
+"""Positions that users see: space-separated words of a line, whichever tokenizer is used.
 
 A word is linked to a word if one of its tokens is linked to one of the other's tokens.
 
@@ -36,7 +36,7 @@ _find_word_of_dropped_spaces = re.compile(rf"(?:^| )[{DROPPED_SPACES}]+(?: |$)")
 
 
 class LineWords(NamedTuple):
-    """The word between spaces that each token of one side of a text begins in."""
+    """The space-separated word in which each token of one side of a text begins."""
 
     numbers: Integers  # (tokens of all sentences,): the word of each token, numbered from 0 in its line
     offsets: Longs  # (N + 1,): the tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``
@@ -61,7 +61,7 @@ def number_line_words(
     lengths: Sequence[int],
     spans: Callable[[str], Sequence[tuple[int, int]]],
 ) -> Integers:
-    """Return the number of the word between spaces that each token of some lines begins in.
+    """Return the number of the space-separated word in which each token of some lines begins.
 
     `tokens` are those of all lines, and `lengths` are their numbers per line. If the tokens of a line are its
     letters, in order, their words are found by counting letters, for all lines at once. For other lines,
@@ -184,7 +184,7 @@ def links_of_tokens(
         place = f"pair {first + pair[n]:,}"
         raise DataError(
             f"{place}: the expert's link {link} lies outside of {S} and {T} tokens; "
-            "positions count the words between spaces of the line, from 0"
+            "positions count the space-separated words of the line, from 0"
         )
     if words is None:
         return batch
@@ -253,7 +253,7 @@ def gold_of_tokens(
 def pair_of_words(
     pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None, n: int = 0
 ) -> AlignedPair:
-    """Return an aligned pair with the words between spaces in place of their tokens.
+    """Return an aligned pair with the space-separated words in place of their tokens.
 
     `words` has the words of the tokens of all pairs, and `n` is the number of this pair.
     """
@@ -301,7 +301,7 @@ def join_pair_tokens(
 def values_of_words(
     values: str, weights: AnyArray, pair: Pair, words: BothLineWords | None, n: int
 ) -> AnyArray:
-    """Return one kind of values of pair `n` of a text, for its words between spaces.
+    """Return one kind of values of pair `n` of a text, for its space-separated words.
 
     `words` has the words of the tokens of all pairs of the text; None if each token is a word.
     """

@@ -38,7 +38,7 @@ MAX_THREAD_CHECKS = 10  # the system lists a finished thread for a moment, so it
 MIN_PARALLEL_CELLS = 1 << 21  # with fewer cells, starting processes takes longer than the work
 PR_SET_PDEATHSIG = 1  # prctl of Linux: sets the signal that a process gets when its parent ends
 PIPE_CLOSED_ERRORS = EOFError, BrokenPipeError, ConnectionResetError
-WORKER_DIED = "a worker process died; was memory short? Try fewer `workers`"
+WORKER_DIED = "a worker process died; did the machine run out of memory? Try fewer `workers`"
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

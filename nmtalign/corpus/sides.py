@@ -33,7 +33,7 @@ class EncodedSide:
     tokens: Ints  # word numbers of all sentences, concatenated
     offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: Longs  # (V,): how often each word occurs
-    line_words: Integers | None = None  # the word between spaces of each token; None if each token is one
+    line_words: Integers | None = None  # the space-separated word of each token; None if each token is one
 
     @cached_property
     def lengths(self) -> Longs:
@@ -52,7 +52,7 @@ class EncodedSide:
         return value
 
     def size(self, n: int) -> int:
-        """Return the number of words between spaces in line n, up to the last one that has a token."""
+        """Return the number of space-separated words in line n, up to the last one that has a token."""
         if self.line_words is None:
             return int(self.lengths[n])
         words = self.line_words[self.offsets[n] : self.offsets[n + 1]]
@@ -76,7 +76,7 @@ WordForms = Callable[[Sequence[str]], list[str]]  # returns the forms in which w
 
 
 class SideEncoder:
-    """Numbers the words of one side (0 or 1) of a bitext; `text` splits lines into words.
+    """Numbers the words of one side (0 or 1) of a bitext; `text_settings` splits lines into words.
 
     With `forms`, words of the same form have the same number.
     """

@@ -118,7 +118,7 @@ class EncodedText:
     target: EncodedSide
     sections: Sections  # the positions of the sections in their pairs
     buckets: Sequence[Bucket]
-    line_words: BothLineWords | None = None  # words between spaces of the tokens; None: tokens are the words
+    line_words: BothLineWords | None = None  # space-separated words of the tokens; None: tokens are the words
     # links of tokens that an expert gives, with their weights; a pair without links has no expert
     expert_links: AlignedBatch | None = None
 
@@ -198,7 +198,7 @@ def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
 
 
 def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | None:
-    """Return the words between spaces that the tokens of a text begin in; None if tokens are the words."""
+    """Return the space-separated words in which the tokens begin; None if tokens are the words."""
     if source.line_words is None or target.line_words is None:
         return None
     return LineWords(source.line_words, source.offsets), LineWords(target.line_words, target.offsets)

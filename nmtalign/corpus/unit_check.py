@@ -23,7 +23,8 @@ MIN_EXPECTED_ENDS = 8  # with fewer, chance decides whether the ends of lines ar
 MIN_RATE_OF_ENDS = 0.5  # of their expected number
 
 ADVICE = (
-    "pass the text that was aligned, or the files of `tokens=PREFIX`; `nmtalign info` shows what links count"
+    "pass the text that was aligned, or the files of `tokens=PREFIX`; `nmtalign info` shows the unit of the"
+    " links"
 )
 
 
@@ -77,7 +78,7 @@ def fits_of_units(
     units: Mapping[str, LinkUnit],
     text_settings: TextSettings,
 ) -> list[UnitFit]:
-    """Return how the links of the pairs of a text fit each unit; `text_settings` cuts lines into tokens."""
+    """Return how the links of the pairs of a text fit each unit; `text_settings` splits lines into tokens."""
     fits = {name: UnitFit(name) for name in units}
     for number, (pair, links) in enumerate(records, 1):
         listed = list(links)
@@ -96,10 +97,10 @@ def fitting_units(fits: Iterable[UnitFit]) -> Iterator[str]:
 
 
 class UnitCheck:
-    """Checks, while a text with links is read, whether the links count its words.
+    """Checks, while a text with links is read, whether the positions of the links count its words.
 
-    A text may consist of sub-words, or of tokens with marked spaces. Then the links may count the words that
-    it is joined to; no guess is needed to see this.
+    A text may consist of sub-words, or of tokens with marked spaces. Then the positions may count the words
+    into which these can be joined; no guess is needed to see this.
     """
 
     def __init__(self, file: str | Path | None = None, *, name: LinkUnitName = "words") -> None:
@@ -118,23 +119,23 @@ class UnitCheck:
         self._joined.add(number, listed, joined_lengths)
 
     def warning(self) -> str:
-        """Return a warning if the links seem to count another unit than the words; else an empty text.
+        """Return a warning if the positions seem to count a unit other than the words; else an empty text.
 
         A DataError if the text has marks, and the links fit the joined words instead.
         """
         if not self._words.misses_ends:
             return ""
-        rate = f"only {100 * self._words.end_rate:.0f} % of the lines have a link of their last one"
+        rate = f"only {100 * self._words.end_rate:.0f} % of the lines have a link at their last position"
         if self._has_marks and self._joined.fits and self._joined.end_rate > self._words.end_rate:
-            found = f"found links of the words that these {self._name} are joined to"
+            found = f"found links that count whole words instead of {self._name}"
             error = DataError(f"expected links of the {self._name} of the text, {found}: {rate}; {ADVICE}")
             raise error if self._file is None else error.at(self._file)
         where = "the links" if self._file is None else f"{self._file}: the links"
-        return f"{where} may count other units than the {self._name} of this text: {rate}; {ADVICE}"
+        return f"{where} may not count the {self._name} of this text: {rate}; {ADVICE}"
 
 
 def _joined_length(words: Sequence[str]) -> int:
-    """Return the number of words that sub-words, or tokens with marked spaces, are joined to."""
+    """Return the number of words into which sub-words, or tokens with marked spaces, are joined."""
     line = " ".join(words)
     if "@@ " in line:
         return len(join_marked(line, "bpe")[1].first)

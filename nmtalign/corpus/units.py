@@ -1,8 +1,8 @@
 """The unit of links: what their positions count, for an aligner that links words or tokens.
 
-An aligner links tokens. These become the words between spaces of a line (`line_words`), and here words become
-the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
-expanded to all pieces of both words. Lines of sub-words are joined to words before they are aligned.
+An aligner links tokens. These become the space-separated words of a line (`line_words`), and here words
+become the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
+expanded to all pieces of both words. Lines of sub-words are joined into words before they are aligned.
 
 Axes: N sentence pairs, T target words, S source words, W words of all sentences of a side.
 """
@@ -48,11 +48,11 @@ BothPieceLines = tuple[PieceLine, PieceLine]  # of the source and of the target
 class PairToAlign(SentencePair):
     """A sentence pair on its way to the aligner, with what belongs to it.
 
-    The pair is still a tuple of two lines, so that it can be read, cut into tokens and sent to a worker like
-    any other.
+    The pair is still a tuple of two lines, so that it can be read, split into tokens and sent to a worker
+    like any other.
     """
 
-    subword_lines: SentencePair | None = None  # the lines of sub-words that were joined to these lines
+    subword_lines: SentencePair | None = None  # the lines of sub-words that were joined into these lines
     expert_links: frozenset[Link] | None = None  # the links of an expert, if there is one
 
 
@@ -68,7 +68,7 @@ def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
 
 @dataclass(frozen=True)
 class LinkUnit:
-    """What links count, and where the pieces of the words come from; made by :func:`link_unit`."""
+    """What positions count, and where the pieces of the words come from; made by :func:`link_unit`."""
 
     name: LinkUnitName = "words"
     marks: SubwordMarks | None = None  # of lines that consist of sub-words
@@ -87,7 +87,7 @@ class LinkUnit:
 
     @property
     def is_plain(self) -> bool:
-        """Whether links count the words of the lines as they were given."""
+        """Whether positions count the words of the lines as they were given."""
         return self == LinkUnit()
 
     def prepared(
@@ -100,8 +100,8 @@ class LinkUnit:
     ) -> Iterator[Any]:
         """Yield the pairs to align: sub-words joined, and links of an expert as links of words or tokens.
 
-        The links of an expert count what the links of the result count. If a model of sub-words cuts raw
-        lines (`spm`), they count the words of these lines. A DataError counts pairs from `first`.
+        Positions in the links of an expert count what positions in the result count. If a model of sub-words
+        splits raw lines (`spm`), they count the words of these lines. A DataError counts pairs from `first`.
         """
         for number, pair in enumerate(pairs, first):
             try:
@@ -130,13 +130,13 @@ class LinkUnit:
 
     @property
     def expert_unit(self) -> LinkUnitName:
-        """What the links of an expert count."""
+        """What positions in the links of an expert count."""
         return "words" if self.models is not None else self.name
 
     def expert_words(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return what the links of an expert count in a pair that is not prepared."""
+        """Return the words, tokens or pieces that an expert counts in a pair that is not prepared."""
         if self.models is not None:
             return SPACE_SETTINGS.words_of_pair(pair)
         return self.shown(pair, text_settings, languages)
@@ -144,17 +144,17 @@ class LinkUnit:
     def piece_lines(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> BothPieceLines:
-        """Return what links count in both lines of a pair, if links are expanded; see :meth:`piece_line`."""
-        return self.piece_line(pair, 0, text_settings, languages), self.piece_line(
-            pair, 1, text_settings, languages
-        )
+        """Return the pieces of both lines of a pair, if links are expanded; see :meth:`piece_line`."""
+        source = self.piece_line(pair, 0, text_settings, languages)
+        target = self.piece_line(pair, 1, text_settings, languages)
+        return source, target
 
     def piece_line(
         self, pair: tuple[str, str], side: int, text_settings: TextSettings, languages: Languages
     ) -> PieceLine:
-        """Return what links count in the line of a side (0 or 1), if links are expanded.
+        """Return the pieces that positions count in the line of a side (0 or 1), if links are expanded.
 
-        `text_settings` cuts the lines into the tokens that are aligned.
+        `text_settings` splits the lines into the tokens that are aligned.
         """
         if self.spaces is not None:
             spans = text_settings.tokenizer_of(side, languages[side]).spans(pair[side])
@@ -168,7 +168,7 @@ class LinkUnit:
     def shown(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return what links count in a pair as a translation program reads it.
+        """Return what positions count in a pair as a translation program reads it.
 
         The pair may have been prepared, or may be as it was given.
         """
@@ -211,7 +211,7 @@ def link_unit(
     """Return the unit that settings name; UsageError if they cannot be combined.
 
     `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
-    are written beside the links, which then count tokens by default.
+    are written next to the links, whose positions then count tokens by default.
     """
     for value, choices, what in (
         (count, LINK_UNITS, "units of links"),
@@ -222,14 +222,14 @@ def link_unit(
     if spaces is not None:
         check_space_mark(spaces)
         if count in ("words", "pieces") or pieces is not None or spm is not None:
-            raise UsageError("`spaces` marks the spaces among tokens, which links count: `count=tokens`")
+            raise UsageError("with `spaces`, positions count tokens; pass `count=tokens`, or omit it")
         return LinkUnit("tokens", spaces=spaces)
     if spm is not None:
         if pieces is not None:
             advice = "`spm` splits raw lines, `pieces` says that lines are split already"
             raise UsageError(f"`spm` and `pieces` cannot be combined; remove one: {advice}")
         if count not in (None, "pieces"):
-            raise UsageError(f"`spm` splits lines into pieces, which links count; found `count={count}`")
+            raise UsageError(f"with `spm`, positions count pieces, found `count={count}`; omit `count`")
         models = _both_models(spm)
         for file in models:
             try:

@@ -124,7 +124,8 @@ def _content(path: Path) -> bytes:
     except DECOMPRESSION_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
+        damaged = f"the compressed file is damaged or truncated ({error_text(error)})"
+        raise DataError(damaged).at(path) from None
 
 
 # --- dictd ---------------------------------------------------------------------------------------

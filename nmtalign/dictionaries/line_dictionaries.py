@@ -265,9 +265,9 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
             entry = _word_list_entry(number, pair, line, path)
             yield entry if is_wanted or isinstance(entry, DataError) else 1
     if fertilities:
-        lines_left_out = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
+        skipped = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
         why = "a model of nmtalign has no fertilities"
-        warnings.warn(f"{path}: left out {lines_left_out}; {why}", NmtalignWarning, stacklevel=2)
+        warnings.warn(f"{path}: skipped {skipped}; {why}", NmtalignWarning, stacklevel=2)
 
 
 def _prior_of_numbers(columns: list[str]) -> JumpCount | DataError | None:

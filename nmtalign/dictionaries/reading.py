@@ -1,4 +1,4 @@
-"""Open a bilingual dictionary of any known format, which its content tells."""
+"""Open a bilingual dictionary of any known format, which is detected from its content."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DictionaryFile:
         Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
         a dictionary.
         """
-        total = malformed = jumps_left_out = 0
+        total = malformed = skipped_jumps = 0
         first: DataError | None = None
         with reraise_as_data_error(self.path):
             for record in self._records(wanted):
@@ -60,7 +60,7 @@ class DictionaryFile:
                     continue
                 total += 1
                 if isinstance(record, JumpCount):
-                    jumps_left_out += jumps is None
+                    skipped_jumps += jumps is None
                     if jumps is not None:
                         jumps.append(record)
                     continue
@@ -73,16 +73,16 @@ class DictionaryFile:
                     first = record if first is None else first
         if first is not None and 2 * malformed >= total:
             raise first
-        if jumps_left_out:
-            lines = f"{with_plural(jumps_left_out, 'line')} of jumps (HMMF, HMMR)"
+        if skipped_jumps:
+            lines = f"{with_plural(skipped_jumps, 'line')} of jumps (HMMF, HMMR)"
             warnings.warn(
-                f"{self.path}: left out {lines}, which are not word pairs", NmtalignWarning, stacklevel=2
+                f"{self.path}: skipped {lines}, which are not word pairs", NmtalignWarning, stacklevel=2
             )
         if not total:
             raise DataError("expected a dictionary, found no entries").at(self.path)
         if first is not None:
-            left_out = f"{malformed:,} of {total:,} entries are malformed and left out"
-            warnings.warn(f"{self.path}: {left_out}, the first: {first}", NmtalignWarning, stacklevel=2)
+            found = f"{malformed:,} of {total:,} entries are malformed and were skipped"
+            warnings.warn(f"{self.path}: {found}, the first: {first}", NmtalignWarning, stacklevel=2)
 
     def _records(self, wanted: Wanted) -> Iterator[Record]:
         path = as_path(self.path)
@@ -108,17 +108,17 @@ def _head_of(path: Path) -> bytes:
     except DECOMPRESSION_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})") from None
+        raise DataError(f"the compressed file is damaged or truncated ({error_text(error)})") from None
 
 
 @check_call()
 def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.DataFrame:
     """Read a bilingual dictionary as ``nmtalign train --prior`` does.
 
-    The content tells the format: CC-CEDICT, EDICT and EDICT2, JMdict, dictd, FreeDict's TEI, StarDict,
-    Wiktionary extracts in JSON lines, bilingual dictionaries of Apertium, word lists (word, translation, and
-    perhaps a weight, between tabs or spaces), and eflomal's priors. Dictionaries of several files are named
-    by any of these files.
+    The format is detected from the content: CC-CEDICT, EDICT and EDICT2, JMdict, dictd, FreeDict's TEI,
+    StarDict, Wiktionary extracts in JSON lines, bilingual dictionaries of Apertium, word lists (word,
+    translation, and perhaps a weight, between tabs or spaces), and eflomal's priors. Dictionaries of several
+    files are named by any of these files.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.Data
 
     Warns
     -----
-    UserWarning
+    NmtalignWarning
         If some entries are malformed: how many, and where the first one is.
 
     Examples

@@ -1,7 +1,7 @@
 """Dictionaries in XML: JMdict, FreeDict's TEI, bilingual dictionaries of Apertium (.dix).
 
-The root element tells the format. Entities are not expanded: those that JMdict declares for its remarks, such
-as ``&n;``, are left out, and a file with any other declaration is refused. No DTD is fetched.
+The root element determines the format. Entities are not expanded: those that JMdict declares for its remarks,
+such as ``&n;``, are omitted, and a file with any other declaration is rejected. No DTD is fetched.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _tei_entry(line: int, element: Element) -> Entry:
 
 
 def _tei_translations(element: Element) -> Iterator[str]:
-    """Yield the translations of an entry or sense, in TEI P5 or P4; those of examples are left out."""
+    """Yield the translations of an entry or sense, in TEI P5 or P4; those of examples are skipped."""
     for child in element:
         name, kind = child.tag, child.get("type")
         if name == "cit" and kind in ("trans", "translation"):

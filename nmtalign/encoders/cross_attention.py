@@ -48,7 +48,7 @@ class AttentionReduction:
     # the weights of target piece t are in row t + shift: -1 if a row is that of the piece that the model has
     # just read while it predicts the next one, 1 if the first row is that of the beginning of the sentence
     shift: int = 0
-    # marks of sub-words that are joined to words: the weight of two words is the sum over the source pieces
+    # marks of sub-words that are joined into words: the weight of two words is the sum over the source pieces
     # and the mean over the target pieces, so that the sums of rows remain 1 (Clark et al. 2019)
     pieces: str | None = None
     normalize: bool = False  # divide rows by their sums; else they sum to 1, with the end, or to 0
@@ -73,7 +73,7 @@ class AttentionReduction:
 
         `attention` has shape (T, S) or (layers, heads, T, S) for T target and S source pieces. One more row
         or column is that of the end of the sentence (with shift 1, one more row is that of the beginning) and
-        is left out. Raises DataError if the shape does not fit the pieces, if a layer or head does not exist,
+        is dropped. Raises DataError if the shape does not fit the pieces, if a layer or head does not exist,
         if weights are negative or not finite, or if rows do not sum to 1 and `normalize` is not set.
         """
         S, T = len(source), len(target)

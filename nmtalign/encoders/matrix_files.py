@@ -319,7 +319,7 @@ def _checked_products(product: str, units: str, words: WordPair, tokens: Sequenc
     for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
         count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
-            expected = f"expected vectors of {len(side)} {name} words, all of one dimension"
+            expected = f"expected vectors of {len(side)} {name} words, all of the same dimension"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
     return pair_similarities(words, tokens, product, units)
 
@@ -385,5 +385,6 @@ def _count_words(vectors: Reals, words: Integers) -> int:
     fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
     if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():
         found = f"for vectors of shape {vectors.shape} found {words.dtype} of shape {words.shape}"
-        raise DataError(f"expected the word of each vector, from 0, in order and without gaps; {found}")
+        expected = "expected word numbers that start at 0, never decrease and skip no number"
+        raise DataError(f"{expected}; {found}")
     return int(begins.sum())

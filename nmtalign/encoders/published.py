@@ -79,7 +79,7 @@ def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
 def attention_posteriors(weights: Reals, inside: Flags) -> Posteriors:
     """Return posteriors from the weights (T, S, B) that target words give to source words.
 
-    Rows of `forward` sum to at most 1, because the weight of the end of the sentence is left out. Columns of
+    Rows of `forward` sum to at most 1, because the weight of the end of the sentence is omitted. Columns of
     `reverse` are normalized to the sum 1, and `joint` is sqrt(p(s|t) p(t|s)).
     """
     forward = np.where(inside, weights, 0)

@@ -109,7 +109,7 @@ def open_model(
     pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
     if not any(map(str.isalnum, "".join(pieces))):  # transformers makes an empty one where files are missing
         files = ", ".join(tokenizer.vocab_files_names.values())
-        raise DataError(f"expected a tokenizer ({files}), found none that knows a word").at(name)
+        raise DataError(f"expected a tokenizer ({files}), found a tokenizer without a vocabulary").at(name)
     return model.eval().to(device), tokenizer
 
 
@@ -143,7 +143,7 @@ def both_sides(
         for language in languages:  # M2M writes __en__ for en, which is in no vocabulary
             ids = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
             if not set(ids) - {None, tokenizer.unk_token_id}:
-                raise UsageError(f"{name} knows no language {language!r}")
+                raise UsageError(f"{name} does not support the language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
     with name_model_in_errors(name):
         try:
@@ -262,7 +262,7 @@ class Encoder:
     _told: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        # the opened model is left out
+        # the opened model is omitted
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
@@ -530,7 +530,7 @@ def _run_on_cache(
     try:
         with closing(sqlite3.connect(path, timeout=60)) as file, file:
             if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
-                raise sqlite3.DatabaseError("it holds other tables")
+                raise sqlite3.DatabaseError("it contains other tables")
             file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
             return [file.execute(command, row).fetchone() for row in rows]
     except sqlite3.Error as error:

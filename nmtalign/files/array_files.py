@@ -47,7 +47,8 @@ class NpzReader(ExitStack):
             claimed = sum(info.file_size for info in infos)
             self._most = max(limits.FREE_ARRAY_BYTES, limits.MAX_COMPRESSION_RATIO * os.path.getsize(path))
             if claimed > self._most:
-                raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
+                expected = f"expected an archive that decompresses to at most {self._most:,} bytes"
+                raise DataError(f"{expected}, found {claimed:,}")
         self.names = list(self._members)  # ordered as in the file
 
     def read(self, name: str) -> AnyArray:
@@ -58,14 +59,15 @@ class NpzReader(ExitStack):
             info = self._members[name]
             with self._file.open(info) as file:
                 shape, _, _ = _check_header(file, info.file_size)
-                if math.prod(shape) * _DOUBLE_BYTES > self._most:
-                    raise DataError(f"the array claims {math.prod(shape):,} numbers; refused")
+                most, size = self._most // _DOUBLE_BYTES, math.prod(shape)
+                if size > most:
+                    raise DataError(f"expected an array of at most {most:,} numbers, found {size:,}")
                 file.seek(0)
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 class NpzWriter(ExitStack):
-    """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
+    """Writes arrays one by one into an .npz file; the same arrays give identical files.
 
     The `comment` of the archive is what ``unzip -z`` and ``zipfile.ZipFile(path).comment`` show.
     """
@@ -179,5 +181,5 @@ def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np
         raise DataError(f"expected an array of real numbers, found {str(dtype)[:60]}")
     needed = file.tell() + dtype.itemsize * math.prod(shape)
     if min(shape, default=0) < 0 or needed > size:
-        raise DataError(f"the array claims shape {shape}, {needed:,} bytes, where there are {size:,}")
+        raise DataError(f"expected an array of at most {size:,} bytes, found one of shape {shape}")
     return shape, columns_first, dtype

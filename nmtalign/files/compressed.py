@@ -298,7 +298,7 @@ class _CompressedWriter(io.RawIOBase):
             self._file.close()
 
 
-# The gzip header contains neither a name nor a time, so that the same text gives the same bytes.
+# The gzip header contains neither a name nor a time, so that the same text gives identical files.
 _COMPRESSORS: dict[str, Callable[[io.BufferedWriter], Any]] = {
     ".gz": lambda file: gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),

@@ -17,7 +17,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of JSON; raise DataError if it is invalid, too deep, or has half a character."""
+    """Return the value of JSON; raise DataError if it is invalid, too deep, or has an unpaired surrogate."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -25,7 +25,7 @@ def parse_json(text: str) -> Any:
     if text.count("[") + text.count("{") > limits.MAX_JSON_DEPTH and is_nested_too_deep(value):
         raise DataError(f"expected JSON nested at most {limits.MAX_JSON_DEPTH} deep")
     if _SURROGATE.search(text) and not is_encodable(json.dumps(value, ensure_ascii=False)):
-        raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
+        raise DataError("expected JSON, found an unpaired surrogate, such as \\ud83d alone")
     return value
 
 

@@ -22,7 +22,7 @@ _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
 
 
 class FileVersion(NamedTuple):
-    """Tells whether a file is still the one that was opened."""
+    """Checks whether a file is still the one that was opened."""
 
     modified_ns: int
     size: int

@@ -97,7 +97,7 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
                 number += 1
                 yield line if isinstance(line, str) else line.at(path, line=number)
     except DECOMPRESSION_ERRORS as error:
-        damage = DataError(f"the compressed file is damaged or cut off ({error_text(error)})")
+        damage = DataError(f"the compressed file is damaged or truncated ({error_text(error)})")
         raise damage.at(path, line=number + 1) from None
     finally:
         if str(path) != "-":
@@ -148,7 +148,7 @@ def _detect_text_encoding(
 
 
 def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterator[bytes]:
-    """Yield text as UTF-8; half a character becomes an invalid byte, which is an error of its line."""
+    """Yield text as UTF-8; an unpaired surrogate becomes an invalid byte, which is an error of its line."""
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     try:
         for block in blocks:
@@ -201,7 +201,7 @@ def _decode_line(raw: bytes, encoding: str, *, shown_encoding: str) -> str | Dat
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
         if shown_encoding != encoding:
-            return DataError(f"expected {shown_encoding} text, found half of a character")
+            return DataError(f"expected {shown_encoding} text, found an unpaired surrogate")
         byte = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
         advice = "convert the file, or name its encoding (`encoding=NAME`)"
         return DataError(f"expected {encoding} text, found {byte}; {advice}")
@@ -233,7 +233,7 @@ def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> U
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether text can be encoded; a surrogate, which is half of a character, cannot."""
+    """Return whether text can be encoded; an unpaired surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -30,7 +30,7 @@ class XmlLimits:
     what: str  # the noun for an element, with its article, such as "a unit"
     max_chars: int
     max_depth: int
-    # a file may declare entities of so many characters, which are left out of the text; 0 refuses entities
+    # a file may declare entities of so many characters, which are omitted from the text; 0 rejects entities
     max_entity_chars: int = 0
     encodings: str = SAFE_ENCODINGS
 
@@ -147,7 +147,8 @@ def iter_elements(
             expected = f"expected a file with the root element <{root}>"
             raise DataError(f"{expected}, found <{elements.root}>").at(path)
     except DECOMPRESSION_ERRORS as error:
-        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
+        damaged = f"the compressed file is damaged or truncated ({error_text(error)})"
+        raise DataError(damaged).at(path) from None
     except (LookupError, ValueError) as error:  # a wrong encoding, or a DataError
         if isinstance(error, DataError):
             raise error.at(path, line=elements.parser.CurrentLineNumber) from None

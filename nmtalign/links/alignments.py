@@ -32,7 +32,7 @@ UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and 
 
 
 class Link(NamedTuple):
-    """Source word ``source`` translates target word ``target``; both count from 0."""
+    """A link between the source position ``source`` and the target position ``target``, both from 0."""
 
     source: int
     target: int
@@ -332,7 +332,7 @@ class AlignedPair(Viewable):
         word, else ``combined``.
     scores : array of shape (T, S)
         Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
-        far from the path of a pair that was split into pieces are NaN. None if the attention was given.
+        far from the path of a pair that was split into sections are NaN. None if the attention was given.
     languages : (str, str)
         ISO 639 codes of source and target, if they are known; a browser uses them to choose glyphs.
 

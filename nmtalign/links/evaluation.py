@@ -114,16 +114,16 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
 @check_constructor()
 @dataclass(frozen=True)
 class Bootstrap:
-    """How the intervals of scores are found: a bootstrap over sentences.
+    """Settings of the bootstrap over sentences that estimates confidence intervals.
 
     Parameters
     ----------
     samples : int
-        How many corpora of the same size are drawn, with replacement.
+        How many samples of the same number of sentences are drawn, with replacement.
     confidence : float
-        Share of the drawn corpora whose score lies within the interval, above 0 and below 1.
+        Share of the samples whose score lies within the interval, above 0 and below 1.
     seed : int
-        The same seed draws the same corpora.
+        The same seed draws the same samples.
 
     Examples
     --------
@@ -272,22 +272,22 @@ def evaluate(
     Parameters
     ----------
     alignments : AlignedBatch, path, or iterable
-        Of aligned pairs, alignments, sets of (source, target), or Pharaoh lines; a path is that of a file of
-        such lines.
+        The links of each pair: aligned pairs, alignments, sets of (source, target), or Pharaoh lines; or the
+        path of a file of Pharaoh lines.
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
         As many as `alignments`; links of sets are sure.
     bootstrap : Bootstrap or int, optional
-        How the intervals are found, or from how many samples.
+        Settings of the intervals, or the number of samples.
 
     Returns
     -------
     Evaluation
-        The same for the same input and settings.
+        Scores, counts and bootstrap intervals; deterministic for a given seed.
 
     Raises
     ------
     DataError
-        If the numbers of alignments and of gold alignments differ, are 0, or links are none; names the pair.
+        If the numbers of pairs differ or are 0, or if links are None; the message names the pair.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Formats of link files, read and written.
 
 ========  ======================================================================================
-pharaoh   a line for each pair, ``0-0 1-2``: source-target, from 0; gold may hold ``3p4``, possible
+pharaoh   one line per pair, ``0-0 1-2``: source-target, from 0; gold may contain ``3p4``, possible
 talp      the same from 1
 naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1; S sure, P possible
 giza      GIZA++ ``A3``: three lines for each pair, with the words; pairs are read in any order
@@ -63,8 +63,8 @@ _GIZA_HEADER = re.compile(
     re.ASCII,
 )
 WORD_COUNT_ADVICE = (
-    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
-    " wrote; `nmtalign info` shows what links count"
+    "positions count space-separated words; pass the text that was aligned, or the files that align --tokens"
+    " wrote; `nmtalign info` shows the unit of the links"
 )
 # Formats that contain words as plain text, and their separators in addition to white space
 WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}
@@ -249,7 +249,7 @@ def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
     if waiting:
         number = min(waiting)
         expected = f"expected pair {following:,}, which is nowhere in the file, before pair {number:,}"
-        raise DataError(f"{expected}; a pair was left out, or a part").at(path, line=waiting[number].line)
+        raise DataError(f"{expected}; a pair or a part is missing").at(path, line=waiting[number].line)
 
 
 def _giza_pairs(path: str | Path, encoding: str) -> Iterator[_GizaPair]:
@@ -347,7 +347,7 @@ class _Numbering:
                 begin = self._begin.setdefault(key, 0 if stated == line - 1 else 1)
                 expected = line - 1 + begin
                 if stated != expected:
-                    rule = "pairs have to be in order, none left out"
+                    rule = "pairs have to be in order, without gaps"
                     raise DataError(f'expected "{key}": {expected}, found {stated!r:.60}; {rule}')
         unit = values.get("unit")
         self._units = self._units or [unit]

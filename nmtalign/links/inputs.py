@@ -77,8 +77,8 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
         The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
         (source, target), or a Pharaoh line.
     format : {"pharaoh", "talp", "naacl", "jsonl", "giza", "words", "tsv"}
-        The last three hold words, too, which a batch or aligned pairs have. JSON lines say what the links of
-        a batch count.
+        The last three contain words, too, which a batch or aligned pairs have. JSON lines record the unit of
+        a batch.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def check_same_words(first: Any, second: Any) -> None:
             found = (
                 f"found pairs of {sizes[0]} and {sizes[1]} and of {other_sizes[0]} and {other_sizes[1]} words"
             )
-            why = "`align` counts the tokens of a line, `align_batch` the words between spaces"
+            why = "`align` counts the tokens of a line, `align_batch` its space-separated words"
             raise DataError(f"pair {number:,}: expected links of the same words, {found}; {why}")
 
 

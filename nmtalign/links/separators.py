@@ -57,9 +57,9 @@ def _split_problem(word: str, separator: str) -> str:
         return "is empty, and the file has spaces between words"
     if found := _find_separator_in_word(word):
         name = _SEPARATOR_NAMES.get(found[0], f"a line break (U+{ord(found[0]):04X})")
-        return f"holds {name}, at which programs cut such a file"
+        return f"contains {name}, which separates words or columns in this format"
     if separator and separator in word:
-        return f"holds {separator!r}, at which programs cut such a file"
+        return f"contains {separator!r}, which separates words or columns in this format"
     return ""
 
 

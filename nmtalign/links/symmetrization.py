@@ -181,7 +181,7 @@ def symmetrize_many(
 ) -> list[frozenset[Link]]:
     """Return one set of links for each pair from the links of two directions, both source-target.
 
-    Each set holds the intersection of the two and lies within their union.
+    Each set contains the intersection of the two and lies within their union.
     """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")

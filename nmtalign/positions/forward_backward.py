@@ -48,7 +48,7 @@ def forward_backward(odds: Floats, transitions: BucketTransitions, *, jumps: boo
     alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     alpha[0] = 0
     alpha[0, 0] = 1  # attention is before the sentence
-    # Forward pass: posterior[t] holds the predicted mass, sum over i of alpha[t, i] p(j | i). The backward
+    # Forward pass: posterior[t] is the predicted mass, sum over i of alpha[t, i] p(j | i). The backward
     # pass multiplies the prediction with odds[t] and beta, which makes it the posterior.
     posterior = np.empty((T, S, B), dtype=np.float32)
     emitted = np.empty((S, B), dtype=np.float32)

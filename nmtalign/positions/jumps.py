@@ -109,7 +109,7 @@ class JumpModel:
         return cls(rows, stored.array(classes, "i", (words,), minimum=0, maximum=len(rows) - 1))
 
     def renumbered(self, numbers: Integers) -> JumpModel:
-        """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
+        """Return the model for other word numbers; `numbers` has the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
         model = JumpModel(self.tables, classes)

@@ -120,14 +120,13 @@ def _explain_errors(content: CardContent, gold: GoldAlignment) -> tuple[str, str
     wrong = content.links_of_kind("wrong")
     missed = content.links_of_kind("missed")
     sure_count = len(gold.sure)
-    made = f"It makes {sure_count - len(missed)} of the {with_plural(sure_count, 'link')} that people made"
-    if wrong:
-        sentence = f"{made}, and {len(wrong)} that {'is' if len(wrong) == 1 else 'are'} wrong."
-    else:
-        sentence = f"{made}, and none that is wrong."
+    found_count = sure_count - len(missed)
+    found = f"It finds {found_count} of the {with_plural(sure_count, 'sure gold link')}"
+    errors = with_plural(len(wrong), "wrong link") if wrong else "no wrong links"
+    sentence = f"{found} and makes {errors}."
     if len(wrong) > 1:
-        surest = max(wrong, key=content.weight)
-        sentence += f" The surest of the wrong ones is {_quoted_names(content, surest)}."
+        most_probable = max(wrong, key=content.weight)
+        sentence += f" The most probable wrong link is {_quoted_names(content, most_probable)}."
     if wrong:
         return _error_headline(content, "wrong", wrong), sentence
     if missed:
@@ -150,8 +149,7 @@ def _explain_certainty(content: CardContent) -> tuple[str, str]:
     probability = content.weight(weakest)
     if probability >= SURE_PROBABILITY:
         return f"All {count} are surer than 90\u00a0%", f"The least sure is {name}."
-    verb = "is" if len(content.links) == 1 else "are"
-    sentence = f"It has {whole_percent(probability)}. There {verb} {count}."
+    sentence = f"Its probability is {whole_percent(probability)}. The pair has {count}."
     return f"The least sure link is {name}", sentence
 
 

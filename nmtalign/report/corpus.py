@@ -80,7 +80,7 @@ def read_corpus(
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention that another program computed for each pair, and a function that returns the
-    weights of each head. A warning says where links seem to count other units than the words of the pairs.
+    weights of each head. A warning says where positions seem not to count the words of the pairs.
     """
     systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
@@ -157,7 +157,7 @@ def worst_sample(
     count = 0
     for record, ours, score in _align_corpus(records, aligner):
         count += 1
-        # the heap holds the worst records so far, and pops the best of them: the later of two equals
+        # the heap contains the worst records so far, and pops the best of them: the later of two equals
         entry = (_measure_badness(record, ours, score, by), -record.number, record)
         if len(heap) < size:
             heapq.heappush(heap, entry)
@@ -254,7 +254,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
     """Align records for a report and keep their weights.
 
     The first `MAX_PAIRS_WITH_PARTS` pairs also get the weights of each scorer by itself, until these are
-    `MAX_PART_WEIGHTS` weights. A page holds at most `MAX_MATRIX_CELLS` weights: a warning names the pairs
+    `MAX_PART_WEIGHTS` weights. A page has room for `MAX_MATRIX_CELLS` weights: a warning names the pairs
     that do not fit, a DataError says that none does.
     """
     pairs: list[SamplePair] = []
@@ -289,8 +289,8 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
             )
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if len(left_out) > 1 else ""
-        limit = f"a page holds {MAX_MATRIX_CELLS:,} weights (target by source words)"
-        text = f"pair {left_out[0]}{more}: no room, {limit}"
+        limit = f"a page has room for {MAX_MATRIX_CELLS:,} weights (target by source words)"
+        text = f"pair {left_out[0]}{more}: omitted, because {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, NmtalignWarning, stacklevel=2)

@@ -41,7 +41,7 @@ from nmtalign.report.figure_layout import (
 from nmtalign.report.figures import FONT_TYPES, description_of
 from nmtalign.report.style import (
     DARK,
-    FONTS_OF_SIGNS,
+    FONTS_OF_SYMBOLS,
     abbreviate,
     choose_fonts,
     is_light,
@@ -132,8 +132,9 @@ def draw_heatmap(
 
     Warns
     -----
-    UserWarning
-        If no installed font has the letters of a script, or a sign such as an emoji; the message names them.
+    NmtalignWarning
+        If no installed font has the letters of a script, or a symbol such as an emoji; the message names
+        them.
 
     Examples
     --------
@@ -297,7 +298,7 @@ def draw_curves(
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
     are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
-    it. Words stand in two lines, which are cut into rows where they are long; in two columns where they run
+    it. Words stand in two lines, which are split into rows where they are long; in two columns where they run
     against each other.
     """
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
@@ -334,7 +335,7 @@ def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str,
     """Return the matrices of a pair that :func:`draw_heatmap` draws, by the titles of the panels.
 
     `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three; by
-    default those that are usual for the pair. Scores are not known of a pair that was aligned in pieces.
+    default those that are usual for the pair. A pair that was aligned in sections lacks some scores.
     """
     values = pair.default_values if values is None else values
     arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
@@ -343,7 +344,7 @@ def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str,
     check_choice(values, [*known, "all"], "values")
     shown = [name for name in known if name != "scores"] if values == "all" else [values]
     if any(np.isnan(known[name]).any() for name in shown):
-        raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
+        raise DataError("the pair was aligned in sections, so words that share no section have no score")
     return {name: replace(pair.matrix, weights=known[name]) for name in shown}
 
 
@@ -389,7 +390,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
     A .pdf embeds fonts as type 42 (TrueType). Words of a font with PostScript outlines are drawn as outlines.
-    The same figures give the same bytes. An older file stays until the new one is complete.
+    The same figures give identical files. An older file stays until the new one is complete.
 
     Parameters
     ----------
@@ -456,7 +457,7 @@ def _check_figure(figure: Any) -> Figure:
 
 def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     if len(figures) != 1:
-        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
+        raise UsageError(f"{path}: a {path.suffix} file has one picture, found {len(figures)}; save to .pdf")
     backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
     figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
     described = description_of(figures[0])
@@ -602,10 +603,10 @@ def fonts_for(texts: list[str]) -> Iterator[None]:
     import matplotlib
 
     families, missing = choose_fonts([visible(text) for text in texts])
-    signs = [sign for sign in missing if len(sign) == 1]
-    lacking = {f"the {script} letters": suggest_font(script) for script in missing if script not in signs}
-    if signs:
-        lacking[f"the signs {abbreviate(' '.join(signs), MAX_TITLE_CHARS)}"] = FONTS_OF_SIGNS
+    symbols = [symbol for symbol in missing if len(symbol) == 1]
+    lacking = {f"the {script} letters": suggest_font(script) for script in missing if script not in symbols}
+    if symbols:
+        lacking[f"the symbols {abbreviate(' '.join(symbols), MAX_TITLE_CHARS)}"] = FONTS_OF_SYMBOLS
     for letters, example in lacking.items():
         warnings.warn(
             f"no installed font has {letters}, so they are drawn as boxes;"
@@ -727,7 +728,7 @@ def format_weight(weight: float, digits: int = 2) -> str:
 
 
 def _draw_legend(panels: PanelFigure, names: Sequence[str], colors: str | Colormap) -> None:
-    """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
+    """Draw one cell for each kind of mark in the picture, with its name next to it."""
     from matplotlib.colors import Normalize
 
     for axes, name in zip(panels.add_legend(names), names, strict=True):

@@ -148,7 +148,7 @@ def _correction_data(
 def cards_page(pairs: Sequence[SamplePair]) -> str:
     """Return the cards of some pairs alone as one small HTML file.
 
-    A notebook holds such a page for each result, so its script and its style sheet are compressed.
+    A notebook contains such a page for each result, so its script and its style sheet are compressed.
     """
     data = report_data(pairs)
     for name in ("summary", "plots", "lexicon"):
@@ -218,7 +218,9 @@ def write_report(
     text: str | None = None,
     findings: pd.DataFrame | None = None,
 ) -> None:
-    """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
+    """Write a report of aligned pairs as one HTML file.
+
+    An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def write_report(
     targets : sequence, optional
         The target sentences, if `pairs` are the source sentences.
     aligner : Aligner, optional
-        Aligns pairs of text; aligned pairs are shown as they are, without it.
+        Aligns pairs of text; aligned pairs do not need it.
     source, target : str or int, optional
         The columns of a table, or the keys of records. Default: they are found by their names.
     gold : path or iterable, optional
@@ -243,11 +245,11 @@ def write_report(
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
     systems : dict of str to Evaluation, optional
-        Of the links and of other systems on the whole corpus, which are compared. Default: of the pairs
-        shown.
+        Scores of the links and of other systems on the whole corpus, which are compared. Default: scores on
+        the pairs shown.
     text : str, optional
-        Any name or number that tells the text from others, if only some of its pairs are shown. By it a
-        report finds the corrections that the browser has kept of pairs that this report does not show.
+        Any name or number that identifies the bitext; needed if only some of its pairs are shown, so that the
+        report finds corrections stored in the browser.
     findings : DataFrame, optional
         What :func:`nmtalign.check` found in the text; a panel lists it.
 
@@ -313,7 +315,7 @@ def _align_text(
     check_type(aligner, Aligner, "an aligner, as in write_report(path, pairs, aligner=aligner)")
     first = next(iter(pairs), None) if isinstance(pairs, Sequence) else None
     if hasattr(first, "alignment") or hasattr(first, "aligned"):
-        raise UsageError("expected pairs of text for `aligner`, found aligned pairs; leave `aligner` out")
+        raise UsageError("expected pairs of text for `aligner`, found aligned pairs; omit `aligner`")
     return aligner.align_batch(pairs, targets, source=source, target=target)
 
 

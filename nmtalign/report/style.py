@@ -67,7 +67,8 @@ _FONTS_OF_SCRIPT = {
     "DEVANAGARI": ("Noto Sans Devanagari", "Lohit Devanagari", "Mangal"),
     "TIBETAN": ("Noto Serif Tibetan",),
 }
-FONTS_OF_SIGNS = "Noto Emoji or Noto Sans Symbols 2"  # worth installing for signs that belong to no script
+# worth installing for symbols that belong to no script
+FONTS_OF_SYMBOLS = "Noto Emoji or Noto Sans Symbols 2"
 # Scripts for which there is a family Noto Sans with their name.
 _NOTO_SCRIPTS = {
     *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
@@ -75,11 +76,11 @@ _NOTO_SCRIPTS = {
 }
 
 
-_NO_SCRIPT = ("Common", "Inherited", "Unknown")  # the scripts of signs that are used with any script
+_NO_SCRIPT = ("Common", "Inherited", "Unknown")  # the scripts of symbols that are used with any script
 
 
 def script_of(character: str) -> str:
-    """Return the script of a character, empty if it belongs to none, as emoji and mathematical signs.
+    """Return the script of a character, empty if it belongs to none, as emoji and mathematical symbols.
 
     >>> script_of("ж"), script_of("中"), script_of("👧")
     ('Cyrillic', 'CJK', '')
@@ -103,7 +104,7 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return font families that together have the letters of `texts`, and what none of them has.
 
     The first of the families, for matplotlib's font fall-back, is always DejaVu Sans. Missing are scripts by
-    their names, and signs that belong to no script, each by itself.
+    their names, and symbols that belong to no script, each by itself.
     """
     families = [DEFAULT_FONT]
     needed = {ord(c) for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
@@ -136,7 +137,7 @@ def _font_paths() -> dict[str, str]:
 
     listed = {entry.fname for entry in fontManager.ttflist}  # matplotlib makes its list once and keeps it
     for path in sorted(set(findSystemFonts()) - listed):
-        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # a damaged or bitmap font is no font
+        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # skips damaged and bitmap fonts
             fontManager.addfont(path)
     regular = (400, "normal", "regular")
     entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]

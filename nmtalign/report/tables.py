@@ -1,5 +1,5 @@
 """Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
-If the links count tokens or pieces, JSON lines say so, and so does the metadata of a Parquet file; CSV and
+If positions count tokens or pieces, JSON lines say so, and so does the metadata of a Parquet file; CSV and
 TSV have no place for it.
 
 In Python pairs count from 0, like ``batch[n]``; in a file the column is `line` and counts from 1. Positions
@@ -122,10 +122,10 @@ def open_table(
     """Return a function that writes rows of links to a file; memory does not grow with the number of rows.
 
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
-    .parquet, for which the extra ``[parquet]`` is needed. `unit` is what the links count. Probabilities are
+    .parquet, for which the extra ``[parquet]`` is needed. `unit` is what positions count. Probabilities are
     written fixed-point with six digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a
     word is written ``\\t``, ``\\n``, ``\\r``, ``\\\\``, another line break as ``\\u2028``.
-    The same rows give the same bytes.
+    The same rows give identical files.
     """
     kind = table_format(path)
     if kind == ".parquet":
@@ -209,7 +209,7 @@ def save_matrices(
         listed = [matrix for _, matrices in islice(pairs, 2) for matrix in matrices.values()]
         if len(listed) != 1:
             count = len(listed) or "none"
-            raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {count}; save to .npz")
+            raise UsageError(f"{path}: a {path.suffix} file has one matrix, found {count}; save to .npz")
         word = without_formula if escape_formulas else str
         files.text(path).writelines(_matrix_lines(listed[0], path.suffix.lower(), word))
 

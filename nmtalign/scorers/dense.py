@@ -308,7 +308,7 @@ def check_vectors(
     source, target = vectors
     if source.dimension != target.dimension:
         found = f"found {source.dimension} and {target.dimension} dimensions"
-        raise DataError(f"expected source and target vectors of one length, {found}")
+        raise DataError(f"expected source and target vectors of the same dimension, {found}")
     for name, embeddings, vocabulary in zip(SIDES, vectors, words, strict=True):
         coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text_settings))
         if not coverage.known + coverage.composed:

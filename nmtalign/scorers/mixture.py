@@ -100,7 +100,7 @@ class Mixture(Scorer):
     def score_text(self, text: EncodedText, form_counts: TextFormCounts | None = None) -> WordPairScores:
         """Return the scores of a text.
 
-        `form_counts` are the counts of its words and word pairs; left out, the lexicon looks them up.
+        `form_counts` are the counts of its words and word pairs; by default, the lexicon looks them up.
         """
         if form_counts is None:
             form_counts = self.lexicon.lookup(text.source, text.target, text.word_pairs)

@@ -109,7 +109,7 @@ def products_of_parts(queries: Reals, keys: Reals) -> Reals:
     """Return the dot products (..., T, S) of vectors given in parts, (..., T, P, D) and (..., S, P, D).
 
     Each product of two parts is exact. They are added in a fixed order, the smallest first. Products below
-    the precision of the sum are left out.
+    the precision of the sum are omitted.
     """
     parts = queries.shape[-2]
     products = []
@@ -217,7 +217,7 @@ class LearnedScore:
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
-        """Return the arrays of a file, completed by those that may be left out or have another form."""
+        """Return the arrays of a file, completed by those that may be omitted or have another form."""
         return arrays
 
     @classmethod
@@ -236,7 +236,7 @@ class LearnedScore:
 class BahdanauScore(LearnedScore):
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors (Bahdanau et al. 2014, A.1.2).
 
-    A file may leave `b` out, or hold two layers over concatenated vectors ``[key; query]``, as in
+    A file may omit `b`, or contain two layers over concatenated vectors ``[key; query]``, as in
     :func:`nmtalign.attention.additive_concatenated`: layer_1 (2 D, A), layer_2 (A, 1), and optionally b.
     """
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
-from nmtalign.display import name_pair, short_repr, single_line
+from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
@@ -91,7 +91,7 @@ def read_bitext(
     Parameters
     ----------
     source : str or Path
-        The source side, or the file that holds both sides; ``-`` is standard input.
+        The source side, or the file that contains both sides; ``-`` is standard input.
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
@@ -106,7 +106,7 @@ def read_bitext(
         it, the first line of a TSV or CSV is a header if it has usual names of both sides, such as
         ``source,target`` or ``en,fr``.
     unescape : bool
-        Decode the escapes of Moses, such as ``&apos;``. The words between spaces keep their numbers.
+        Decode the escapes of Moses, such as ``&apos;``. Space-separated words keep their positions.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised. Units of a TMX that lack a language are not bad records: they give no
@@ -121,9 +121,9 @@ def read_bitext(
 
     Warns
     -----
-    UserWarning
+    NmtalignWarning
         A first line that may or may not be a header; units or messages that are not read as they are; a file
-        that seems to hold both sides where one side was expected.
+        that seems to contain both sides where one side was expected.
 
     Examples
     --------
@@ -145,14 +145,13 @@ def read_bitext(
     read: Callable[[], Iterator[PairOrError]]
     if target is not None:
         if format not in ("auto", "moses"):
-            raise UsageError(f"the format {format!r} is one file, but two were given")
+            advice = "pass one file, or use `format=moses`"
+            raise UsageError(f"the format {format!r} reads one file, found two; {advice}")
         if select is not None:
-            raise UsageError(
-                f"`select` chooses the sides of one file, but two were given: {short_repr(select)}"
-            )
+            raise UsageError(f"`select` chooses the sides of one file, found two files: {short_repr(select)}")
         read = partial(_read_two_files, files[0], files[1], encoding)
     elif format == "moses":
-        raise UsageError("the format 'moses' is two files, but one was given")
+        raise UsageError("the format 'moses' reads two files, found one; pass both")
     else:
         named_by_ending = FORMAT_OF_ENDING.get(format_ending(files[0]), "auto")
         read_as = named_by_ending if format == "auto" else format
@@ -211,7 +210,7 @@ class Bitext(Sequence[SentencePair]):
     ...     _ = path.write_text("the cat\\tle chat\\na dog\\tun chien\\n", encoding="utf-8")
     ...     bitext = read_bitext(path)
     ...     len(bitext), bitext[-1].target, bitext[:1]
-    (2, 'un chien', Bitext of 1 pairs from pairs.tsv)
+    (2, 'un chien', Bitext of 1 pair from pairs.tsv)
     """
 
     _read: Callable[[], Iterator[SentencePair]]
@@ -244,7 +243,7 @@ class Bitext(Sequence[SentencePair]):
     def __repr__(self) -> str:
         text = "Bitext"
         if self._held is not None:
-            text += f" of {len(self._held):,} pairs"
+            text += f" of {with_plural(len(self._held), 'pair')}"
         if self._files:
             text += f" from {' and '.join(Path(file).name for file in self._files)}"
         return single_line(text)
@@ -401,7 +400,7 @@ def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: s
     """Return where the first line without a partner is, if it can be found, and what shows the others."""
     from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
 
-    command = f"`nmtalign check {source} {target}` shows where the lines slip"
+    command = f"`nmtalign check {source} {target}` shows where lines are shifted"
     if not (Path(source).is_file() and Path(target).is_file()):  # a pipe cannot be read again
         return command
     sides: list[list[str]] = []
@@ -504,7 +503,7 @@ def read_pairs(
     of records; without them the names decide (:func:`nmtalign.text.containers.choose_sides`), with the help
     of `languages`. With `targets`, `pairs` are the sentences of the source side.
 
-    `lines` tells whether all pairs have to be lines of text (True) or lists of words (False); by default, all
+    `lines` says whether all pairs have to be lines of text (True) or lists of words (False); by default, all
     have to be like the first one. A `Bitext` is already checked.
     """
     names = SideNames(source, target, languages)
@@ -572,7 +571,7 @@ def is_line_pair(pair: Pair) -> TypeGuard[tuple[str, str]]:
 
 
 def words_between_spaces(pair: Pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return both sides of a checked pair: the words between spaces of lines, or the given words."""
+    """Return both sides of a checked pair: the space-separated words of lines, or the given words."""
     if is_line_pair(pair):
         source_line, target_line = pair
         return tuple(SPACE_SETTINGS.words(source_line)), tuple(SPACE_SETTINGS.words(target_line))
@@ -593,9 +592,9 @@ def _check_side(side: Any, name: str) -> Sentence:
     if isinstance(side, str):
         if "\n" in side:
             found = f"found a line break in the {name}"
-            raise DataError(f"expected one line a side, {found}; read_bitext reads files")
+            raise DataError(f"expected one line per side, {found}; to read files, use read_bitext")
         if not (side.isascii() or is_encodable(side)):
-            raise DataError(f"expected text, found half of a character in the {name}: {short_repr(side)}")
+            raise DataError(f"expected text, found an unpaired surrogate in the {name}: {short_repr(side)}")
         return side
     words = side.tolist() if hasattr(side, "tolist") else side  # an array, for example in a table
     doc_words = words_of_doc(side)
@@ -855,7 +854,7 @@ class LengthLimit:
         if self.max_words is None:
             return ""
         pairs = "pair" if self.count == 1 else "pairs"
-        return f", {self.count:,} {pairs} of more than {self.max_words:,} words left out"
+        return f", {self.count:,} {pairs} with more than {self.max_words:,} tokens skipped"
 
     def pairs(
         self,

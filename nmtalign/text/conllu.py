@@ -1,7 +1,7 @@
 """Sentences of CoNLL-U files: the words of each, with a space between, and its ``sent_id``.
 
 Words are the rows with an integer. Rows of multiword tokens (``3-4``) and of empty nodes (``5.1``) are
-left out: treebanks annotate words. A space inside a word becomes a no-break space, so that it stays one word.
+skipped: treebanks annotate words. A space inside a word becomes a no-break space, so that it stays one word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which columns of a table hold the source and the target, by their names.
+"""Which columns of a table are the source and the target, by their names.
 
 A name counts if nothing but these words is in it, in any case and with any punctuation between:
 
@@ -8,8 +8,8 @@ A name counts if nothing but these words is in it, in any case and with any punc
 3. One name of 1 or 2, and one of 2 or 4 beside it: *source,fr* or *en,translation*.
 4. Words for the two sides: *sentence1,sentence2*, *text,translation*, *original,translated*, *input,output*.
 
-Other columns may be among them, but a number is the name of none: a line with one holds text. Names such as
-``source_lang`` or ``target_id`` are not the text of a side.
+There may be other columns. A line with a number among its fields is text, because no column is named by a
+number. Names such as ``source_lang`` or ``target_id`` are not the text of a side.
 """
 
 from __future__ import annotations

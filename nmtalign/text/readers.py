@@ -4,7 +4,7 @@
 fast-align   one file, ``source ||| target`` on a line
 tsv          one file, columns between tabs, no quoting
 csv          one file, columns between commas, semicolons, tabs or bars, quoted as RFC 4180 has it
-jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``, or keys of languages
+jsonl        one file, one object per line: ``{"source": "...", "target": "..."}``, or keys of languages
 tmx          translation memory; a pair for each unit that has both languages
 xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
 po           gettext catalogue; a pair for each message, the target empty where it is missing or fuzzy
@@ -163,7 +163,7 @@ def _find_value(record: Any, key: str) -> Any:
 
 
 def _line_of_words(words: list[Any]) -> str | None:
-    """Return a list of words as a line; None for other lists, and for words that a line cannot hold."""
+    """Return a list of words as a line; None for other lists, and for words that a line cannot contain."""
     for word in words:
         if not isinstance(word, str) or not word or " " in word or "\n" in word:
             return None
@@ -180,7 +180,7 @@ def _read_table(rows: Iterator[TableRow], path: str | Path, select: Select) -> I
     the only two. Empty rows before the first one are empty pairs.
     """
     for line, row in rows:
-        if isinstance(row, DataError):  # it may hold the names
+        if isinstance(row, DataError):  # it may contain the names
             raise row
         if row in ([], [""]):
             yield "", ""
@@ -290,7 +290,7 @@ def _sides_of_row(
     if row == header:
         raise DataError("expected a sentence pair, found the names of the columns again")
     if width is not None and len(row) != width:
-        advice = "choose which hold source and target (`select=A,B`)"
+        advice = "choose those of source and target (`select=A,B`)"
         if len(row) == 1:
             separators = [name for name, separator in _SEPARATORS.items() if separator in row[0]]
             advice = f"are they separated by {' or '.join(separators)}?" if separators else advice
@@ -408,8 +408,9 @@ def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> N
             column = group.column(column_number)
             if column.path_in_schema in columns:
                 claimed += column.total_uncompressed_size
-    if claimed > max_decompressed_size(size):
-        raise DataError(f"the columns claim to unpack to {claimed:,} bytes; refused")
+    most = max_decompressed_size(size)
+    if claimed > most:
+        raise DataError(f"expected columns that decompress to at most {most:,} bytes, found {claimed:,}")
 
 
 def _column_values(batch: Any, column: str) -> list[Any]:
@@ -606,7 +607,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     if select is None and languages:
         _warn_about_other_languages(path, languages, languages_of_units)
     counts = {
-        f"left out without a text in {' and '.join(languages or ())}": units - pairs,
+        f"skipped without a text in {' and '.join(languages or ())}": units - pairs,
         "with several texts in a language, of which the first is read": with_alternatives,
     }
     _warn_about_counts(path, units, "unit", counts, first=first_omitted_line)

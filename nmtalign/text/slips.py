@@ -1,4 +1,4 @@
-"""Where the lines of two files slip: from which line on line n belongs to line n + shift of the other file.
+"""Shifted lines of two files: from which line on line n belongs to line n + shift of the other file.
 
 Nothing is known of the languages. A pair of lines is measured by the ratio of its lengths, the tokens that
 both lines have, and words that often occur together in this text. For each measure, a histogram over the
@@ -66,7 +66,7 @@ class LineGap(NamedTuple):
 
 
 def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun]:
-    """Return the runs of lines with the same shift, in order; a text without slips is one run.
+    """Return the runs of lines with the same shift, in order; a text without shifted lines is one run.
 
     Examples
     --------
@@ -202,8 +202,8 @@ class _Lines:
     def _over_shifts(self, shifts: Longs, score: PairScore, *, without_partner: float) -> Doubles:
         """Return the scores (N, K + 1) of each source line with each shift, and without a partner.
 
-        A shift out of the text counts a little less than a random pair, so that it is no refuge for lines
-        that fit nowhere.
+        A shift out of the text counts a little less than a random pair, so that lines that fit
+        nowhere do not prefer it.
         """
         without_partner = max(without_partner, -_MAX_EVIDENCE)
         scores = np.full((len(self.source_lengths), len(shifts) + 1), without_partner - 0.1)

@@ -78,7 +78,7 @@ def name_cues(source: str | Path, target: str | Path, encoding: str, number: int
 
 
 def iter_cues(path: str | Path, encoding: str) -> Iterator[Cue]:
-    """Yield the cues of a file in order; a block that is no cue is an error in place of its text."""
+    """Yield the cues of a file in order; a block that is not a cue is an error in place of its text."""
     block: list[str] = []
     first_line = 1
     end = 0  # of the cue before

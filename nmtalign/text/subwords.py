@@ -136,11 +136,11 @@ def numbered_pieces(line: str, marks: SubwordMarks) -> tuple[list[str], PieceLin
     return join_pieces(pieces, marks), PieceLine(pieces, first, stop)
 
 
-# --- raw lines cut by a sub-word model ------------------------------------------------------------
+# --- raw lines split by a sub-word model ----------------------------------------------------------
 
 
 class Segmenter(Protocol):
-    """Cuts a raw line into the pieces that a translation model reads."""
+    """Splits a raw line into the pieces that a translation model reads."""
 
     def encode(self, line: str) -> tuple[list[str], list[Span]]:
         """Return the pieces, and where each of them is in the line, in characters."""
@@ -200,7 +200,7 @@ def _open_segmenter(path: str, version: FileVersion) -> Segmenter:
 
 
 def segment_line(line: str, segmenter: Segmenter) -> PieceLine:
-    """Return the pieces of a raw line, and those that each word between spaces has."""
+    """Return the pieces of a raw line, and those of each space-separated word."""
     pieces, spans = segmenter.encode(line)
     return locate_pieces(pieces, spans, load_tokenizer("space").spans(line))
 
@@ -216,11 +216,11 @@ def check_space_mark(mark: str) -> None:
 
 
 def lossless_tokens(line: str, spans: Sequence[Span], mark: str = SPACE_MARK) -> PieceLine:
-    """Return tokens that are the whole line: each space is a token `mark`, nothing is left out.
+    """Return tokens that are the whole line: each space is a token `mark`, nothing is omitted.
 
     `spans` are those of the tokens that are aligned; the words of the result are these. Other white space and
-    invisible characters, at which a tokenizer cuts, go to the end of the token before: a program that splits
-    at all white space then counts the same tokens. Raises DataError if the line has the mark itself.
+    invisible characters, at which a tokenizer splits, go to the end of the token before: a program that
+    splits at all white space then counts the same tokens. Raises DataError if the line has the mark itself.
 
     >>> lossless_tokens("a  b.", [(0, 1), (3, 4), (4, 5)])
     PieceLine(pieces=['a', '▁', '▁', 'b', '.'], first=[0, 3, 4], stop=[1, 4, 5])

@@ -2,8 +2,8 @@
 
 ``space``   words between ASCII spaces: text that is already tokenized.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
-            numbers, web addresses, Chinese and Japanese character by character; clitics that are cut off
-            already stay as they are. Emoji of several characters, and letters with their marks, stay whole.
+            numbers, web addresses, Chinese and Japanese character by character; clitics that are split off
+            already are not changed. Emoji of several characters, and letters with their marks, stay whole.
 ``moses``   the Moses tokenizer (package sacremoses, extra ``[moses]``).
 ``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
             ``[icu]``).
@@ -137,7 +137,7 @@ _ADDRESS = (
 )
 _WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
 _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
-# As Moses writes signs and clitics, and others unknown words
+# As Moses writes symbols and clitics, and others unknown words
 _ESCAPED_WORD = (
     r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:amp|lt|gt|quot|apos|nbsp|#\d+);|(?<!\S)<(?:unk|/?s|pad|mask)>(?!\S)|@-@"
 )
@@ -157,8 +157,8 @@ _PICTURE_MODIFIERS = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # varia
 def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     """Return the pattern of words in every line; `language` decides what an apostrophe or a hyphen joins.
 
-    In text that is cut already, clitics stand alone. Where a line is `quoted` by apostrophes, one after a
-    letter may end the quotation.
+    In tokenized text, clitics stand alone. Where a line is `quoted` by apostrophes, one after a letter may
+    end the quotation.
     """
     letter = rf"[^\W{_CJK}]"
     end = rf"(?!{letter}|[{marks}])"  # decomposed, a letter goes on with its mark
@@ -205,7 +205,7 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
 def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, emoji: bool) -> re.Pattern[str]:
     """Return the pattern for a kind of lines; the classes of combining marks take long to compile.
 
-    Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are cut fast. Lines
+    Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are split fast. Lines
     with `emoji` of several characters take longest.
     """
     marks = mark_class() if marked else "\u0300"
@@ -286,7 +286,7 @@ class _IcuTokenizer(Tokenizer):
     """Splits a line at the word boundaries of ICU, and omits spaces and control characters."""
 
     def __init__(self, language: str | None) -> None:
-        advice = "; 'simple' cuts Chinese and Japanese into single characters"
+        advice = "; 'simple' splits Chinese and Japanese into single characters"
         with require_extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
             from icu4py.breakers import WordBreaker
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
@@ -549,7 +549,7 @@ class TextSettings:
         return text.lower() if self.lowercase else text
 
 
-# --- words between spaces ------------------------------------------------------------------------
+# --- space-separated words -----------------------------------------------------------------------
 
 SPACE_SETTINGS = TextSettings("space", lowercase=False, unicode="none")  # leaves words unchanged
 

@@ -15,7 +15,7 @@ from nmtalign.errors import DataError
 class Vocabulary:
     """The words of one language, ordered by their rows, which are unique; old files may omit rows.
 
-    A matrix must have `size` rows to hold them all: the highest row plus one.
+    A matrix must have `size` rows for them all: the highest row plus one.
 
     >>> vocabulary = Vocabulary.from_words(["the", "cat"])
     >>> vocabulary.rows(["cat", "dog"]).tolist()

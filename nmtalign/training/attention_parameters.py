@@ -3,7 +3,7 @@
 The softmax of the scores over the source words and the null word learns the aligner's p(s|t); the softmax
 over the target words and null learns p(t|s). The loss is the sum of both cross-entropies, as in Hinton,
 Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network". Minibatches contain pairs of similar
-length. Words without a vector are left out.
+length. Words without a vector are skipped.
 
 Axes: B pairs, T target words, S source words, V vocabulary, D dimension, A units of attention.
 """
@@ -258,7 +258,7 @@ def learn_parameters(
 
     def report_pass(number: int, passes: int, loss: float) -> None:
         if report is not None:
-            report(f"pass {number} of at most {passes}: held-out loss {loss:.4f} a word", passes)
+            report(f"pass {number} of at most {passes}: held-out loss {loss:.4f} per word", passes)
 
     return minimize(
         initial,

@@ -85,7 +85,7 @@ def checkpoint_of(
 class TrainingRun:
     """The state of a run of ``nmtalign train``: a record of its command, next to the checkpoints.
 
-    The record tells whether a checkpoint, or a finished model, was written by the same command. `command`
+    The record shows whether a checkpoint, or a finished model, was written by the same command. `command`
     describes everything that the model is learned from.
     """
 
@@ -103,7 +103,7 @@ class TrainingRun:
         self._write({"command": self._command_hash, "model": fingerprint(file_inside(model, "meta.json"))})
 
     def has_saved(self, model: Path) -> bool:
-        """Return whether an earlier run of the same command has saved the model that this folder holds."""
+        """Return whether an earlier run of the same command has saved the model in this folder."""
         record = self._record()
         if record.get("command") != self._command_hash or "model" not in record:
             return False

@@ -2,7 +2,7 @@
 
 A word can occur if the text has it, or has the same lemma, or, in a small text, a word with the same first
 letters: forms of a word share them.
-Other entries are left out as they are read. An entry of several words, such as *give up - renoncer*, counts
+Other entries are skipped as they are read. An entry of several words, such as *give up - renoncer*, counts
 for each pair of their content words.
 """
 
@@ -376,7 +376,7 @@ def _content_phrases(
     """Return the content words of each phrase of a column; function words, if these are all that it has.
 
     Function words are those that many of the rows with several words have. Phrases of which the text cannot
-    have a word are left out.
+    have a word are skipped.
     """
     result = {}
     phrases = list(dict.fromkeys(column))

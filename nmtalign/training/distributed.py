@@ -1,7 +1,7 @@
 """Expected counts of a bitext that is distributed over worker processes; the M-step is computed here.
 
-Each of n parts holds every n-th bucket. An E-step sends the emissions of words and word pairs to the process
-that holds a part (4 bytes each), and receives their expected counts (8 bytes each).
+Each of n parts contains every n-th bucket. An E-step sends the emissions of words and word pairs to the
+process that keeps a part (4 bytes each), and receives their expected counts (8 bytes each).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PartItem = TypeVar("PartItem")
 
 
 class Processes(Protocol):
-    """Processes that hold the parts."""
+    """Processes that keep the parts."""
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a function in a process and return a handle of its result; arguments may be handles."""
@@ -90,7 +90,7 @@ def counts_of_part(part: WorkerPart, step: EStep) -> ExpectedCounts:
 
 
 class RemotePart(NamedTuple):
-    """A part that another process holds."""
+    """A part that another process keeps."""
 
     handle: Any  # handle of the :class:`WorkerPart`
     # number, in the whole bitext, of each of its words
@@ -123,7 +123,7 @@ class RemotePart(NamedTuple):
 
 
 class DistributedBackend:
-    """Computes expected counts in other processes, which hold parts of about `cells` cells.
+    """Computes expected counts in other processes, which keep parts of about `cells` cells.
 
     A model depends on the size of the parts, but not on the number of processes: the expected counts of a
     text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).

@@ -201,7 +201,7 @@ class Estimator:
         """Number the word pairs of a text, whose vocabularies have the words of the prior, and their forms.
 
         `report` is called with a line of text now and after each iteration. `make_backend` makes an
-        :class:`ExpectationBackend` of the text; a :class:`LocalBackend` if left out. The result does not
+        :class:`ExpectationBackend` of the text; the default is a :class:`LocalBackend`. The result does not
         depend on the workers.
         """
         workers = default_workers(workers)

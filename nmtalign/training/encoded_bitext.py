@@ -109,7 +109,8 @@ def _warn_of_punctuation(side: EncodedSide) -> list[str]:
     if share < MAX_PUNCTUATED_RATE:
         return []
     words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[punctuated[0]]!r}"
-    return [f"{words}, and so count as other words; split raw text with `tokenizer=simple`"]
+    problem = "so they do not match the same words without punctuation"
+    return [f"{words}, {problem}; tokenize the text with `tokenizer=simple`"]
 
 
 def _warn_of_unsplit_text(side: EncodedSide, name: str) -> list[str]:

@@ -150,7 +150,7 @@ class CharacterNgrams(SubwordVectors):
         exists = letters_left[:, None] > np.arange(longest)  # (L, longest): it ends inside of the word
         exists[:, : max(self.shortest - 1, 0)] = False
         is_mark = (letters_left == 1) | (letters_left == np.repeat(lengths, lengths))
-        exists[is_mark, :1] = False  # < and > alone are no n-grams
+        exists[is_mark, :1] = False  # < and > alone are not n-grams
 
         # the hash of an n-gram continues that of the n-gram with one letter less
         hashes = np.zeros((letter_count, longest), np.uint32)
@@ -222,15 +222,15 @@ class Embeddings:
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
     subwords : SubwordVectors, optional
-        Vectors of parts of words, of which those of unknown words are composed. A static model has nothing
-        else: each of its words is composed.
+        Sub-word vectors, from which the vectors of unknown words are composed; a static model composes all
+        of its words.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
         the known words that share its longest prefix of at least 4 letters; else a unit direction computed
         from its spelling, so that a name or number written alike in two languages still meets itself.
     settings : mapping, optional
-        What made the vectors; kept with them by the own format.
+        Settings with which the vectors were made; only nmtalign's own format ``folder`` stores them.
 
     Raises
     ------
@@ -359,7 +359,7 @@ class Embeddings:
         return cls(Vocabulary.from_words(words), matrix, subwords)
 
     def to_gensim(self) -> Any:
-        """Return the words and their vectors as gensim's KeyedVectors; vectors of sub-words are left out."""
+        """Return the words and their vectors as gensim's KeyedVectors; vectors of sub-words are omitted."""
         from gensim.models import KeyedVectors
 
         whole = self.compact()
@@ -368,7 +368,7 @@ class Embeddings:
         return vectors
 
     def state(self) -> State:
-        """Return words and vectors; rows that no word has are left out."""
+        """Return words and vectors; rows that no word has are omitted."""
         whole = self.compact()
         large = {"vectors": _as_stored(whole.matrix)}
         lengths = None
@@ -635,8 +635,8 @@ def _words_and_matrix(vectors: Any) -> tuple[list[Any], Any]:
         if len(lengths) == 1 and len(lengths.pop()) == 1:
             return list(vectors), np.array(rows)
     raise UsageError(
-        "expected words with their matrix, a dictionary word -> vector with vectors of one length, or a"
-        f" DataFrame indexed by words; found {short_repr(vectors)}"
+        "expected words with their matrix, a dictionary word -> vector with vectors of the same dimension,"
+        f" or a DataFrame indexed by words; found {short_repr(vectors)}"
     )
 
 

@@ -65,7 +65,7 @@ def compression(start: bytes) -> str | None:
 
 
 def utf_16_or_32(start: bytes) -> str | None:
-    """Return the encoding that a byte order mark of UTF-16 or UTF-32 tells; None without one."""
+    """Return the encoding that a byte order mark of UTF-16 or UTF-32 shows; None without one."""
     if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
     return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
@@ -74,7 +74,7 @@ def utf_16_or_32(start: bytes) -> str | None:
 def looks_like_text(start: bytes) -> bool:
     """Return whether bytes have no control characters, and are UTF-8 or at least mostly ASCII.
 
-    The last character may be cut off. Numbers in binary form have control characters among their bytes
+    The last character may be truncated. Numbers in binary form have control characters among their bytes
     (each byte with a probability of 11 %), and fewer ASCII ones.
     """
     if len(start.translate(None, _CONTROL_BYTES)) < len(start):

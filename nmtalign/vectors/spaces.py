@@ -57,7 +57,7 @@ def nearest(
     """Return rows and scores of the `count` nearest keys of each query, the nearest first, shape (N, count).
 
     With `hubness`, r(y) of each key (V,), neighbors are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without it by
-    cosine. r(x) is the same for all keys of a query and is left out of the score. Of equal scores the lower
+    cosine. r(x) is the same for all keys of a query and is omitted from the score. Of equal scores the lower
     row comes first. Conneau et al. (2018), "Word translation without parallel data", equation 3.
     """
     count = min(count, len(keys))
@@ -127,7 +127,8 @@ def nearest_words(
 def _check_word_list(embeddings: Embeddings) -> None:
     """Raise UsageError if the vectors have no list of words."""
     if embeddings.are_static:
-        raise UsageError("expected vectors of a list of words; a static model composes words of sub-words")
+        found = "a static model composes word vectors from sub-words and has none"
+        raise UsageError(f"expected vectors with a vocabulary; {found}")
 
 
 class DictionaryScore(NamedTuple):
@@ -205,7 +206,7 @@ def map_spaces(
     (Procrustes; Xing et al. 2015); then more pairs, the mutual nearest neighbors by CSLS beside the seeds,
     and the best map for them, until the words come no closer to their nearest neighbors.
 
-    Seeds without vectors are left out. Without `refine` the seeds alone decide; with it, the first `words` of
+    Seeds without vectors are skipped. Without `refine` the seeds alone decide; with it, the first `words` of
     each language take part, which should be the most frequent ones.
     """
     if source.dimension != target.dimension:

@@ -45,7 +45,7 @@ _TABLE_NAMES = (
 _FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
 _TABLE_TYPES = (*_FLOAT_TYPES, "I8")
 _MAX_SHOWN_NAMES = 4
-# what the package requires of a WordPiece model, and files may leave out: the values of BERT
+# what the package requires of a WordPiece model, and files may omit: the values of BERT
 _WORDPIECE_DEFAULTS = {
     "unk_token": "[UNK]",
     "continuing_subword_prefix": "##",
@@ -95,7 +95,7 @@ class StaticSubwords(SubwordVectors):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer, which neither cuts off nor pads."""
+        """The tokenizer, which neither truncates nor pads."""
         with require_extra("static", _NEEDED_PACKAGES):
             from tokenizers import Tokenizer
         try:

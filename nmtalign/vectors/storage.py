@@ -241,7 +241,8 @@ def _check_entries(matrix: Reals, path: str | Path) -> None:
     extremes = np.array([matrix.min(), matrix.max()], np.float64)  # float16 has no such bound
     if not np.isfinite(extremes).all():
         row = int(np.isfinite(matrix).all(axis=1).argmin())
-        raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_described_side(path))
+        found = f"the vectors contain NaN or infinity, first in row {row + 1}"
+        raise DataError(found).at(_described_side(path))
     if np.abs(extremes).max() > MAX_ENTRY:
         row = int(np.abs(matrix).max(axis=1).argmax())
         expected = f"expected entries from -{MAX_ENTRY:g} to {MAX_ENTRY:g}"
@@ -579,8 +580,8 @@ def both_embeddings(
     target = _as_embeddings(vectors[1], limit, prefixes[1], unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
         source_name, target_name = _described_side(vectors[0]), _described_side(vectors[1])
-        lengths = f"{source_name} has {source.dimension} dimensions, {target_name} has {target.dimension}"
-        raise DataError(f"{lengths}; vectors of one space have equal lengths")
+        found = f"{source_name} has {source.dimension} dimensions, {target_name} has {target.dimension}"
+        raise DataError(f"{found}; vectors in one space have the same dimension")
     return source, target
 
 

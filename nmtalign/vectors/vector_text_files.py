@@ -66,7 +66,7 @@ class _AsUtf8(io.RawIOBase):
 def reading_text(path: Path, encoding: str) -> Iterator[tuple[IO[bytes], str]]:
     """Open a file of text, packed or not, and give it with the encoding of its bytes.
 
-    A byte order mark is left out. UTF-16, UTF-32 and others that do not keep the line ends of ASCII become
+    A byte order mark is removed. UTF-16, UTF-32 and others that do not keep the line ends of ASCII become
     UTF-8.
     """
     with open_vectors_file(path) as file:
@@ -324,7 +324,7 @@ def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> Par
 def _parse_slowly(
     block: bytes, form: TextForm, encoding: str, errors: str, path: Path, line: int
 ) -> ParsedVectors:
-    """Read line by line: words may hold spaces, and an error names its line."""
+    """Read line by line: words may contain spaces, and an error names its line."""
     words, vectors = [], []
     for number, text in enumerate(block.split(b"\n"), start=line):
         try:

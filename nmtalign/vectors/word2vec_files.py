@@ -144,10 +144,10 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
             try:
                 words.append(decode_word(word, encoding, errors))
             except DataError as error:
-                raise DataError(f"{error}; or the header is wrong, or a word holds a space") from None
+                raise DataError(f"{error}; or the header is wrong, or a word contains a space") from None
         if wanted == count and (more := rows.left()):
             found = f"found {more!r} after them"
-            advice = "correct the header; if words hold spaces, write the vectors as text"
+            advice = "correct the header; if words contain spaces, write the vectors as text"
             raise DataError(f"the header promises {count} words, {found}; {advice}")
         return first_vectors(words, matrix, path)
 
@@ -295,7 +295,7 @@ def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
         for word, vector in zip(embeddings.vocabulary, matrix, strict=True):
             tab_inside = not binary and "\t" in word and word.strip("\t") != ""
             if " " in word or "\n" in word or tab_inside or not is_encodable(word):
-                contained = "a space, a tab, a line end or half a character"
+                contained = "a space, a tab, a line end or an unpaired surrogate"
                 raise DataError(f"the word {word[:60]!r} contains {contained}; this format cannot keep it")
             numbers = vector.tobytes() if binary else " ".join(vector.astype("U32").tolist()).encode()
             file.write(word.encode() + b" " + numbers + b"\n")

@@ -566,8 +566,8 @@ def test_vectors_in_the_containers_of_python():
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ({"the": 1}, "a dictionary word -> vector with vectors of one length"),
-        ({"the": [1.0], "cat": [1.0, 2.0]}, "a dictionary word -> vector with vectors of one length"),
+        ({"the": 1}, "a dictionary word -> vector with vectors of the same dimension"),
+        ({"the": [1.0], "cat": [1.0, 2.0]}, "a dictionary word -> vector with vectors of the same dimension"),
         ({}, "a dictionary word -> vector"),
         (pd.DataFrame(np.eye(2)), "expected a DataFrame whose index are the words, found 0; set_index"),
         ((["the"], np.eye(1), 3), r"expected \(words, matrix\) as the vectors of a side"),

@@ -150,7 +150,7 @@ def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys
     assert found(tmp_path) == wanted
     assert "100 pairs" in (err := capsys.readouterr().err)
     assert "6 shards" in err
-    assert "5 of them done before" in err
+    assert "5 of them already finished" in err
 
 
 def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
@@ -163,11 +163,11 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
         ["--vectors", "en_fr_vectors"],
     ):
         assert run(*command, "--resume", *options) == 2
-        assert "contains a run with another" in capsys.readouterr().err
+        assert "contains a run with a different" in capsys.readouterr().err
     other = tmp_path / "other"
     other.write_bytes(text[0].read_bytes().replace(b"the", b"The", 1))
     assert run("align", other, text[1], *command[3:], "--resume") == 2
-    assert "another text" in capsys.readouterr().err
+    assert "a different text" in capsys.readouterr().err
 
 
 def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
@@ -175,7 +175,7 @@ def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
         assert run(*command, "--shard", part) == 0
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert capsys.readouterr().err.endswith("shards, all of them done before\n")
+    assert capsys.readouterr().err.endswith("shards, all of them already finished\n")
     for part in ("0/3", "4/3", "x"):
         assert run(*command, "--shard", part) == 2
 
@@ -203,7 +203,7 @@ def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, mon
     assert not found(tmp_path)
     assert run(*command, *files(tmp_path), "--resume", "--workers", 1) == 0
     assert found(tmp_path) == wanted
-    assert "3 of them done before" in capsys.readouterr().err
+    assert "3 of them already finished" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -224,7 +224,7 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
     assert run(*command, "--resume", "-o", "/dev/full") == 4
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "all of them done before" in capsys.readouterr().err
+    assert "all of them already finished" in capsys.readouterr().err
 
 
 def during(monkeypatch, act) -> None:
@@ -302,7 +302,7 @@ def test_a_shard_that_changes_before_it_is_put_together_is_refused(command, tmp_
 
     monkeypatch.setattr(ShardRun, "finish", changing)
     assert run(*command, *files(tmp_path)) == 3
-    assert "000001.links: the bytes are not those that 000001.json records" in capsys.readouterr().err
+    assert "000001.links: the file does not match its hash in 000001.json" in capsys.readouterr().err
     assert not found(tmp_path)
 
 

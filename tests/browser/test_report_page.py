@@ -99,9 +99,9 @@ def test_pointing_at_a_word_lights_its_links_and_says_what_it_is_linked_to(open_
     assert len(find(page, ".pair .link.missed")) == 1
     point_at(page, word(page, "cat"))
     wait_for_reason(page, "‘cat’ is linked to ‘chat’: wrong")
-    assert "Together that makes 83 %; a link needs 20 %. People did not make this link: wrong." in reason(
-        page
-    )
+    told = reason(page)
+    assert "Together that makes 83 %; a link needs 20 %." in told
+    assert "The gold standard does not link them: wrong." in told
     assert [e.get_attribute("data-link") for e in find(page, ".link.on")] == ["2-1"]
     assert {e.text for e in find(page, ".token.on")} == {"cat", "chat"}
     point_at(page, word(page, "sleeps"))
@@ -115,8 +115,8 @@ def test_a_refused_link_says_why(open_report: Open) -> None:
     point_at(page, word(page, "dort"))
     wait_for_reason(page, "‘dort’ has no link")
     told = reason(page)
-    assert "Seen from ‘dort’, no partner is likelier (50 %) than ‘sleeps’ (20 %)." in told
-    assert "People did link the two: a missed link." in told
+    assert "For ‘dort’, having no partner is likelier (50 %) than ‘sleeps’ (20 %)." in told
+    assert "The gold standard links them: a missed link." in told
     assert "no partner\n50 %\nblack\n25 %\nsleeps\n20 %\nthe rest\n5 %" in told  # 100 % in all
     matrix = find(page, ".matrix svg")[0]
     wait(page, "return document.querySelectorAll('.matrix svg text[data-side]').length === 8")
@@ -125,9 +125,9 @@ def test_a_refused_link_says_why(open_report: Open) -> None:
     point_at_cell(page, "1", "0")  # black, le
     wait_for_reason(page, "‘black’ – ‘le’ is no link")
     told = reason(page)
-    assert "Seen from ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)." in told
-    assert "Seen from ‘black’, ‘noir’ is likelier (70 %) than ‘le’ (0 %)." in told
-    assert "Together that makes 0 %; a link needs 20 %. People did not link them, either." in told
+    assert "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)." in told
+    assert "For ‘black’, ‘noir’ is likelier (70 %) than ‘le’ (0 %)." in told
+    assert "Together that makes 0 %; a link needs 20 %. The gold standard does not link them, either." in told
     assert "“mutual”" in told
 
 
@@ -159,7 +159,7 @@ def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) 
     wait_for_reason(page, "‘the’ – ‘le’ is a link")
     told = reason(page)
     assert "Each is the other’s first choice. Together that makes 90 %; a link needs 20 %." in told
-    assert "People made this link, too: right." in told
+    assert "The gold standard links them, too: right." in told
     assert "Both together\n90 %\na link needs 20 %" in told
     assert "other: linked." in told
     assert texts(page, ".of-link text") == ["90\u00a0%"]  # the same number on the curve
@@ -263,7 +263,7 @@ def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
     described = "return document.activeElement.getAttribute('aria-describedby').split(' ').map((id) =>"
     told = page.execute_script(described + " document.getElementById(id).textContent)")
     assert plain(told[0]) == "‘cat’ is linked to ‘chat’: wrong"  # a screen reader hears headline and sentence
-    assert "People did not make this link" in told[1]
+    assert "The gold standard does not link them" in told[1]
     press(page, "ARROW_DOWN")
     assert page.execute_script(active) == "chat"
     press(page, "END")

@@ -170,7 +170,7 @@ def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open,
     assert {"×", "+", "missed", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]} <= set(written)
     text = " ".join(written)
     assert "One link is wrong: ‘cat’ – ‘chat’" in plain(text)
-    assert "It makes 2 of the 3 links that people made, and 1 that is wrong." in text
+    assert "It finds 2 of the 3 sure gold links and makes 1 wrong link." in text
     title, told = (picture.find(f"{{http://www.w3.org/2000/svg}}{name}").text for name in ("title", "desc"))
     assert plain(title) == "One link is wrong: ‘cat’ – ‘chat’"
     assert told in text
@@ -234,7 +234,7 @@ def test_words_have_classes_and_frequencies(open_report: Open) -> None:
     find(page, "#errors > summary")[0].click()
     choose(page, "group", "class", "errors")
     classes = {name for row in rows_of(page) for name in row.split(" – ")}
-    assert classes == {"function word", "sign", "number"}  # of so few words all are frequent
+    assert classes == {"function word", "punctuation", "number"}  # of so few words all are frequent
     choose(page, "group", "times the rarer word is seen", "errors")
     assert set(rows_of(page)) <= {"1", "3 to 5"}
     assert rows_of(page)
@@ -498,7 +498,7 @@ def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp
     find(page, "#editor input[type=file]")[0].send_keys(str(file))
     wait(page, "return document.getElementById('kept').textContent")
     assert texts(page, "#kept") == [
-        "2 of 4 corrections taken; 2 left out, which are none, or of another text."
+        "2 of 4 corrections taken; 2 skipped: not a correction, or of a different text."
     ]
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "maybe"}
     assert "1 of 1 pairs reviewed, 1 others of this text" in told(page)

@@ -69,10 +69,10 @@ def test_a_click_on_a_word_shows_its_translations_and_lines(open_report: Open) -
     page = open_report(pairs_of(NOT))
     click(page, "house")
     assert shown(page) == ("house", ["maison: 2", "(no link): 1", "chambre: 1"])
-    assert texts(page, "#concordance-told") == ["4 places, 3 translations"]
+    assert texts(page, "#concordance-told") == ["4 occurrences, 3 translations"]
     assert marked(page) == [["House", "Chambre"], ["house", "maison"], ["house", "maison"], ["house"]]
     find(page, ".unit")[0].click()
-    assert texts(page, "#concordance-told") == ["4 places, 3 translations; 2 with the one chosen"]
+    assert texts(page, "#concordance-told") == ["4 occurrences, 3 translations; 2 with the one chosen"]
     assert marked(page) == [["house", "maison"]] * 2
     assert page.execute_script("return document.activeElement.ariaPressed") == "true"
     press(page, "ENTER")

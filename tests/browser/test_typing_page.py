@@ -115,7 +115,7 @@ def test_what_is_typed_survives_a_reload_and_a_cut_is_told(typing_page: Any) -> 
     values = "return [...document.querySelectorAll('#typing textarea')].map((box) => box.value)"
     assert page.execute_script(values) == ["one two", "eins zwei"]
     fill(page, "one " + 5000 * "\n", "eins " + 12000 * "\n")
-    told = "The target text was cut to 10,000 characters. "
+    told = "The target text was truncated to 10,000 characters. "
     wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
 
 

@@ -213,7 +213,7 @@ def test_arrays_of_several_pairs_and_values(vectors, text, capsys):
         np.array_equal(whole[name], aligned[name]) for name in whole.files
     )  # a pair alone: the same bits
     assert run(*draw, "-o", "m.tsv") == 2
-    assert "m.tsv: a .tsv holds one matrix, found 2; save to .npz" in capsys.readouterr().err
+    assert "m.tsv: a .tsv file has one matrix, found 2; save to .npz" in capsys.readouterr().err
     assert not Path("m.tsv").exists()
 
 

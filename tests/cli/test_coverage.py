@@ -167,7 +167,7 @@ def test_given_vectors_count_too(tmp_path, capfd):
 def test_raw_text_that_is_cut_at_spaces_is_named(tmp_path, capfd):
     vectors = "--vectors", "en_fr_vectors", "--tokenizer", "space"
     assert align(tmp_path, *sample("en", "fr"), *vectors) == 0
-    assert "cut raw text with --tokenizer simple" in capfd.readouterr().err
+    assert "tokenize raw text with --tokenizer simple" in capfd.readouterr().err
     assert align(tmp_path, *sample("tok.en", "tok.fr"), *vectors, "--strict") == 0
     assert "warning" not in capfd.readouterr().err
 

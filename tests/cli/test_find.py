@@ -76,7 +76,7 @@ def test_a_translation_a_side_and_limits(capsys, files):
     ]
     assert "[" not in run(capsys, "find", "house", *files, "--examples", 0)[1]
     _, out, _ = run(capsys, "find", "house", *files, "--examples", 2)
-    assert "\n  2 of 3 places, drawn at random, the same each time:\n\n" in out
+    assert "\n  2 of 3 occurrences (a random sample, the same in every run):\n\n" in out
     assert out.count("[house]") + out.count("[House]") == 2
     assert run(capsys, "find", "house", *files, "--examples", 2)[1] == out
     assert run(capsys, "find", "ne pas", *files)[1].startswith("ne pas: 1 in the target\n  not ")

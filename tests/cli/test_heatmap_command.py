@@ -191,7 +191,7 @@ def test_several_pairs_and_a_format_without_pages(
 ) -> None:
     assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "-o", tmp_path / "out.png") == 2
     said = capsys.readouterr().err
-    assert f"error: {tmp_path / 'out.png'}: a .png holds one picture, found 4; save to .pdf" in said
+    assert f"error: {tmp_path / 'out.png'}: a .png file has one picture, found 4; save to .pdf" in said
     assert run("heatmap", "a", "b", "--vectors", vectors, "-o", tmp_path / "out.jpg") == 2
     assert "expected a file name ending in .png, .svg, .pdf" in capsys.readouterr().err
 

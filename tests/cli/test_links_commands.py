@@ -253,7 +253,7 @@ def test_convert_to_tsv(capsys, tmp_path):
     texts = ("--source", tabbed, "--target", target)
     code, _, err = run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)
     assert code == 3
-    assert f"{tabbed}, line 1: the source word 'a\\tb' holds a tab" in err
+    assert f"{tabbed}, line 1: the source word 'a\\tb' contains a tab" in err
 
 
 def test_phrases(capsys, tmp_path):
@@ -275,11 +275,11 @@ def test_phrases_refuse_what_would_read_as_two_sides(capsys, tmp_path):
     text, links = write(tmp_path / "s", "a", "a ||| b"), write(tmp_path / "l", "0-0", "0-0")
     code, out, err = run(capsys, "phrases", text, text, links, "-o", tmp_path / "p")
     assert (code, out) == (3, "")
-    assert "s, line 2: the source word '|||' holds '|||', at which programs cut such a file" in err
+    assert "s, line 2: the source word '|||' contains '|||', which separates words or columns" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l", "s"]
 
 
-# --- the tokens that links count -----------------------------------------------------------------
+# --- the tokens that positions count --------------------------------------------------------------
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def test_links_of_tokens_name_the_line_and_what_to_do(capsys, monkeypatch, raw, 
     more = ("--tags", raw[0]) if command == "project" else ()
     code, _, err = run(capsys, command, *(path.name for path in raw), *more)
     assert code == 3
-    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count" in err
+    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; positions count" in err
     assert "files that align --tokens wrote" in err
 
 
@@ -442,11 +442,11 @@ def test_priors_of_eflomal_come_back(capsys, tmp_path):
         (source, target, float(count)) for _, source, target, count in (line.split("\t") for line in lines)
     ]
     write(tmp_path / "priors", *lines, "HMMF\t-1\t3", "HMMR\t2\t1.5", "FERF\thouse\t1\t2", "FERR\tla\t1\t1")
-    with pytest.warns(UserWarning, match="left out 2 lines") as caught:
+    with pytest.warns(UserWarning, match="skipped 2 lines") as caught:
         assert len(read_dictionary(tmp_path / "priors")) == len(lines)
     messages = [str(warning.message) for warning in caught]
-    assert "left out 2 lines of fertilities (FERF, FERR)" in messages[0]
-    assert "left out 2 lines of jumps (HMMF, HMMR), which are not word pairs" in messages[1]
+    assert "skipped 2 lines of fertilities (FERF, FERR)" in messages[0]
+    assert "skipped 2 lines of jumps (HMMF, HMMR), which are not word pairs" in messages[1]
 
 
 def test_evaluate_does_without_the_pairs_of_bad_lines(capsys, tmp_path):

@@ -83,7 +83,7 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, m
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("nmtalign: 2,000 pairs, ")
-    assert " a second, " in lines[0]
+    assert " per second, " in lines[0]
     assert lines[0].endswith(" s left")
     assert lines[1].startswith("nmtalign: 2,500 pairs, ")
     assert lines[1].endswith(", 0 s left")

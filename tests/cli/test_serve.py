@@ -147,7 +147,7 @@ def test_hostile_words_come_back_as_words(server: Server) -> None:
         (pair("a\nb", "c"), "as many lines on both sides, found 2 and 1"),
         (pair("a\n" * 20 + "a", "a\n" * 20 + "a"), "found 21 pairs"),
         (pair("a " * 401, "b"), "longest sentence of 401 words"),
-        (b'{"models": ["default"], "source": "\\ud83d", "target": "b"}', "half of a character"),
+        (b'{"models": ["default"], "source": "\\ud83d", "target": "b"}', "an unpaired surrogate"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(server: Server, value: Any, told: str) -> None:
@@ -187,7 +187,7 @@ def test_its_own_names_are_accepted(server: Server) -> None:
 )
 def test_pages_of_other_sites_may_not_ask(server: Server, origin: str) -> None:
     status, answer = ask(server, pair(), Origin=origin.format(server.server_port))
-    assert (status, answer["error"]) == (403, "only the page of this server may ask")
+    assert (status, answer["error"]) == (403, "requests are accepted only from the page of this server")
 
 
 def test_a_form_of_another_site_may_not_ask(server: Server) -> None:
@@ -323,7 +323,7 @@ def test_a_port_that_is_taken_and_models_of_one_name(
         toy_training().aligner.save(folder)
     for options, told in (
         (("--model", folders[0], "--port", server.server_port), "choose another port, or 0 for a free one"),
-        (("--model", folders[0], "--model", folders[1]), "two folders have the same name"),
+        (("--model", folders[0], "--model", folders[1]), "two models have the same folder name"),
         (("--model", "en_fr_vectors"), "found no model"),
         (("--vectors", folders[0]), "this is a learned model; use --model"),
     ):

@@ -77,7 +77,7 @@ def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, c
     assert run("train", *empty, "-o", tmp_path / "one", *options, tmp_path / "links1", "-q") == 0
     bound = "--max-length", 20, "-o", tmp_path / "two"
     assert run("train", *bitext, *bound, *options, tmp_path / "links2") == 0
-    assert f"{sum(long)} pairs of more than 20 words left out" in capsys.readouterr().err
+    assert f"{sum(long)} pairs with more than 20 tokens skipped" in capsys.readouterr().err
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
 
@@ -259,7 +259,7 @@ def test_train_takes_several_dictionaries_with_headwords_of_either_side(tmp_path
     said = capsys.readouterr().err
     assert f"{first}: 4 word pairs for this text, headwords of the target" in said
     assert f"{second}: 3 word pairs for this text, headwords of the source" in said
-    assert f"warning: {first}: 1 of 5 entries are malformed and left out" in said
+    assert f"warning: {first}: 1 of 5 entries are malformed and were skipped" in said
     assert links.read_text().splitlines()[:2] == ["0-1 1-0 2-2", "0-2 1-1 2-0"]
     assert run("train", source, target, "-o", tmp_path / "other", "--lemmas") == 2
     assert "--lemmas requires the languages of both sides: pass --langs en,hu" in capsys.readouterr().err

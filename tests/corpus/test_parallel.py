@@ -134,7 +134,7 @@ def test_errors_and_deaths_of_processes_are_seen():
     """)
     assert out.splitlines() == [
         "DataError the fifth",
-        "WorkerError a worker process died; was memory short? Try fewer `workers`",
+        "WorkerError a worker process died; did the machine run out of memory? Try fewer `workers`",
         "[0, 1, 2, 3, 4] True",
         "[]",
     ]
@@ -272,7 +272,7 @@ def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_it
                 print(type(error).__name__, error, len(seen) <= 4)
         print(multiprocessing.active_children())
     """)
-    died = "WorkerError a worker process died; was memory short? Try fewer `workers` True"
+    died = "WorkerError a worker process died; did the machine run out of memory? Try fewer `workers` True"
     assert out.splitlines() == ["DataError item 4 True", died, died, "[]"]
 
 

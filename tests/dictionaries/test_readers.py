@@ -179,7 +179,7 @@ def test_malformed_entries_are_counted_and_the_first_is_named(name: str, tmp_pat
     damaged = [*lines, "alone", *lines, "{alone"]
     (tmp_path / "x").write_text("\n".join(damaged), encoding="utf-8")
     number = len(lines) + 1
-    with pytest.warns(UserWarning, match=rf"2 of \d+ entries are malformed and left out.*line {number}:"):
+    with pytest.warns(UserWarning, match=rf"2 of \d+ entries are malformed and were skipped.*line {number}:"):
         assert rows(tmp_path / "x") == expected * 2
 
 

@@ -156,7 +156,7 @@ def test_token_vectors_without_axes_in_an_archive(tmp_path):
 def test_words_of_subwords_that_do_not_fit(tmp_path, words):
     arrays = {"source-0": np.ones((2, 3)), "target-0": np.ones((2, 3)), "words-source-0": np.array(words)}
     np.savez(tmp_path / "v.npz", **arrays)
-    with pytest.raises(DataError, match=r"v.npz: pair 1: expected the word of each vector, from 0"):
+    with pytest.raises(DataError, match=r"v.npz: pair 1: expected word numbers that start at 0"):
         aligned([(["a", "b"], ["c", "d"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
 
 
@@ -183,7 +183,9 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
     with pytest.raises(DataError, match="pair 1: expected similarities, found NaN or infinity"):
         aligned([SentencePair("a", "b")], similarities=tmp_path / "nan.npz")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
-    with pytest.raises(DataError, match="pair 1: expected vectors of 1 target words, all of one dimension"):
+    with pytest.raises(
+        DataError, match="pair 1: expected vectors of 1 target words, all of the same dimension"
+    ):
         aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)))
     with pytest.raises(DataError, match="vectors of both sides of each pair, found 1 source and 0 target"):

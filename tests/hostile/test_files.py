@@ -92,8 +92,8 @@ ARRAYS = {
     ),
     "text": (npz(("a.npy", npy(np.array(["a"])))), "expected an array of real numbers"),
     "items of no bytes": (npz(("a.npy", header("V0", (1 << 40,)))), "expected an array of real numbers"),
-    "more than there is": (npz(("a.npy", header("<f8", (1 << 40,)))), "claims shape"),
-    "a negative length": (npz(("a.npy", header("<f8", (-1, 2)) + bytes(64))), "claims shape"),
+    "more than there is": (npz(("a.npy", header("<f8", (1 << 40,)))), "found one of shape"),
+    "a negative length": (npz(("a.npy", header("<f8", (-1, 2)) + bytes(64))), "found one of shape"),
     "an unclosed header": (npz(("a.npy", b"\x93NUMPY\1\0\x10\0" + b"(" * 16)), "not a readable file"),
     "a nested header": (npz(("a.npy", b"\x93NUMPY\1\0" + struct.pack("<H", 9000) + b"(" * 9000)), "readable"),
     "encrypted": (patched(npz(("a.npy", GOOD)), (6, 8, 1)), "encrypted"),
@@ -117,7 +117,8 @@ def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: 
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
     monkeypatch.setattr(limits, "FREE_ARRAY_BYTES", 1000)
-    with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
+    expected = r"an archive that decompresses to at most [\d,]+ bytes, found 800,128"
+    with pytest.raises(DataError, match=expected):
         read_arrays(tmp_path / "x.npz")
 
 
@@ -127,7 +128,8 @@ def test_an_array_counts_as_if_in_double_precision(tmp_path: Path, monkeypatch: 
     for count, most in ((20_000, True), (30_000, False)):
         content = npy(np.zeros(count, np.int8))
         (tmp_path / "x.npz").write_bytes(npz(("a.npy", content)))
-        with nullcontext() if most else pytest.raises(DataError, match="a: the array claims 30,000 numbers"):
+        expected = r"a: expected an array of at most [\d,]+ numbers, found 30,000"
+        with nullcontext() if most else pytest.raises(DataError, match=expected):
             assert len(read_array(tmp_path / "x.npz")) == count
 
 
@@ -141,7 +143,7 @@ def test_bad_arrays_are_one_error(data: bytes, tmp_path: Path) -> None:
 def test_vectors_are_numbers(tmp_path: Path) -> None:
     (tmp_path / "word2int_en.pkl").write_bytes(pickle.dumps({"the": 0}))
     np.savez(tmp_path / "embeddings_en.npz", embeddings=np.array([[1.0, np.nan]]))
-    with pytest.raises(DataError, match=r"embeddings_en\.npz: the vectors hold NaN"):
+    with pytest.raises(DataError, match=r"embeddings_en\.npz: the vectors contain NaN"):
         load_embeddings(tmp_path / "word2int_en.pkl")
 
 
@@ -356,7 +358,7 @@ BITEXTS = {
     "deep list.jsonl": ("[" * 100_000, "line 1: expected JSON"),
     "deep object.jsonl": ('{"a":' * 100_000, "line 1: expected JSON"),
     "digits.jsonl": ('{"source": ' + "9" * 5000 + "}", "line 1: expected JSON"),
-    "half a character.jsonl": ('{"source": "\\ud83d", "target": "b"}', "line 1: .*half of a character"),
+    "an unpaired surrogate.jsonl": ('{"source": "\\ud83d", "target": "b"}', "line 1: .*unpaired surrogate"),
     "deep.tmx": ("<tmx><tu><tuv><seg>" + "<hi>" * 100_000, "line 1: expected elements nested at most"),
     "utf-7.tmx": (xml("utf-7"), "expected a common encoding"),
     "unknown.tmx": (xml("x-unknown"), "expected a common encoding"),
@@ -397,7 +399,8 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     long = {"source": ["a" * 5_000_000], "target": ["b"]}
     parquet.write_table(arrow.table(long), path, compression="zstd", use_dictionary=False)
-    with pytest.raises(DataError, match=r"x\.parquet: the columns claim to unpack to 5,000,\d+ bytes"):
+    expected = r"x\.parquet: expected columns that decompress to at most [\d,]+ bytes, found 5,000,\d+"
+    with pytest.raises(DataError, match=expected):
         list(read_bitext(path))
 
 

@@ -257,7 +257,7 @@ def test_a_word_at_which_its_file_would_be_cut_is_refused(format, side, cut, nam
     words = [("a", "b"), ("c", "d")]
     words[side] = ("a", f"x{cut}y")
     record = LinkRecord(GoldAlignment((), ()), *words)
-    with pytest.raises(DataError, match=f"the {SIDES[side]} word .* holds {name}") as caught:
+    with pytest.raises(DataError, match=f"the {SIDES[side]} word .* contains {name}") as caught:
         format_record(record, format=format, number=1)
     assert str(caught.value).isprintable()
 
@@ -269,7 +269,7 @@ def test_other_words_that_their_file_cannot_hold():
             format_record(record, format=format, number=1)
         return str(caught.value)
 
-    assert "holds '<sep>'" in refused("words", "a<sep>b")
+    assert "contains '<sep>'" in refused("words", "a<sep>b")
     for format in ("giza", "words", "tsv"):
         assert "is empty" in refused(format, "")
 

@@ -38,7 +38,7 @@ def place_of(figure: Figure, word: str, nth: int = 0) -> tuple[float, float]:
 def test_a_card_without_gold_names_the_least_sure_link() -> None:
     texts = texts_of(draw_card(MATRIX, links=LINKS, threshold=0.55, title="Pair 7"))
     assert {"Pair 7", "3 links", "The least sure link is ‘black’ – ‘noir’"} <= {*texts}
-    assert "It has 70\u00a0%. There are 3 links." in texts
+    assert "Its probability is 70\u00a0%. The pair has 3 links." in texts
     assert "a link needs 55\u00a0%" in texts
     calls = [text.removeprefix("\u200e") for text in texts if text.startswith("\u200e")]
     assert calls == ["black – noir", "black – chat", "the – le", "cat – chat", "black – le"]
@@ -50,7 +50,7 @@ def test_a_card_with_gold_judges_the_links() -> None:
     texts = texts_of(figure)
     # AER = 1 - (2 + 2) / (3 + 3)
     assert {"1 wrong", "1 missed", "AER 33.3\u00a0%", "One link is wrong: ‘black’ – ‘noir’"} <= {*texts}
-    assert "It makes 2 of the 3 links that people made, and 1 that is wrong." in texts
+    assert "It finds 2 of the 3 sure gold links and makes 1 wrong link." in texts
     assert texts.count("×") == texts.count("+") == 2  # on the curve, and in the key
     assert "a word without a link" not in texts
 
@@ -130,7 +130,7 @@ def test_the_svg_has_a_title_and_a_description(tmp_path: Path) -> None:
     pair.save(tmp_path / "card.svg", card=True)
     root = ElementTree.parse(tmp_path / "card.svg").getroot()
     assert root.find(f"{SVG}title").text == "The least sure link is ‘<b>’ – ‘&’"
-    assert root.find(f"{SVG}desc").text == "It has 80\u00a0%. There is 1 link."
+    assert root.find(f"{SVG}desc").text == "Its probability is 80\u00a0%. The pair has 1 link."
     written = [text.text for text in root.iter(f"{SVG}text")]
     assert written.count("<b>") == 2
 

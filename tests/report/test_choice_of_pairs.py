@@ -102,7 +102,7 @@ def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pyt
     pairs = enumerate([("a b", "b"), ("a b", "a b")], 1)
     corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in pairs]
     monkeypatch.setattr(report_corpus, "MAX_MATRIX_CELLS", 3)
-    with pytest.warns(UserWarning, match="pair 2: no room, a page holds"):
+    with pytest.warns(UserWarning, match="pair 2: omitted, because a page has room for"):
         assert [pair.number for pair in align_for_report(corpus, ALIGNER)] == [1]
     for refused in (lambda: align_for_report(corpus[1:], ALIGNER), lambda: align_record(corpus[1], ALIGNER)):
         with pytest.raises(DataError, match="pair 2: "):

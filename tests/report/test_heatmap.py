@@ -267,7 +267,7 @@ def test_several_pictures_become_the_pages_of_a_pdf(tmp_path: Path) -> None:
     path = tmp_path / "pages.pdf"
     save_heatmaps((draw_heatmap(matrix(seed=n)) for n in range(3)), path)
     assert path.read_bytes().count(b"/Type /Page ") == 3
-    with pytest.raises(UsageError, match=r"holds one picture, found 2"):
+    with pytest.raises(UsageError, match=r"file has one picture, found 2"):
         save_heatmaps([draw_heatmap(matrix())] * 2, tmp_path / "two.png")
     with pytest.raises(UsageError, match="found none"):
         save_heatmaps([], path)
@@ -407,7 +407,7 @@ def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     assert style.choose_fonts(["été Привет καλημέρα"]) == ([style.DEFAULT_FONT], [])
 
 
-def test_signs_that_no_font_has_are_named_and_no_script_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_symbols_that_no_font_has_are_named_and_no_script_invented(monkeypatch: pytest.MonkeyPatch) -> None:
     only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
     monkeypatch.setattr(style, "_font_paths", lambda: only)
     with pytest.warns(UserWarning, match="no installed font") as caught:
@@ -415,7 +415,7 @@ def test_signs_that_no_font_has_are_named_and_no_script_is_invented(monkeypatch:
     told = [str(warning.message) for warning in caught]
     assert len(told) == 2
     assert "has the Thai letters, so they are drawn as boxes; install Noto" in told[0]
-    assert "has the signs 👧 👨 🜨, so they are drawn as boxes" in told[1]
+    assert "has the symbols 👧 👨 🜨, so they are drawn as boxes" in told[1]
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_a_report_of_text_needs_an_aligner_and_one_of_aligned_pairs_needs_none(t
         with pytest.raises(UsageError, match=r"write_report\(path, pairs, aligner=aligner\)"):
             call()
     for aligned in ([CAT], [CAT.aligned], na.load().align_batch([("a", "b")])):
-        with pytest.raises(UsageError, match="found aligned pairs; leave `aligner` out"):
+        with pytest.raises(UsageError, match="found aligned pairs; omit `aligner`"):
             write_report(path, aligned, aligner=na.load())
     with pytest.raises(UsageError, match=r"expected an aligner, as in .*found 'en_fr_model'"):
         write_report(path, table, aligner="en_fr_model")

@@ -188,7 +188,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
         (
             {"vectors": (VECTORS[0], replace(VECTORS[1], matrix=VECTORS[1].matrix[:, :7]))},
             DataError,
-            "of one length, found 24 and 7 dimensions",
+            "of the same dimension, found 24 and 7 dimensions",
         ),
         ({"vectors_weight": 0.2}, UsageError, "`vectors_weight` applies to vectors"),
         ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "from 0 to 1, found 1.5"),

@@ -143,7 +143,7 @@ def test_a_line_without_end_is_not_read_to_the_end(monkeypatch):
 def test_a_cut_off_file_is_an_error_with_the_line(tmp_path, ending):
     path = write(tmp_path / f"a{ending}", [str(n * n * n) * 5 for n in range(20_000)])
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(DataError, match=r"line \d+: the compressed file is damaged or cut off"):
+    with pytest.raises(DataError, match=r"line \d+: the compressed file is damaged or truncated"):
         list(read_lines(path))
 
 
@@ -208,9 +208,9 @@ def test_the_first_line_tells_the_format(tmp_path):
 
 def test_formats_that_do_not_fit_the_files(tmp_path):
     path = write(tmp_path / "a", ["a ||| b"])
-    with pytest.raises(UsageError, match="one file, but two were given"):
+    with pytest.raises(UsageError, match="one file, found two; pass one file"):
         read_bitext(path, path, format="tsv")
-    with pytest.raises(UsageError, match="two files, but one was given"):
+    with pytest.raises(UsageError, match="two files, found one"):
         read_bitext(path, format="moses")
     with pytest.raises(UsageError, match="among auto, moses, fast-align"):
         list(read_bitext(path, format="bars"))

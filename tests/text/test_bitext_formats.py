@@ -196,7 +196,7 @@ def test_tmx_languages_inline_codes_and_lines(tmp_path):
         UNIT.format("en", "<![CDATA[a < b]]>", "fr", "&#233;"),
     )
     pairs = [("The cat", "Le chat & moi"), ("a < b", "é")]
-    told = ["of 3 units: 1 left out without a text in en and fr (the first in line 6)"]
+    told = ["of 3 units: 1 skipped without a text in en and fr (the first in line 6)"]
     assert pairs_of(tmp_path, text) == (pairs, told)
     swapped = [SentencePair(b, a) for a, b in pairs]
     assert pairs_of(tmp_path, text, select=("fr", "en"))[0] == swapped
@@ -240,7 +240,7 @@ def tu(**texts):
 
 def test_units_of_other_languages_are_left_out_and_counted(tmp_path):
     units = tu(de="d", it="i"), tu(de="d", fr="f", en="e"), tu(en="x"), tu(), tu(en_US="u", fr_CA="v")
-    told = ["of 5 units: 3 left out without a text in en and fr (the first in line 4)"]
+    told = ["of 5 units: 3 skipped without a text in en and fr (the first in line 4)"]
     for errors in (None, print):  # a unit of other languages is no bad record
         found = pairs_of(tmp_path, tmx(*units), select=("en", "fr"), on_error=errors)
         assert found == ([("e", "f"), ("u", "v")], told)
@@ -252,7 +252,7 @@ def test_without_a_choice_the_first_unit_of_two_languages_decides_and_more_are_t
     assert pairs == [("e", "d"), ("e2", "d2")]  # the source language of the header is en-CA
     assert told == [
         "en and de are read, not fr; `select=A,B` chooses others",
-        "of 4 units: 2 left out without a text in en and de (the first in line 4)",
+        "of 4 units: 2 skipped without a text in en and de (the first in line 4)",
     ]
     with pytest.raises(DataError, match="expected units in two languages, found the languages de"):
         pairs_of(tmp_path, tmx(tu(de="x")))
@@ -265,7 +265,7 @@ def test_text_that_is_directly_in_a_tuv_is_read(tmp_path):
     )
     assert pairs_of(tmp_path, tmx(bare)) == ([("the house", "la maison")], [])
     none = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr"><note>n</note></tuv></tu>'
-    told = ["of 2 units: 1 left out without a text in en and fr (the first in line 5)"]
+    told = ["of 2 units: 1 skipped without a text in en and fr (the first in line 5)"]
     assert pairs_of(tmp_path, tmx(tu(en="a", fr=""), none)) == ([("a", "")], told)
     with pytest.raises(DataError, match="expected units in en and fr, found the languages en"):
         pairs_of(tmp_path, tmx(none), select=("en", "fr"))
@@ -490,7 +490,7 @@ def test_bad_xml_is_refused(tmp_path, format, text, message):
 def test_a_cut_off_compressed_memory_is_an_error(tmp_path):
     path = tmp_path / "a.tmx.gz"
     path.write_bytes(gzip.compress(tmx(UNIT.format("en", "a" * 5000, "fr", "b")).encode())[:-9])
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         list(read_bitext(path))
 
 

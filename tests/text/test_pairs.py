@@ -107,7 +107,7 @@ def test_columns_of_the_languages_are_taken_by_their_names(columns):
         (("a", float("nan")), "as target, found nan"),
         (("a", {"b"}), "as target, found {'b'}"),
         (("a", ["b"]), "expected two lines of text or two lists of words, found one of each"),
-        (("a\nb", "c"), "expected one line a side, found a line break in the source"),
+        (("a\nb", "c"), "expected one line per side, found a line break in the source"),
         ((["a"], ["b", "c\nd"]), r"none empty or with a line break, in the target, found 'c\\nd'"),
         ((["a", ""], ["b"]), "in the source, found ''"),
         ((["a", 3], ["b"]), "in the source, found 3"),
@@ -139,7 +139,7 @@ def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):
 
 
 def test_lists_of_words_are_learned_as_words(tmp_path):
-    """The model is that of the same words between spaces, to the byte, whatever the tokenizer."""
+    """The model is that of the same space-separated words, bit for bit, whichever tokenizer is used."""
     lines = [("A-b c", "X y's"), ("c", "y's"), ("A-b", "X")] * 5
     words = [(source.split(" "), target.split(" ")) for source, target in lines]
     models = {"lines": train(lines), "words": train(words), "cut": train(words, tokenizer="simple")}

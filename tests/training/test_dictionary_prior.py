@@ -178,4 +178,4 @@ def test_malformed_entries_are_told_by_train(tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert links(prior=tmp_path / "x") == CROSSED
-    assert any("1 of 3 entries are malformed and left out" in str(warning.message) for warning in caught)
+    assert any("1 of 3 entries are malformed and were skipped" in str(warning.message) for warning in caught)

@@ -75,7 +75,7 @@ def test_malformed_jumps_and_fertilities_are_named(tmp_path, line):
     jumps: list[JumpCount] = []
     file = DictionaryFile(write(tmp_path / "priors", [*LEX, "HMMF\t1\t2", line]))
     with pytest.warns(
-        UserWarning, match="1 of 4 entries are malformed and left out, the first: .*line 4"
+        UserWarning, match="1 of 4 entries are malformed and were skipped, the first: .*line 4"
     ) as caught:
         assert all(isinstance(entry, Entry) for entry in file.entries(jumps=jumps))
     assert line.split("\t")[0] in str(caught[0].message)

@@ -245,7 +245,7 @@ WRONG_BINARY = {
     "fewer rows": (binary(WORDS, MATRIX, "4 3"), "promises 4 words of 3 numbers|the file ends after 3"),
     "longer rows": (binary(WORDS, MATRIX, "3 2"), "or the header is wrong|found b"),
     "shorter rows": (binary(WORDS, MATRIX, "3 4"), "the file ends after"),
-    "a word with a space": (binary(["new york"], [[1, 2]]), "if words hold spaces, write the vectors"),
+    "a word with a space": (binary(["new york"], [[1, 2]]), "if words contain spaces, write the vectors"),
     "half a row": (binary(WORDS, MATRIX)[:-2], "the file ends after 2"),
     "numbers of 8 bytes": (b"1 2\nthe " + np.ones(2, "<f8").tobytes(), "promises 1 words, found"),
 }

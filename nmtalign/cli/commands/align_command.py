@@ -253,7 +253,7 @@ def _align_chunks(
 
 
 def _log_shards(run: ShardRun) -> None:
-    """Log how many shards there are, and how many were done before."""
+    """Log how many shards there are, and how many are already finished."""
     kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
-    text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
+    text = f"{run.shards:,} shards in {run.folder}, {kept} of them already finished"
     log(text, event="shards", shards=run.shards, done_before=run.kept)

@@ -51,7 +51,8 @@ def check_command(
 
     Writes a table with one row per finding: its line, the last line if there are several, the side, the kind,
     whether it is an error or a hint, a value, and what to do. The two files may have different numbers of
-    lines: `slip` and `no-partner` say where they do not fit. A summary is on stderr.
+    lines: the findings `slip` and `no-partner` show where the lines do not match. A summary is printed to
+    stderr.
 
     Without --model, an aligner is learned from the text itself, if it has at least 500 pairs.
 

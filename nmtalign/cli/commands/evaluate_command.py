@@ -73,11 +73,11 @@ class IntervalOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
-    """What happens to lines that are no links."""
+    """What happens to lines that are not links."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",
-        "Stop at a bad line, or do without its pair in all files and list it in --error-report.",
+        "Stop at a bad line, or skip its pair in all files and list it in --error-report.",
         default="stop",
     )
 
@@ -170,7 +170,7 @@ def _note_bad(records: Iterable[Read], bad: BadRecords, skipped: set[int]) -> It
 
 
 def _check_units(scored: ScoredOptions) -> None:
-    """Raise DataError if two files say that their links count different units."""
+    """Raise DataError if two files say that their positions count different units."""
     from nmtalign.links.formats import stated_unit
 
     gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
@@ -234,7 +234,7 @@ def _warn_of_unit(
         covered = sum(map(len, positions)) / max(source_length + target_length, 1)
         if covered >= MIN_COVERED_BY_GOLD:
             fit.add(number, links, (source_length, target_length))
-    advice = "`nmtalign info` shows what links count"
+    advice = "`nmtalign info` shows the unit of the links"
     if fit.outside > fit.inside and fit.outside >= MIN_PAIRS_OUTSIDE:
         warn(f"{path} and {gold} may count different units: {fit.example}; {advice}")
     elif fit.misses_ends:

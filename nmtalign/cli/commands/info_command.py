@@ -49,11 +49,11 @@ class CheckedLinksOptions(Options):
 
 @command("info")
 def info_command(checked: CheckedLinksOptions) -> None:
-    """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
+    """Show whether LINKS (Pharaoh format) fit a text, and in which unit: words, tokens or pieces.
 
     A unit fits if no link is outside of its line, and if the last unit of a line is linked about as often as
-    the others: links of words lie inside of the pieces of a line, but do not come to its end. The exit code
-    is 3 if no unit fits, or not the one of --count.
+    the others: word positions, for example, are valid piece positions but never reach the last pieces of a
+    line. The exit code is 3 if no unit fits, or if the unit of --count does not fit.
 
     Example: nmtalign info links.txt text.en text.fr --spm en.model,fr.model
     """

@@ -31,7 +31,7 @@ class SourceTextOptions(Options):
     section = "Input"
 
     tokenizer: str | None = option(
-        "--tokenizer", "Tokenizer that splits lines into words.  [space]", type=texts.TokenizerType()
+        "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", type=texts.TokenizerType()
     )
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",

@@ -165,7 +165,7 @@ def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iter
 
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
-    """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
+    """Yield sentence pairs, and add the space-separated words of each to the key of the text."""
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
     for pair in pairs:

@@ -92,7 +92,8 @@ class ServedOptions(Options):
         aligners = {Path(path).name or path: na.load(path, score=score_of_models) for path in self.model}
         aligners |= {Path(path).name or path: na.load(path, score=self.score) for path in self.vectors}
         if len(aligners) < len(self.model) + len(self.vectors):
-            raise UsageError("two folders have the same name, by which the page offers them; rename one")
+            problem = "two models have the same folder name, under which the page lists them"
+            raise UsageError(f"{problem}; rename one")
         return aligners or {"English-French, bundled": na.load(score=self.score)}
 
 
@@ -281,7 +282,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             return
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin", "").removeprefix("http://") not in self.server.names:
-            self._refuse(HTTPStatus.FORBIDDEN, "only the page of this server may ask")
+            self._refuse(HTTPStatus.FORBIDDEN, "requests are accepted only from the page of this server")
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
         elif not (length.isascii() and length.isdigit() and len(length) < 10):
@@ -304,7 +305,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
             return False
         if self.path != page:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            self._refuse(HTTPStatus.NOT_FOUND, "not found")
         return self.path == page
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:

@@ -40,6 +40,7 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
     """Symmetrize Pharaoh links: join the links of two directions, line by line.
 
     Both files contain source-target links, unless --reversed is set.
+
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
     from nmtalign.links.formats import format_pharaoh_batch, read_links

@@ -88,14 +88,15 @@ class LearningOptions(Options):
 
     gold: str | None = option(
         "--gold FILE",
-        "Also train a rescorer on these gold links of the last pairs, or of all pairs.",
+        "Also train a rescorer on gold links: one line for each pair of the bitext, or for its last pairs"
+        " only.",
         type=INPUT,
         section="Input",
     )
     preset: PresetName = option("--preset", "Learn faster, or more accurately.", default="default")
     prior: tuple[str, ...] = option(
         "--prior FILE",
-        "Use a bilingual dictionary or word list; may be repeated. The content tells the format.",
+        "Use a bilingual dictionary or word list; may be repeated. The format is detected from the content.",
         type=DictionaryInput(writes=False),
         default=(),
     )
@@ -132,7 +133,7 @@ class TrainExpertOptions(model_options.EncoderOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTextOptions(TextOptions):
-    """How lines become words, in which languages, and which pairs are left out."""
+    """How lines become tokens, in which languages, and which pairs are skipped."""
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")

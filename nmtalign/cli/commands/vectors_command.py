@@ -56,7 +56,7 @@ class ReadingOptions(Options):
     errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
     unsafe_pickle: bool = model_options.unsafe_pickle_option()
     strip_prefix: str | None = option(
-        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, without it."
+        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
     )
 
     def read(
@@ -158,16 +158,16 @@ def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
     """Yield the lines that `info` prints."""
     import numpy as np
 
-    lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
+    norms = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
     if embeddings.are_static:
         yield f"  all words, {embeddings.dimension} dimensions"
         yield f"  sub-words: {embeddings.subwords}"
         return
     yield f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}"
     yield f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}"
-    if len(lengths):
-        range_ = f"{lengths.min():.3g} to {lengths.max():.3g}, mean {lengths.mean():.3g}"
-        yield f"  lengths of the vectors: {range_}; {int((lengths == 0).sum()):,} are zero"
+    if len(norms):
+        range_ = f"{norms.min():.3g} to {norms.max():.3g}, mean {norms.mean():.3g}"
+        yield f"  norms of the vectors: {range_}; {int((norms == 0).sum()):,} are zero"
     if embeddings.subwords is not None:
         yield f"  sub-words: {embeddings.subwords}"
     if embeddings.settings:

@@ -57,7 +57,7 @@ export function meaningOfCondition(condition) {
   return by === "link" ? link : `${link} by ${by.toUpperCase()} alone`;
 }
 
-// The cells of a pair that a condition names: both words as they are written, either may be left out.
+// The cells of a pair that a condition names: both words as they are written, either may be omitted.
 export function cellsLinked(pair, condition, folded) {
   const [, by, source, target] = LINK.exec(condition) ?? [];
   if (!by || (source && !folded.s.includes(source)) || (target && !folded.t.includes(target))) return [];

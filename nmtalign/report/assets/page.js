@@ -29,7 +29,7 @@ export const state = {
 };
 export const onPaper = () => "paper" in root.dataset;
 
-// Elements of HTML and SVG with attributes and children; null is left out.
+// Elements of HTML and SVG with attributes and children; null is skipped.
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) node.setAttribute(name, value);
@@ -47,7 +47,7 @@ export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 // Letters that are written from right to left: Hebrew, Arabic, Syriac, Thaana, N'Ko and others.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-// The direction of a text, which its first letter tells, as for dir="auto"; without a letter it is another one.
+// The direction of a text, which its first letter determines, as for dir="auto"; without a letter it is another one.
 export function directionOf(text, other = "ltr") {
   const letter = text.match(/\p{L}/u);
   return letter === null ? other : RIGHT_TO_LEFT.test(letter[0]) ? "rtl" : "ltr";

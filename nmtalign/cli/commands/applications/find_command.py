@@ -79,7 +79,7 @@ class IndexFileOptions(Options):
 
 @command("index")
 def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
-    """Write an index of a linked bitext, so that `find` finds the translations of a word at once.
+    """Write an index of a linked bitext, in which `find` looks words up quickly.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. With --model DIR or
     --vectors DIR instead, an aligner splits the texts into tokens and aligns these.
@@ -149,7 +149,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
             max_translations=options.translations,
             max_examples=options.examples,
         )
-        if result.place_count:
+        if result.occurrence_count:
             text = "\n".join(_lines_about(printable(word), side, result, _terminal_columns()))
             click.echo(f"\n{text}" if shown else text)
             shown += 1
@@ -170,8 +170,8 @@ def _corpus(
         pairs = (pair for _, pair in linked.read(BadRecords()))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
-    text = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
-    aligner = replace(aligner, text=text)
+    text_settings = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+    aligner = replace(aligner, text_settings=text_settings)
     return _align_files(aligner, linked), aligner.text_settings, aligner.languages
 
 
@@ -190,7 +190,7 @@ def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator
 
 
 def _terminal_columns() -> int | None:
-    """Return the columns of the terminal; None where the output goes elsewhere, and nothing is cut."""
+    """Return the columns of the terminal; None where the output goes elsewhere, and nothing is shortened."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return None
@@ -198,28 +198,29 @@ def _terminal_columns() -> int | None:
 
 def _lines_about(word: str, side: Side, result: SearchResult, columns: int | None) -> Iterator[str]:
     """Yield the lines that show what was found: a head, translations with bars, lines of context."""
-    yield f"{click.style(word, bold=True)}: {result.place_count:,} in the {side}"
+    yield f"{click.style(word, bold=True)}: {result.occurrence_count:,} in the {side}"
     name_columns = _MAX_NAME_COLUMNS
     bar_columns = _MAX_BAR_COLUMNS
     if columns is not None:
         name_columns = min(_MAX_NAME_COLUMNS, max(_MIN_NAME_COLUMNS, columns - _COUNT_COLUMNS - 2))
         bar_columns = min(_MAX_BAR_COLUMNS, columns - name_columns - _COUNT_COLUMNS - 2)
     _, largest = result.translations[0]
-    remaining = result.place_count
+    remaining = result.occurrence_count
     for text, count in result.translations:
         name = printable(text) or "(no link)"
         if columns is not None:
             name = _shortened(name, name_columns)
-        line = f"  {_padded(name, name_columns)} {count:>9,} {count / result.place_count:>7.1%}"
+        line = f"  {_padded(name, name_columns)} {count:>9,} {count / result.occurrence_count:>7.1%}"
         bar = "█" * max(1, round(bar_columns * count / largest)) if bar_columns > 0 else ""
         yield f"{line}  {bar}".rstrip()
         remaining -= count
     if others := result.translation_count - len(result.translations):
         name = _padded(f"({others:,} others)", name_columns)
-        yield f"  {name} {remaining:>9,} {remaining / result.place_count:>7.1%}"
+        yield f"  {name} {remaining:>9,} {remaining / result.occurrence_count:>7.1%}"
     drawn = len(result.occurrences)
     if 0 < drawn < result.candidates:
-        told = f"{drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
+        drawn_of_all = f"{drawn:,} of {result.candidates:,} occurrences"
+        told = f"{drawn_of_all} (a random sample, the same in every run):"
         yield ""
         yield from textwrap.wrap(told, columns or 120, initial_indent="  ", subsequent_indent="  ")
     room = None if columns is None else columns - _MARGIN_COLUMNS

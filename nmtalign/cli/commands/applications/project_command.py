@@ -43,10 +43,10 @@ def project_command(
 ) -> None:
     """Project annotations from SOURCE to TARGET over LINKS.
 
-    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags contains the lines
-    of SOURCE with tags (xml, html, xliff), or labels of the source words (bio, bioes, iob1), or spans such as
-    0-2:NAME of words (spans) or characters (char-spans), in which the end is not included, or one sentence of
-    CoNLL-U per pair (conllu), whose parts of speech and features are projected.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags FILE has one line
+    per pair: the SOURCE line with tags (xml, html, xliff); one label per source word (bio, bioes, iob1); or
+    spans such as 0-2:NAME, end not included, in words (spans) or characters (char-spans). With conllu, it has
+    one CoNLL-U sentence per pair, whose parts of speech and features are projected.
 
     The output has the same format. Tags are inserted in the lines of TARGET, which are not changed; they stay
     nested, and punctuation next to a source element stays outside. If no word of an annotation has a link, an

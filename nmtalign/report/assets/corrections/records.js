@@ -16,7 +16,7 @@ export const toRecord = (n, { text, links, by, at }) => ({
   at,
 });
 
-// What others have written: [number, correction], or null where it is no correction of this text.
+// What others have written: [number, correction], or null where it is not a correction of this text.
 export function fromRecord(record) {
   const { pair: n, pairs: lines, text, links, possible = [], by = "", at } = record ?? {};
   const pair = byNumber.get(`pair-${n}`);

@@ -1,12 +1,12 @@
 // The attention of a word: a violet curve to every word of the other side, as wide as its weight. The two largest
-// weights stand on their curves, and that of no partner beside the word.
+// weights are written on their curves, and that of the null word next to the word.
 
 import { quote, share, svg, wholePercent } from "../page.js";
 import { OTHER, extentOf, weightsOf } from "./pairs.js";
 import { wordAt } from "./words.js";
 import { placesOf } from "./curves.js";
 
-const LEAST = 0.005; // smaller weights are no curve
+const LEAST = 0.005; // smaller weights have no curve
 const LABELED = 2; // curves with their weight
 
 // The weights with which a word looks at the other side: those of its direction, where they are known.

@@ -6,10 +6,10 @@ import { explainWhole } from "./reasons.js";
 import { keyOf } from "./key.js";
 
 const HINTS = {
-  idle: ["Point at a word, a curve or a cell to see why. Click or ", ["Enter"], " keeps it; ", ["?"], " lists keys."],
-  kept: ["Kept. Arrows walk to other words; ", ["Esc"], " lets go."],
+  idle: ["Point at a word, a curve or a cell to see why. Click or ", ["Enter"], " pins it; ", ["?"], " lists keys."],
+  kept: ["Pinned. Arrow keys go to other words; ", ["Esc"], " releases it."],
   seen: ["Click or ", ["Enter"], " keeps this here."],
-  edit: [["Enter"], " picks a word, and links it with the next; ", ["Ctrl Z"], " takes back, ", ["Esc"], " lets go."],
+  edit: [["Enter"], " picks a word, and links it with the next; ", ["Ctrl Z"], " undoes, ", ["Esc"], " releases it."],
 };
 
 function hintOf(name) {

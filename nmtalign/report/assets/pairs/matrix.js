@@ -20,7 +20,7 @@ const LENS_CELL = 20;
 const LENS_CELLS = 13; // of a matrix that is seen in parts, in a row
 const MAX_OVERVIEW = 230; // pixels
 
-// Where cells and labels are, for cells of a size; labels are left out where cells are too small for them, and those of
+// Where cells and labels are, for cells of a size; labels are omitted where cells are too small for them, and those of
 // rows where the matrix is bare, as the words stand beside it.
 export function matrixSizes(pair, { cell, bare = false }) {
   const size = onPaper() ? (cell < 6 ? 0 : clamp(cell * 0.8, 6, 12)) : cell < 18 ? 0 : cell < 22 ? 11 : 12;

@@ -1,4 +1,4 @@
-// Words on the figure: rings at words without a link, and a few notes while nothing is pointed at. A note is left out
+// Words on the figure: rings at words without a link, and a few notes while nothing is pointed at. A note is omitted
 // where it would touch a curve or another note, or leave the card.
 
 import { onPaper, quote, state, svg, width } from "../page.js";

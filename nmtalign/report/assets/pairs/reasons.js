@@ -48,18 +48,18 @@ function looksAt(pair, side, i, partner) {
   return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars };
 }
 
-// "Seen from ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."
+// "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."
 function preference(pair, s, t, side) {
   const view = directionView(pair, side);
   const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
   const [i, j] = side === "t" ? [t, s] : [s, t];
   const here = tellWeight(view, w[t * pair.S + s]);
-  const seen = `Seen from ${wordOf(pair, side, i)}, `;
+  const seen = `For ${wordOf(pair, side, i)}, `;
   const than = `${wordOf(pair, OTHER[side], j)} (${here})`;
   if (best < 0) {
     const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
-    return `${seen}no partner is likelier (${tellWeight(view, none)}) than ${than}. `;
+    return `${seen}having no partner is likelier (${tellWeight(view, none)}) than ${than}. `;
   }
   const there = tellWeight(view, side === "t" ? w[t * pair.S + best] : w[best * pair.S + s]);
   return `${seen}${wordOf(pair, OTHER[side], best)} is likelier (${there}) than ${than}. `;
@@ -127,13 +127,13 @@ function tellGold(pair, s, t) {
   const key = `${s}-${t}`;
   const linked = pair.links.has(key);
   if (!pair.gold.has(key)) {
-    if (linked) return ["People did not make this link: ", ["wrong", "wrong"], "."];
-    return ["People did not link them, either."];
+    if (linked) return ["The gold standard does not link them: ", ["wrong", "wrong"], "."];
+    return ["The gold standard does not link them, either."];
   }
-  const possible = pair.gold.get(key) ? "" : " as a possible one";
-  if (linked) return [`People made this link, too${possible}: `, ["right", "link"], "."];
-  if (possible) return ["People call this link possible."];
-  return ["People did link the two: ", ["a missed link", "missed"], "."];
+  const possible = pair.gold.get(key) ? "" : ", as a possible link";
+  if (linked) return [`The gold standard links them, too${possible}: `, ["right", "link"], "."];
+  if (possible) return ["The gold standard has this link as a possible one."];
+  return ["The gold standard links them: ", ["a missed link", "missed"], "."];
 }
 
 // The score of two words, and the best that one of them has with another word.
@@ -162,7 +162,7 @@ function notesOf(pair, s, t) {
   const told = data.others.map((name, i) => `${name}: ${pair.others[i]?.has(`${s}-${t}`) ? "linked" : "not linked"}`);
   if (told.length) notes.push(`${told.join("; ")}.`);
   if (data.rule.name === "posterior" && "forward" in pair.m && "reverse" in pair.m) {
-    notes.push("Both together is not the mean: each direction is more certain than it is right.");
+    notes.push("The combined value is not the mean, because each direction by itself is overconfident.");
   } else if (data.rule.name) notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
   return notes;
 }
@@ -283,12 +283,11 @@ function closestCalls(pair) {
 const errorHeadline = (name, keys, pair) =>
   keys.length === 1 ? `One link is ${name}: ${nameOfLink(pair, keys[0])}` : `${keys.length} links are ${name}`;
 
-// "It makes 13 of the 14 links that people made, and none that is wrong."
+// "It finds 13 of the 14 sure gold links and makes no wrong links."
 function sentenceOfErrors(pair, wrong, missed) {
   const sure = [...pair.gold.values()].filter(Boolean).length;
-  const made = `It makes ${sure - missed.length} of the ${counted(sure, "link")} that people made`;
-  if (!wrong.length) return `${made}, and none that is wrong.`;
-  return `${made}, and ${wrong.length} that ${wrong.length === 1 ? "is" : "are"} wrong.`;
+  const found = `It finds ${sure - missed.length} of the ${counted(sure, "sure gold link")}`;
+  return `${found} and makes ${wrong.length ? counted(wrong.length, "wrong link") : "no wrong links"}.`;
 }
 
 function explainErrors(pair) {
@@ -296,13 +295,13 @@ function explainErrors(pair) {
   const of = (kind) => keys.filter((key) => judge(pair, pair.links, key) === kind);
   const [wrong, missed] = [of("wrong"), of("missed")];
   const say = [sentenceOfErrors(pair, wrong, missed)];
-  if (wrong.length > 1) say.push(` The surest of the wrong ones is ${nameOfLink(pair, surest(pair, wrong))}.`);
+  if (wrong.length > 1) say.push(` The most probable wrong link is ${nameOfLink(pair, mostProbable(pair, wrong))}.`);
   if (wrong.length) return { headline: errorHeadline("wrong", wrong, pair), say };
   if (missed.length) return { headline: errorHeadline("missing", missed, pair), say };
   return { headline: `All ${counted(pair.links.size, "link")} are right`, say };
 }
 
-const surest = (pair, keys) => keys.reduce((a, b) => ((pair.links.get(b) ?? 0) > (pair.links.get(a) ?? 0) ? b : a));
+const mostProbable = (pair, keys) => keys.reduce((a, b) => ((pair.links.get(b) ?? 0) > (pair.links.get(a) ?? 0) ? b : a));
 
 function explainCertainty(pair) {
   const count = counted(pair.links.size, "link");
@@ -313,7 +312,7 @@ function explainCertainty(pair) {
   if (!isShare("combined")) return { headline: count, say: [`The weakest is ${name}, ${share(p)}.`] };
   if (p >= 0.9) return { headline: `All ${count} are surer than 90\u00a0%`, say: [`The least sure is ${name}.`] };
   const headline = `The least sure link is ${name}`;
-  return { headline, say: [`It has ${tellWeight("combined", p)}. There are ${count}.`] };
+  return { headline, say: [`Its probability is ${tellWeight("combined", p)}. The pair has ${count}.`] };
 }
 
 // What a card says while nothing is pointed at, with the closest calls.

@@ -51,7 +51,7 @@ export function drawConcordance() {
   const chosen = query.unit === null ? places : places.filter(({ unit }) => unit === query.unit);
   byId("concordance-words").value = query.words.join(" ");
   byId("concordance-side").value = query.side;
-  const some = `${counted(places.length, "place")}, ${counted(units.length, "translation")}`;
+  const some = `${counted(places.length, "occurrence")}, ${counted(units.length, "translation")}`;
   const narrowed = query.unit === null ? "" : `; ${chosen.length} with the one chosen`;
   byId("concordance-told").textContent = places.length ? some + narrowed : "These pairs do not have it.";
   const direction = directionOfSide(OTHER[query.side]);

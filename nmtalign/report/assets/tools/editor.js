@@ -168,7 +168,7 @@ async function openFile(file) {
   if (taken.length) correct(taken);
   const parts = [`${taken.length} of ${records.length} corrections taken`];
   if (older) parts.push(`${older} not newer than what is here`);
-  if (foreign) parts.push(`${foreign} left out, which are none, or of another text`);
+  if (foreign) parts.push(`${foreign} skipped: not a correction, or of a different text`);
   byId("live").textContent = `${parts.join("; ")}.`;
   tellNotice(`${parts.join("; ")}.`);
 }

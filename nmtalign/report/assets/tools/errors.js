@@ -30,7 +30,7 @@ function countWords() {
 }
 
 function classOf(side, word) {
-  if (!/[\p{L}\p{N}]/u.test(word)) return "sign";
+  if (!/[\p{L}\p{N}]/u.test(word)) return "punctuation";
   if (/\p{N}/u.test(word)) return "number";
   return running[side].get(lower(word)) >= FUNCTION * total[side] ? "function word" : "other";
 }

@@ -8,7 +8,7 @@ const CLOSED = "nmtalign-explained";
 const TOLD =
   "Curves join linked words; the thicker a curve, the surer the link. " +
   "In the matrix a row is a target word, a column a source word, and a stronger cell a likelier link. " +
-  "Point at a word, a curve or a cell to read why it is linked; click on a word to keep it.";
+  "Point at a word, a curve or a cell to read why it is linked; click on a word to pin it.";
 
 export function drawFirst() {
   const fold = byId("first");

@@ -4,8 +4,8 @@ import { html, root } from "../page.js";
 
 const KEYS_OF_CARDS = [
   ["← → ↑ ↓", "from word to word, to the linked word of the other sentence, or from cell to cell"],
-  ["Enter", "keep a word or a cell explained; again lets it go"],
-  ["Esc", "let go what is kept"],
+  ["Enter", "pin the explanation of a word or a cell; again releases it"],
+  ["Esc", "release what is pinned"],
   ["?", "these keys"],
 ];
 const KEYS_OF_REPORTS = [

@@ -31,7 +31,7 @@ export function tick(label, key) {
   return html("label", {}, box, label);
 }
 
-// Weights of heads are left out of later pairs, to keep the file small.
+// Weights of heads are omitted from later pairs, to keep the file small.
 function extent(view) {
   const shown = pairs.filter((pair) => pair.m[view]).length;
   return shown < pairs.length ? ` (${shown} pairs)` : "";

@@ -60,13 +60,13 @@ function completeLines() {
   return { texts: lines.map((some) => some.slice(0, count).join("\n")), waiting };
 }
 
-// Cut a text that is too long, and say so.
+// Truncate a text that is too long, and say so.
 function cutText() {
   let told = "";
   for (const box of Object.values(sides)) {
     if (box.value.length <= MAX_CHARACTERS) continue;
     box.value = box.value.slice(0, MAX_CHARACTERS);
-    told = `The ${box.name} text was cut to ${MAX_CHARACTERS.toLocaleString("en")} characters. `;
+    told = `The ${box.name} text was truncated to ${MAX_CHARACTERS.toLocaleString("en")} characters. `;
   }
   return told;
 }
