@@ -190,7 +190,7 @@ def warm_start(
 
 def _prior_of_model(older: Aligner) -> Prior:
     """Return an older model as a prior."""
-    jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
+    jump_models = older.positions.without_rescorer.learned_jump_models
     return Prior(lexicon=older.lexicon, jump_models=jump_models)
 
 
