@@ -195,7 +195,7 @@ def _prior_of_model(older: Aligner) -> Prior:
 
 
 def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
-    """Return the approximate jumps in the text of a model by their width, (2 * MAX_JUMP + 1,) of each side.
+    """Return the approximate jumps in the text of a model by their width, (TABLE_WIDTHS,) of each side.
 
     None if the model has learned no jumps.
     """
