@@ -21,15 +21,13 @@ from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
-from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, values_of_words
+from nmtalign.corpus.line_words import links_of_tokens, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
     WORDS,
     LinkUnit,
     expand_pair,
-    expand_to_pieces,
-    expand_values,
     link_unit,
 )
 from nmtalign.display import short_repr, single_line, with_plural
@@ -243,12 +241,9 @@ class Aligner(TableResult):
             aligner = aligner.with_trust_from(text)
         batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
-        if unit.aligned_unit == "words":
-            batch = links_of_words(batch, text.line_words)
-        if unit.expands:
-            lines: list[Any] = listed
-            piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
-            batch = expand_to_pieces(batch, piece_lines)
+        lines: list[Any] = listed if unit.expands else []
+        piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
+        batch = unit.convert(batch, text.line_words, piece_lines)
         origin = _Pairs(aligner, listed, unit)
         return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
@@ -562,14 +557,15 @@ class _Pairs:
         for pairs in _chunks_of_cells(self.pairs):
             text = self.aligner.encoded(pairs, linked_unit=self.unit.aligned_unit)
             _, arrays = self.aligner.decoder_of(text).links_and_values([values])
-            line_words = text.line_words if self.unit.aligned_unit == "words" else None
             for n, pair in enumerate(pairs):
-                matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
+                piece_lines = None
                 if self.unit.expands and is_line_pair(pair):
                     piece_lines = self.unit.piece_lines(
                         pair, self.aligner.text_settings, self.aligner.languages
                     )
-                    matrix = expand_values(values, matrix, *piece_lines)
+                matrix = self.unit.convert_values(
+                    values, arrays[values][n], pair, text.line_words, piece_lines, n
+                )
                 matrix.flags.writeable = False
                 yield matrix
 

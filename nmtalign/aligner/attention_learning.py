@@ -212,8 +212,10 @@ def learn_attention(
         "aligner": teacher_name,
         "held-out loss": round(loss, 4),
     }
-    null = np.float64(getattr(teacher.positions.without_rescorer, "null", DEFAULT_NULL))
-    arrays = {**learned._asdict(), "null_probability": np.asarray(null)}
+    null = teacher.positions.without_rescorer.null_probability
+    if null is None:
+        null = DEFAULT_NULL
+    arrays = {**learned._asdict(), "null_probability": np.asarray(np.float64(null))}
     return LearnedAttention(name=score, arrays=arrays, about=about)
 
 

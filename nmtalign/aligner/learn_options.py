@@ -190,12 +190,12 @@ def warm_start(
 
 def _prior_of_model(older: Aligner) -> Prior:
     """Return an older model as a prior."""
-    jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
+    jump_models = older.positions.without_rescorer.learned_jump_models
     return Prior(lexicon=older.lexicon, jump_models=jump_models)
 
 
 def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
-    """Return the approximate jumps in the text of a model by their width, (2 * MAX_JUMP + 1,) of each side.
+    """Return the approximate jumps in the text of a model by their width, (TABLE_WIDTHS,) of each side.
 
     None if the model has learned no jumps.
     """

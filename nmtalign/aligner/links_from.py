@@ -26,7 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.corpus.units import BothPieceLines, LinkUnit, expand_to_pieces, link_unit
+from nmtalign.corpus.units import BothPieceLines, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -393,11 +393,12 @@ def links_from(
     lines = [pair for pair in listed if is_line_pair(pair)]
     if unit.expands and pieces is None and len(lines) < len(listed):
         raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
-    if pieces is None and unit.aligned_unit == "words":
-        batch = links_of_words(batch, encode_lines(lines, text_settings).line_words if lines else None)
-    if unit.expands:
-        piece_lines = [_piece_lines(pair, text_settings, unit) for pair in listed]
-        batch = expand_to_pieces(batch, piece_lines)
+    line_words = None
+    if pieces is None and unit.aligned_unit == "words" and lines:
+        line_words = encode_lines(lines, text_settings).line_words
+    expanded = listed if unit.expands else []
+    piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
+    batch = unit.convert(batch, line_words, piece_lines)
     batch = replace(batch, unit=unit.name)
     return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
 

@@ -15,15 +15,13 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
-from nmtalign.corpus.line_words import BothLineWords, links_of_words, values_of_words
+from nmtalign.corpus.line_words import BothLineWords
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import (
     WORDS,
     BothPieceLines,
     LinkUnit,
-    expand_to_pieces,
-    expand_values,
 )
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
@@ -112,20 +110,15 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = list(zip(arrays[values], arrays["linkable"], strict=True))
-    # links of tokens become links of words, and these become links of pieces
     settings = aligner.text_settings
     warning = None
     if unit.aligned_unit == "words":
         settings = SPACE_SETTINGS
-        batch = links_of_words(batch, text.line_words)
         warning = one_word_lines_warning(text) if chunk.first == 1 else None
-        if values is not None and attention is not None and text.line_words is not None:
-            attention = _attention_of_words(values, attention, text.line_words, chunk.lines)
-    if unit.expands:
-        piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
-        batch = expand_to_pieces(batch, piece_lines)
-        if values is not None and attention is not None:
-            attention = _expanded_attention(values, attention, piece_lines)
+    piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
+    batch = unit.convert(batch, text.line_words, piece_lines)
+    if values is not None and attention is not None:
+        attention = _convert_attention(values, attention, unit, chunk.lines, text.line_words, piece_lines)
     return AlignedChunk(
         first=chunk.first,
         lines=chunk.lines,
@@ -144,25 +137,19 @@ def align_chunk(
 def _piece_lines_of_chunk(
     chunk: Chunk, unit: LinkUnit, text_settings: TextSettings, languages: Languages
 ) -> list[BothPieceLines]:
-    """Return the pieces of each word or token that is linked; errors name the pair."""
-    piece_lines = []
+    """Return the pieces of each word or token that is linked; errors name the pair.
+
+    Returns an empty list if links are not expanded to pieces.
+    """
+    piece_lines: list[BothPieceLines] = []
+    if not unit.expands:
+        return piece_lines
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:
             piece_lines.append(unit.piece_lines(pair, text_settings, languages))
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
     return piece_lines
-
-
-def _expanded_attention(
-    values: str, attention: PairMatrices, piece_lines: list[BothPieceLines]
-) -> PairMatrices:
-    """Return values of the pieces from those of the words or tokens that are linked."""
-    expanded = []
-    for (weights, linkable), sides in zip(attention, piece_lines, strict=True):
-        may_link = expand_values("combined", linkable, *sides)
-        expanded.append((expand_values(values, weights, *sides), may_link))
-    return expanded
 
 
 def _check_cells(text: EncodedText, first: int) -> None:
@@ -175,15 +162,22 @@ def _check_cells(text: EncodedText, first: int) -> None:
         raise DataError(f"pair {first + n:,}: {expected}; `max_length=4000` leaves such pairs out")
 
 
-def _attention_of_words(
-    values: str, attention: PairMatrices, words: BothLineWords, lines: list[SentencePair]
+def _convert_attention(
+    values: str,
+    attention: PairMatrices,
+    unit: LinkUnit,
+    lines: list[SentencePair],
+    line_words: BothLineWords | None,
+    piece_lines: list[BothPieceLines],
 ) -> PairMatrices:
-    """Return values of the space-separated words from those of their tokens."""
-    of_words = []
+    """Return values of the linked unit from those of the tokens, as :meth:`LinkUnit.convert_values`."""
+    converted = []
     for n, ((weights, linkable), pair) in enumerate(zip(attention, lines, strict=True)):
-        may_link = values_of_words("combined", linkable, pair, words, n)  # where any of the tokens may
-        of_words.append((values_of_words(values, weights, pair, words, n), may_link))
-    return of_words
+        pieces = piece_lines[n] if unit.expands else None
+        # a link is possible where any of the tokens may have one
+        may_link = unit.convert_values("combined", linkable, pair, line_words, pieces, n)
+        converted.append((unit.convert_values(values, weights, pair, line_words, pieces, n), may_link))
+    return converted
 
 
 def links_of_source(
@@ -207,15 +201,16 @@ def links_of_source(
         matrices = list(islice(remaining_matrices, len(chunk.lines)))
         batch = linker.align(matrices)
         settings = text_settings
+        line_words = None
         if marks is None and unit.aligned_unit == "words":
             settings = SPACE_SETTINGS
-            batch = links_of_words(batch, encode_lines(chunk.lines, text_settings).line_words)
-        if unit.expands:
-            if marks is None:
-                piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
-            else:
-                piece_lines = [_numbered_piece_lines(pair, marks) for pair in chunk.lines]
-            batch = expand_to_pieces(batch, piece_lines)
+            line_words = encode_lines(chunk.lines, text_settings).line_words
+        if marks is None:
+            piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
+        else:
+            expanded = chunk.lines if unit.expands else []
+            piece_lines = [_numbered_piece_lines(pair, marks) for pair in expanded]
+        batch = unit.convert(batch, line_words, piece_lines)
         yield AlignedChunk(
             first=chunk.first,
             lines=chunk.lines,

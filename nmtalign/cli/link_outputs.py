@@ -168,7 +168,9 @@ def log_alignment(
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
     of_unit = "" if unit.is_plain else f" of {unit.name}"
     pairs = with_plural(progress.done, f"{pair}pair")
-    text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
+    text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}"
+    if limit is not None:
+        text += limit.closing_clause()
     if findings.without_links:
         text += f", {unlinked_clause(findings.without_links)}"
     text += "" if output == "-" else f", in {output}"

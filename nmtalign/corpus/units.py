@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of, positions_in_runs
-from nmtalign.corpus.line_words import merge_links
+from nmtalign.corpus.line_words import BothLineWords, links_of_words, merge_links, values_of_words
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.read_errors import unreadable_file_error
 from nmtalign.links.alignments import (
@@ -30,7 +30,7 @@ from nmtalign.links.alignments import (
     links_inside,
 )
 from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.bitext import Pair, SentencePair
 from nmtalign.text.subwords import (
     PieceLine,
     check_space_mark,
@@ -140,6 +140,39 @@ class LinkUnit:
         if self.models is not None:
             return SPACE_SETTINGS.words_of_pair(pair)
         return self.shown(pair, text_settings, languages)
+
+    def convert(
+        self,
+        batch: AlignedBatch,
+        line_words: BothLineWords | None,
+        piece_lines: Sequence[BothPieceLines],
+    ) -> AlignedBatch:
+        """Return links of the unit from links of tokens: tokens become words, and these become pieces.
+
+        `line_words` has the words of the tokens, None if each token is a word. `piece_lines` has the pieces
+        of both lines of each pair; it is read only if links are expanded.
+        """
+        if self.aligned_unit == "words":
+            batch = links_of_words(batch, line_words)
+        return expand_to_pieces(batch, piece_lines) if self.expands else batch
+
+    def convert_values(
+        self,
+        values: str,
+        weights: AnyArray,
+        pair: Pair,
+        line_words: BothLineWords | None,
+        piece_lines: BothPieceLines | None,
+        n: int,
+    ) -> AnyArray:
+        """Return one kind of values of pair `n` of a text from the values of its tokens.
+
+        `line_words` has the words of the tokens of the whole text. Without `piece_lines`, those of the pair,
+        the values are not expanded to pieces.
+        """
+        if self.aligned_unit == "words":
+            weights = values_of_words(values, weights, pair, line_words, n)
+        return weights if piece_lines is None else expand_values(values, weights, *piece_lines)
 
     def piece_lines(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)

@@ -48,6 +48,14 @@ class HiddenMarkov(PositionModel):
     def unfitted(self) -> bool:
         return self.fitted_pairs == 0
 
+    @property
+    def learned_jump_models(self) -> BothJumpModels:
+        return self.jump_models
+
+    @property
+    def null_probability(self) -> float:
+        return self.null
+
     def state(self) -> State:
         arrays: dict[str, AnyArray] = {}
         for side, model, numbers in zip(SIDES, self.jump_models, self.numbers, strict=True):

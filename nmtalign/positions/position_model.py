@@ -19,6 +19,7 @@ from nmtalign.attention.position_encodings import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
+from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
@@ -114,6 +115,16 @@ class PositionModel:
     def description(self) -> str:
         """Name and parameters, as one setting."""
         raise NotImplementedError
+
+    @property
+    def learned_jump_models(self) -> BothJumpModels | None:
+        """The jump models that were learned or fitted; None if the model has none."""
+        return None
+
+    @property
+    def null_probability(self) -> float | None:
+        """Probability of the null word; None if the model has none."""
+        return None
 
     @property
     def without_rescorer(self) -> PositionModel:

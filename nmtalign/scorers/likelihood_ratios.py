@@ -48,6 +48,12 @@ class TextFormCounts(NamedTuple):
     smoothing: Smoothing
 
 
+def without_one_link(form_counts: TextFormCounts) -> TextFormCounts:
+    """Return the counts of a text in which each pair of forms has one link less, but none below 0."""
+    reduced = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in form_counts.counts]
+    return form_counts._replace(counts=reduced)
+
+
 def form_pair_ratios(
     form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1
 ) -> Floats:

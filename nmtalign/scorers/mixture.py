@@ -17,7 +17,12 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.position_model import Emissions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.likelihood_ratios import TextFormCounts, emission_ratios, word_pair_ratios
+from nmtalign.scorers.likelihood_ratios import (
+    TextFormCounts,
+    emission_ratios,
+    without_one_link,
+    word_pair_ratios,
+)
 from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
@@ -106,10 +111,7 @@ class Mixture(Scorer):
             form_counts = self.lexicon.lookup(text.source, text.target, text.word_pairs)
         mixed = interpolated(emission_ratios(form_counts), self.others, text)
         # the evidence of a link comes from all other links of its word pair
-        less_a_link = [
-            counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in form_counts.counts
-        ]
-        ratios_of_others = word_pair_ratios(form_counts._replace(counts=less_a_link))
+        ratios_of_others = word_pair_ratios(without_one_link(form_counts))
         evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))
         return WordPairScores(text, mixed, evidence, self.lexicon)
 

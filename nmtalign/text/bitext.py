@@ -849,8 +849,8 @@ class LengthLimit:
         self.count = 0
         self._files = files
 
-    def __str__(self) -> str:
-        """Return the clause that a command adds to its closing line."""
+    def closing_clause(self) -> str:
+        """Return what a command adds to its closing line: a comma and a clause, or nothing."""
         if self.max_words is None:
             return ""
         pairs = "pair" if self.count == 1 else "pairs"

@@ -19,7 +19,7 @@ from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
-from nmtalign.positions.jumps import MAX_JUMP, BothJumpModels, JumpModel
+from nmtalign.positions.jumps import MAX_JUMP, TABLE_WIDTHS, BothJumpModels, JumpModel
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, form_function, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
@@ -48,7 +48,7 @@ class Prior:
     dictionary_pairs: Sequence[WordPairCount] = ()
     # words and the translations of their parts, which are counted for whole words only
     compound_pairs: Sequence[WordPairCount] = ()
-    # counts of jumps by their width, (2 * MAX_JUMP + 1,), over source and over target words
+    # counts of jumps by their width, (TABLE_WIDTHS,), over source and over target words
     jumps: tuple[Doubles, Doubles] | None = None
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
@@ -81,7 +81,7 @@ class Prior:
 
 
 def _jumps_in_text(model: JumpModel, form_counts: FormCounts) -> Floats:
-    """Return about how often each table of a model was used for each jump width, (K, 2 * MAX_JUMP + 1).
+    """Return about how often each table of a model was used for each jump width, (K, TABLE_WIDTHS).
 
     A word was left about as often as it was linked. A model whose words have no classes has table 0 only.
     """
@@ -94,8 +94,8 @@ def _jumps_in_text(model: JumpModel, form_counts: FormCounts) -> Floats:
 
 
 def width_counts(jumps: Iterable[JumpCount]) -> tuple[Doubles, Doubles] | None:
-    """Return how often each width occurs on either side, (2 * MAX_JUMP + 1,); None if there are no jumps."""
-    counts = np.zeros((2, 2 * MAX_JUMP + 1))
+    """Return how often each width occurs on either side, (TABLE_WIDTHS,); None if there are no jumps."""
+    counts = np.zeros((2, TABLE_WIDTHS))
     for jump in jumps:
         width = min(max(jump.width, -MAX_JUMP), MAX_JUMP)
         counts[SIDES.index(jump.side), MAX_JUMP + width] += jump.weight

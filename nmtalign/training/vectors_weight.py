@@ -26,7 +26,7 @@ from nmtalign.positions.agreement import hmm_posteriors
 from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.scorers.dense import DenseScorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.likelihood_ratios import emission_ratios, word_pair_ratios
+from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link, word_pair_ratios
 from nmtalign.scorers.mixture import interpolated
 from nmtalign.scorers.scorer import MIN_RATIO
 
@@ -89,9 +89,8 @@ def likeliest_weight(
     sample = _sample_of(text)
     counted = lexicon.lookup(sample.source, sample.target, sample.word_pairs)
     emissions = emission_ratios(counted)
-    less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in counted.counts]
     with_link = np.log(np.maximum(emissions.word_pairs, MIN_RATIO))
-    without_link = np.log(np.maximum(word_pair_ratios(counted._replace(counts=less_a_link)), MIN_RATIO))
+    without_link = np.log(np.maximum(word_pair_ratios(without_one_link(counted)), MIN_RATIO))
     known_pairs, log_ratios = vectors.log_ratios(sample)
     of_vectors = np.full(len(sample.word_pairs), np.nan, np.float32)  # NaN: a word has no vector
     of_vectors[known_pairs] = log_ratios

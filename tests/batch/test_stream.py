@@ -65,4 +65,5 @@ def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
         list(bitext.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACE_SETTINGS))
     bound = bitext.LengthLimit(1000)
     assert [pair.source for pair in bound.pairs(pairs, tokenization.SPACE_SETTINGS)] == ["a", ""]
-    assert str(bound) == ", 1 pair with more than 100 tokens skipped"  # the bound of memory is lower
+    # the bound of memory is lower
+    assert bound.closing_clause() == ", 1 pair with more than 100 tokens skipped"

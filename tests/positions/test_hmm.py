@@ -13,6 +13,7 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
 from nmtalign.positions.agreement import hmm_posteriors, joint_probability
 from nmtalign.positions.forward_backward import DirectionResult, forward_backward
+from nmtalign.positions.hmm import DEFAULT_NULL, unfitted_hmm
 from nmtalign.positions.jumps import (
     MAX_JUMP,
     BucketTransitions,
@@ -22,6 +23,7 @@ from nmtalign.positions.jumps import (
     initial_jump_model,
     jump_counts,
 )
+from nmtalign.positions.position_model import SoftmaxPositions
 from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
 
 SEEDS = st.integers(0, 10_000)
@@ -383,3 +385,10 @@ def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(ag
                 cells = table[np.ix_(states, observed)].T.astype(float).tolist()
                 expected = naive_forward_backward(cells, *walk, (P0 * of_null[observed]).tolist())[2]
                 np.testing.assert_allclose(way.log_likelihood[b], expected, rtol=1e-4)
+
+
+def test_only_a_hidden_markov_model_has_jumps_and_a_null_word():
+    model = replace(unfitted_hmm(), null=0.25)
+    assert (model.learned_jump_models, model.null_probability) == (model.jump_models, 0.25)
+    assert unfitted_hmm().null_probability == DEFAULT_NULL
+    assert (SoftmaxPositions().learned_jump_models, SoftmaxPositions().null_probability) == (None, None)

@@ -22,6 +22,7 @@ from nmtalign.scorers.likelihood_ratios import (
     emission_ratios,
     form_pair_ratios,
     null_ratios,
+    without_one_link,
 )
 
 SMOOTHING = Smoothing(corpus_size=500.0, pseudo_count=4.0, floor=5e-4)
@@ -100,6 +101,16 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
     assert whole[-1] == 1
     assert not whole[30:35].any()
+
+
+def test_without_one_link_no_count_is_negative():
+    source, target, index, (_, *nulls) = random_counts()
+    kind = make_form_pairs(source, target, index, (0, 0), spelling=1.0)
+    links = np.resize([0.0, 0.25, 1.0, 3.5], len(index))
+    counts = form_pair_counts([kind], index, links, *nulls)
+    reduced = without_one_link(TextFormCounts([kind], counts, SMOOTHING)).counts[0]
+    np.testing.assert_array_equal(reduced.pairs, np.resize([0.0, 0.0, 0.0, 2.5], len(index)))
+    assert reduced.sides == counts[0].sides
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.7])

@@ -203,7 +203,7 @@ def train_command(
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
         run.model_is_saved(output)
-        progress.step(f"model in {output}{limit}")
+        progress.step(f"model in {output}{limit.closing_clause()}")
         if paths:
             if client is None or aligner.expert is not None:
                 batch = result.align(unit.aligned_unit)
