@@ -13,6 +13,8 @@ from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.pairs import find_unusual_lengths
+from nmtalign.checks.translations import find_slips
+from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 
 SOURCE, TARGET = text_of_two_languages(600)
@@ -197,6 +199,19 @@ def test_an_aligner_finds_low_scores_and_pairs_without_links():
 def test_lines_of_different_numbers_need_no_equal_lists():
     frame = na.check((SOURCE, [*TARGET, "zu viel"]))
     assert frame[["line", "side", "kind"]].to_numpy().tolist() == [[601, "target", "no-partner"]]
+
+
+def test_an_uncertain_place_is_said_to_be_somewhere_in_a_range():
+    runs = [LineRun(range(50), 0), LineRun(range(50, 100), 1, earlier=10, later=5)]
+    slip, lone = find_slips(runs, 100, 101)
+    assert slip[:2] == (50, "source")
+    assert slip[3:] == ("by +1, beginning somewhere in lines 41 to 56", 99)
+    assert (lone.line, lone.side, lone.kind, lone.last) == (40, "target", "no-partner", 55)
+    assert lone.value == "1 of these 16 lines"
+    slip_count, lone_count = KindCounts([slip, lone])
+    message = slip_count.describe({"source": "a.en", "target": "a.fr"})
+    assert "in lines 51 to 100 of a.en, by +1, beginning somewhere in lines 41 to 56; pair" in message
+    assert "1, in pairs 41 to 56, 1 of these 16 lines; remove" in lone_count.describe({})
 
 
 def test_every_kind_has_advice():
