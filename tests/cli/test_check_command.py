@@ -148,4 +148,4 @@ def test_bad_records_are_left_out_and_listed(command, tmp_path, capsys):
     skipping = ("--on-error", "skip-marked", "--error-report", report)
     assert run(command, "--pairs", path, *output, *skipping) == 0
     assert report.read_text().startswith("6\t")
-    assert "1 bad records, listed in" in capsys.readouterr().err
+    assert "1 bad record, listed in" in capsys.readouterr().err
