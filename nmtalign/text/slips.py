@@ -138,14 +138,14 @@ def find_line_gaps(runs: Sequence[LineRun], source_count: int, target_count: int
         source = range(source_done, run.source.start)
         target = range(target_done, run.target.start)
         if source or target:
-            source_among = _widened(source, run, source_count)
-            target_among = _widened(target, run, target_count)
+            source_among = _lines_among(source, run, source_count)
+            target_among = _lines_among(target, run, target_count)
             gaps.append(LineGap(source, target, source_among, target_among))
         source_done, target_done = run.source.stop, run.target.stop
     return gaps
 
 
-def _widened(lines: range, run: LineRun, count: int) -> range:
+def _lines_among(lines: range, run: LineRun, count: int) -> range:
     """Return the lines, of `count`, that those before a run are among."""
     if not lines:
         return lines
