@@ -632,7 +632,7 @@ def read_link_records(
 ) -> Iterator[LinkRecord]:
     """Yield the links of each sentence pair of a file, in order; a DataError names the line.
 
-    With `on_error` the error of a line that is a pair of its own, or of three lines of GIZA, is passed on, and
+    With `on_error` the error of a line that is a pair of its own, or of three lines of GIZA, is passed on and
     the pair has no links.
     """
     check_choice(format, _READERS, "formats of links")
