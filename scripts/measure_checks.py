@@ -6,6 +6,11 @@ is dirt (precision); for honest text, the number of findings of each kind in 1,0
 
     python scripts/measure_checks.py NAME=SOURCE,TARGET[,OTHER_LANGUAGE] ... [--honest] [--show]
 
+With --swapped it exchanges the sides of short parts of the bitexts, whose files have names such as text.en,
+and prints in how many of them this is found without a model, and how often it is found in honest parts.
+
+    python scripts/measure_checks.py NAME=SOURCE,TARGET ... --swapped
+
 With --places it puts slips of one line into short parts of the bitexts, and prints how often the place that
 a finding names is right.
 
@@ -33,6 +38,8 @@ from pathlib import Path
 from _corpora import languages_of, read_pairs, write_text
 
 import nmtalign as na
+from nmtalign.checks.known_languages import find_swapped_files
+from nmtalign.cli.texts import languages_of_files
 from nmtalign.text.slips import find_line_gaps, find_line_runs
 
 Pair = tuple[str, str]
@@ -306,6 +313,30 @@ def describe_claims(count: Counter[str]) -> str:
     )
 
 
+# --- swapped files -------------------------------------------------------------------------------
+
+SIZES_OF_SWAPPED_PARTS = (10, 30, 100)
+SWAPPED_PARTS_OF_A_SIZE = 100
+
+
+def report_swapped(bitext: str, seed: int) -> None:
+    """Print in how many parts of a bitext exchanged sides are found, and in how many honest parts."""
+    name, pairs = read_part(bitext)
+    source, target, *_ = bitext.partition("=")[2].split(",")
+    languages = languages_of_files(source, target)
+    generator = random.Random(seed)
+    results = []
+    for size in SIZES_OF_SWAPPED_PARTS:
+        found: Counter[str] = Counter()
+        for _ in range(SWAPPED_PARTS_OF_A_SIZE):
+            first = generator.randrange(len(pairs) - size)
+            sides = [[pair[k] for pair in pairs[first : first + size]] for k in (0, 1)]
+            found["swapped"] += any(find_swapped_files(*reversed(sides), languages))
+            found["honest"] += any(find_swapped_files(*sides, languages))
+        results.append(f"{size} lines: {found['swapped']} swapped, {found['honest']} honest")
+    print(f"{name:14} of {SWAPPED_PARTS_OF_A_SIZE} parts of " + "; ".join(results))
+
+
 # --- escapes -------------------------------------------------------------------------------------
 
 
@@ -347,12 +378,17 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--honest", action="store_true", help="check the honest text, too")
+    parser.add_argument("--swapped", action="store_true", help="measure only swapped files")
     parser.add_argument("--places", action="store_true", help="measure only the places of slips")
     parser.add_argument("--show", action="store_true", help="print wrong errors")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.escapes is not None:
         report_escapes(options.escapes, options.model)
+    if options.swapped:
+        for bitext in options.bitexts:
+            report_swapped(bitext, options.seed)
+        return
     if options.places:
         report_places(dict(map(read_part, options.bitexts)), options.seed)
         return

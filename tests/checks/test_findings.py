@@ -187,7 +187,42 @@ def test_findings_of_a_spoiled_text():
 def test_an_aligner_tells_that_the_files_are_swapped():
     pairs = [("la maison est grande", "the house is big"), ("le chat noir", "the black cat")] * 30
     frame = na.check(pairs, na.load())
-    assert "swapped-files" in set(frame["kind"])
+    assert list(frame["kind"]).count("swapped-files") == 1
+
+
+ENGLISH = ["the cat is on the table", "it was in the house", "we have to go", "that is not for you"] * 3
+FRENCH = [
+    "le chat est sur la table",
+    "il est dans la maison",
+    "nous avons des chats",
+    "ce n'est pas pour vous",
+] * 3
+GERMAN = [
+    "die Katze ist auf dem Tisch",
+    "es war in dem Haus",
+    "wir haben das nicht",
+    "das ist nicht für dich",
+] * 3
+
+
+@pytest.mark.parametrize(
+    ("sides", "languages", "kind"),
+    [
+        ((FRENCH, ENGLISH), ("en", "fr"), "swapped-files"),
+        ((FRENCH, ENGLISH), ("en_GB", "French"), "swapped-files"),
+        ((GERMAN, ENGLISH), ("en", "de"), "swapped-files"),
+        ((ENGLISH, FRENCH), ("en", "fr"), None),
+        ((FRENCH, ENGLISH), ("fr", "en"), None),
+        ((FRENCH, ENGLISH), None, "maybe-swapped-files"),  # for the bundled model
+        ((FRENCH, ENGLISH), ("source", "target"), "maybe-swapped-files"),
+        ((GERMAN, ENGLISH), None, None),
+        ((FRENCH, ENGLISH), ("tlh", "en"), None),
+        ((FRENCH, ENGLISH), ("zh", "en"), None),
+    ],
+)
+def test_swapped_files_are_found_without_an_aligner(sides, languages, kind):
+    found = [found for found in na.check(sides, languages=languages)["kind"] if "swapped" in found]
+    assert found == ([] if kind is None else [kind])
 
 
 def test_an_aligner_finds_low_scores_and_pairs_without_links():
