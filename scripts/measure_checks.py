@@ -6,6 +6,16 @@ is dirt (precision); for honest text, the number of findings of each kind in 1,0
 
     python scripts/measure_checks.py NAME=SOURCE,TARGET[,OTHER_LANGUAGE] ... [--honest] [--show]
 
+With --swapped it exchanges the sides of short parts of the bitexts, whose files have names such as text.en,
+and prints in how many of them this is found without a model, and how often it is found in honest parts.
+
+    python scripts/measure_checks.py NAME=SOURCE,TARGET ... --swapped
+
+With --places it puts slips of one line into short parts of the bitexts, and prints how often the place that
+a finding names is right.
+
+    python scripts/measure_checks.py NAME=SOURCE,TARGET ... --places
+
 With gold links it also measures what the escapes of Moses cost: the alignment error rate of the text, of the
 text with escapes, and of the text with escapes that `--unescape` decodes.
 
@@ -16,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import itertools
 import random
 import tempfile
 import time
@@ -27,6 +38,9 @@ from pathlib import Path
 from _corpora import languages_of, read_pairs, write_text
 
 import nmtalign as na
+from nmtalign.checks.known_languages import find_swapped_files
+from nmtalign.cli.texts import languages_of_files
+from nmtalign.text.slips import find_line_gaps, find_line_runs
 
 Pair = tuple[str, str]
 LINES_OF_A_KIND = 40
@@ -212,6 +226,120 @@ def report_spoiled(name: str, pairs: list[Pair], others: list[str], seed: int, s
     print("      right findings:", precisions)
 
 
+# --- the places of slips -------------------------------------------------------------------------
+
+SIZES_OF_PARTS = (20, 50, 100, 200)
+PARTS_OF_A_SIZE = 20  # of each bitext, for each kind of slip
+NEAR = 2  # lines: a place that is no further off is right
+SLIPS = ("no slip", "extra line", "missing line", "extra, last cut", "missing, one added")
+
+
+def with_slip(
+    part: list[Pair], slip: str, place: int, stranger: str
+) -> tuple[list[str], list[str], set[int]]:
+    """Return both sides of a text with a slip in the target, and the places where it begins or ends."""
+    source = [pair[0] for pair in part]
+    target = [pair[1] for pair in part]
+    if slip == "no slip":
+        return source, target, set()
+    if slip.startswith("extra"):
+        target.insert(place, stranger)
+    else:
+        del target[place]
+    places = {place}
+    if slip == "extra, last cut":
+        target.pop()
+        places.add(len(part) - 1)
+    if slip == "missing, one added":
+        target.append(stranger)
+        places.add(len(part) - 1)
+    return source, target, places
+
+
+def claims_of(source: list[str], target: list[str]) -> list[tuple[range, bool]]:
+    """Return the lines that the findings name, and whether they name them exactly."""
+    runs = find_line_runs(source, target)
+    claims = [(run.starts, len(run.starts) == 1) for run in runs if run.shift and run.source]
+    for gap in find_line_gaps(runs, len(source), len(target)):
+        for lines, among in ((gap.source, gap.source_among), (gap.target, gap.target_among)):
+            if lines:
+                claims.append((among, len(among) == len(lines)))
+    return claims
+
+
+def report_places(bitexts: dict[str, list[Pair]], seed: int) -> None:
+    """Print how often the places of slips in short parts of bitexts are right."""
+    counts: dict[tuple[int, str], Counter[str]] = {}
+    of_bitext: dict[str, Counter[str]] = {}
+    for name, pairs in bitexts.items():
+        generator = random.Random(seed)
+        for size, slip in itertools.product(SIZES_OF_PARTS, SLIPS):
+            for _ in range(PARTS_OF_A_SIZE):
+                first = generator.randrange(len(pairs) - size)
+                stranger = generator.choice(pairs)[1]
+                place = generator.randrange(size)
+                source, target, places = with_slip(pairs[first : first + size], slip, place, stranger)
+                found = count_claims(claims_of(source, target), places, place)
+                counts.setdefault((size, slip), Counter()).update(found)
+                of_bitext.setdefault(name, Counter()).update(found)
+    print("lines  slip                texts  located  exact places         ranges of lines")
+    for (size, slip), count in sorted(counts.items()):
+        print(f"{size:5}  {slip:18}  {describe_claims(count)}")
+    for name, count in of_bitext.items():
+        print(f"{name:>25}  {describe_claims(count)}")
+
+
+def count_claims(claims: list[tuple[range, bool]], places: set[int], place: int) -> Counter[str]:
+    """Count the claims about a text, and those that are right."""
+    count = Counter(["texts"])
+    for lines, is_exact in claims:
+        kind = "exact" if is_exact else "range"
+        near = range(lines.start - NEAR, lines.stop + NEAR)
+        count[kind] += 1
+        count[f"right {kind}"] += not places.isdisjoint(near)
+        count[f"lines of {kind}"] += len(lines)
+    count["located"] += any(place in range(lines.start - NEAR, lines.stop + NEAR) for lines, _ in claims)
+    return count
+
+
+def describe_claims(count: Counter[str]) -> str:
+    exact, ranges = count["exact"], count["range"]
+    share = f"{count['right exact'] / exact:.2f}" if exact else "-"
+    share_of_ranges = f"{count['right range'] / ranges:.2f}" if ranges else "-"
+    width = count["lines of range"] / max(ranges, 1)
+    return (
+        f"{count['texts']:5}  {count['located'] / count['texts']:7.2f}  {exact:5}, right {share:>4}"
+        f"    {ranges:5}, right {share_of_ranges:>4}, {width:.0f} lines"
+    )
+
+
+# --- swapped files -------------------------------------------------------------------------------
+
+SIZES_OF_SWAPPED_PARTS = (10, 30, 100)
+SWAPPED_PARTS_OF_A_SIZE = 100
+
+
+def report_swapped(bitext: str, seed: int) -> None:
+    """Print in how many parts of a bitext exchanged sides are found, and in how many honest parts."""
+    name, pairs = read_part(bitext)
+    source, target, *_ = bitext.partition("=")[2].split(",")
+    languages = languages_of_files(source, target)
+    generator = random.Random(seed)
+    results = []
+    for size in SIZES_OF_SWAPPED_PARTS:
+        found: Counter[str] = Counter()
+        for _ in range(SWAPPED_PARTS_OF_A_SIZE):
+            first = generator.randrange(len(pairs) - size)
+            sides = [[pair[k] for pair in pairs[first : first + size]] for k in (0, 1)]
+            found["swapped"] += any(find_swapped_files(*reversed(sides), languages))
+            found["honest"] += any(find_swapped_files(*sides, languages))
+        results.append(f"{size} lines: {found['swapped']} swapped, {found['honest']} honest")
+    print(f"{name:14} of {SWAPPED_PARTS_OF_A_SIZE} parts of " + "; ".join(results))
+
+
+# --- escapes -------------------------------------------------------------------------------------
+
+
 def report_escapes(gold: Path, model: str) -> None:
     """Print the alignment error rate of a text, and of the same text with escapes, read in two ways."""
     aligner = na.load(model)
@@ -233,6 +361,13 @@ def report_escapes(gold: Path, model: str) -> None:
             print(f"      AER {100 * evaluation.aer:5.2f} [{100 * low:.2f}, {100 * high:.2f}]  {name}")
 
 
+def read_part(bitext: str) -> tuple[str, list[Pair]]:
+    """Return the name and the pairs of a bitext NAME=SOURCE,TARGET."""
+    name, _, files = bitext.partition("=")
+    source, target, *_ = files.split(",")
+    return name, [tuple(pair) for pair in na.read_bitext(source, target, unescape=True)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -243,11 +378,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--honest", action="store_true", help="check the honest text, too")
+    parser.add_argument("--swapped", action="store_true", help="measure only swapped files")
+    parser.add_argument("--places", action="store_true", help="measure only the places of slips")
     parser.add_argument("--show", action="store_true", help="print wrong errors")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.escapes is not None:
         report_escapes(options.escapes, options.model)
+    if options.swapped:
+        for bitext in options.bitexts:
+            report_swapped(bitext, options.seed)
+        return
+    if options.places:
+        report_places(dict(map(read_part, options.bitexts)), options.seed)
+        return
     for bitext in options.bitexts:
         name, _, files = bitext.partition("=")
         source, target, *other = files.split(",")

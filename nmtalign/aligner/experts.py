@@ -57,16 +57,17 @@ def with_links(
     pairs: Iterable[Pair],
     links: Iterable[frozenset[Link]],
     *,
-    marked: bool = False,
+    on_error: Callable[[int, DataError], object] | None = None,
     file: str | Path | None = None,
     words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
     name: LinkUnitName = "words",
 ) -> Iterator[Any]:
     """Yield pairs with their links; raise DataError if there are fewer or more links than pairs.
 
-    With `marked`, a pair without any word stands for a bad record, whose links are omitted. `file` is the
-    file that contains the links; every link must then be inside the words that `words_of` finds in its pair,
-    and a warning says where the links seem to count something else; `name` is that of these words.
+    `file` is the file that contains the links; every link must then be inside the words that `words_of` finds
+    in its pair, and a warning says where the links seem to count something else; `name` is that of these
+    words. With `on_error`, an error of a link is passed on, with the number of the pair, and its links are
+    omitted; so are those of a pair without any word, which stands for a bad record.
     """
 
     def error(text: str) -> DataError:
@@ -82,15 +83,20 @@ def with_links(
             raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
         source, target = cast(tuple[str, str], pair)  # or two lists of words
         expert_pair = PairToAlign(source, target)
-        expert_pair.expert_links = frozenset() if marked and not any(pair) else links_of_pair
+        is_bad = on_error is not None and not any(pair)
+        expert_pair.expert_links = frozenset() if is_bad else links_of_pair
         # a pair that is too long is skipped, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
         if is_checked and expert_pair.expert_links:
             words = words_of(expert_pair)
             outside = _link_outside(expert_pair.expert_links, *words)
-            if outside:
+            if not outside:
+                unit_check.add(number, expert_pair.expert_links, *words)
+            elif on_error is None:
                 raise error(f"pair {number:,}: {outside}")
-            unit_check.add(number, expert_pair.expert_links, *words)
+            else:
+                on_error(number, error(f"pair {number:,}: {outside}"))
+                expert_pair.expert_links = frozenset()
         yield expert_pair
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")

@@ -66,10 +66,12 @@ def open_options(
     cache: str | Path | None = None,
     workers: int | None = None,
     encoding: str = "utf-8",
+    read_gold_file: GoldReader | None = None,
 ) -> LearnOptions:
     """Open the files that the parameters of :func:`train` name.
 
-    `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files.
+    `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files;
+    `read_gold_file` reads a file of gold links that is not one of corrections.
     """
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
@@ -95,7 +97,7 @@ def open_options(
         headwords=headwords,
         vectors=opened_vectors,
         vectors_weight=vectors_weight,
-        gold=() if gold is None else _opened_gold(gold, encoding),
+        gold=() if gold is None else _opened_gold(gold, encoding, read_gold_file),
         expert=choose_expert(
             has_links=has_expert_links, encoder=encoder, layer=layer, device=device, cache=cache
         ),
@@ -120,7 +122,7 @@ def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) ->
     return found
 
 
-def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
+def _opened_gold(gold: GoldInput, encoding: str, read_file: GoldReader | None) -> Sequence[GoldAlignment]:
     """Return gold links; an error if there are none."""
     golds: Sequence[GoldAlignment]
     if not isinstance(gold, str | Path):
@@ -128,7 +130,12 @@ def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
         golds = given if isinstance(given, Sequence) else list(given)
         if not golds:
             raise UsageError("expected gold links, found none; omit `gold`")
-    elif not (golds := read_gold(gold, encoding=encoding)):
+        return golds
+    if read_file is None or are_corrections(gold):
+        golds = read_gold(gold, encoding=encoding)
+    else:
+        golds = read_file(gold)
+    if not golds:
         raise DataError("expected gold links, found an empty file; remove `gold`, or pass another file").at(
             gold
         )
@@ -204,6 +211,9 @@ def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
         return None
     source, target = counts
     return source.sum(axis=0, dtype=np.float64), target.sum(axis=0, dtype=np.float64)
+
+
+GoldReader = Callable[[str | Path], Sequence[GoldAlignment]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

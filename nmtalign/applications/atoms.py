@@ -15,6 +15,7 @@ MAX_EDGE_MARKS = 8  # on each edge of a word; the others stay with the middle
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
 _OPENING_QUOTES = frozenset("'‘’‚")
 _CLOSING_QUOTES = frozenset("'’‘")
+_ENTITY_AT_END = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});\Z")
 _MARK_CATEGORIES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
 
 
@@ -73,6 +74,8 @@ def _edge_marks(word: str) -> tuple[int, int]:
     while lead < MAX_EDGE_MARKS and _is_mark(word[lead]):
         lead += 1
     while trail < MAX_EDGE_MARKS and _is_mark(word[-1 - trail]):
+        if _ENTITY_AT_END.search(word, 0, len(word) - trail):
+            break  # its semicolon belongs to it
         trail += 1
     middle = word[lead : len(word) - trail]
     if len(middle) > 2 and middle[0] in _OPENING_QUOTES and middle[-1] in _CLOSING_QUOTES:

@@ -87,6 +87,8 @@ class Conversion:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
         separator = WORD_SEPARATORS.get(self.to)
         for number, record in enumerate(bad.track(self._records(bad)), 1):
+            if bad.has_current and record.source is None:
+                record = LinkRecord(na.GoldAlignment((), ()), (), ())
             if separator is not None and record.source is not None and record.target is not None:
                 split_word = find_split_word(record.source, record.target, separator)
                 if split_word is not None:

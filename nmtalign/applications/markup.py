@@ -62,13 +62,18 @@ class Element:
     end: int
     closing: str = ""
     children: list[Element] = field(default_factory=list)
+    overlaps: bool = False  # a paired code that starts in one element and ends in another one
 
 
 class MarkedText(NamedTuple):
-    """A text, and a nameless element around all of it, which contains the elements of its markup."""
+    """A text, and a nameless element around all of it, which contains the elements of its markup.
+
+    The paired codes in `overlapping` start in one element and end in another one.
+    """
 
     text: str
     root: Element
+    overlapping: list[Element]
 
 
 # --- tags ----------------------------------------------------------------------------------------
@@ -146,7 +151,7 @@ def _local(name: str) -> str:
 def parse_markup(line: str, format: MarkupFormat) -> MarkedText:
     """Return the text of a line without its markup, and its elements; DataError if these are not nested.
 
-    >>> text, root = parse_markup('the <b class="x">house</b>, <br/>here', "xml")
+    >>> text, root, _ = parse_markup('the <b class="x">house</b>, <br/>here', "xml")
     >>> text, [(element.name, element.start, element.end) for element in root.children]
     ('the house, here', [('b', 4, 9), ('br', 11, 11)])
     """
@@ -161,7 +166,7 @@ def parse_markup(line: str, format: MarkupFormat) -> MarkedText:
         position = tag.end
     parts.append(line[position:])
     text = "".join(parts)
-    return MarkedText(text, builder.finish(len(text)))
+    return MarkedText(text, builder.finish(len(text)), builder.overlapping)
 
 
 class _Builder:
@@ -171,7 +176,8 @@ class _Builder:
         self._format = format
         self._path = [Element("", "", 0, 0)]  # the elements that are open
         self._codes: list[tuple[str, str] | None] = [None]  # their kinds and ids, if they are paired codes
-        self._isolated: set[tuple[str, str]] = set()
+        self._isolated: dict[tuple[str, str], Element] = {}
+        self.overlapping: list[Element] = []
 
     def add(self, tag: Tag, markup: str, position: int) -> None:
         """Add a tag at a character of the text."""
@@ -222,10 +228,27 @@ class _Builder:
             self._pop_placeholder()
         if self._codes[-1] == code:
             self._pop(markup, position)
-        elif code in self._codes or code in self._isolated:
-            raise DataError(f"expected paired codes that are nested, found {markup}; no overlap is projected")
+        elif code in self._codes:
+            self._overlap(self._take_open(self._codes.index(code)), markup, position)
+        elif code in self._isolated:
+            self._overlap(self._isolated.pop(code), markup, position)
         else:
             self._path[-1].children.append(Element(tag.name, markup, position, position))
+
+    def _take_open(self, depth: int) -> Element:
+        """Take an open code off the path; its parent gets what it contains."""
+        element = self._path.pop(depth)
+        self._codes.pop(depth)
+        self._path[depth - 1].children += element.children
+        element.children = []
+        return element
+
+    def _overlap(self, element: Element, markup: str, position: int) -> None:
+        """Close a code that ends in another element, or after a code that started later."""
+        element.overlaps = True
+        element.closing = markup
+        element.end = position
+        self.overlapping.append(element)
 
     def _code_of(self, tag: Tag) -> tuple[str, str] | None:
         """Return the kind and the id of a paired code of XLIFF, the same for its start and its end."""
@@ -252,7 +275,7 @@ class _Builder:
         element = self._path.pop()
         code = self._codes.pop()
         if code is not None:
-            self._isolated.add(code)
+            self._isolated[code] = element
         self._path[-1].children += element.children
         element.children = []
 

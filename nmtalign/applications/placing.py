@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -70,15 +70,19 @@ def place_markup(
     that another element beside it is linked to. If several parts remain, the longest is taken, or with
     `split` each part; then atoms that are linked to elsewhere are excluded, too. An element around all of its
     parent stays so. Placeholders, and elements without a link, go next to what their neighbors are linked to.
-    `offset` counts the characters of the marked text without spaces.
+    Overlapping codes go before the first and after the last atom that theirs are linked to. `offset` counts
+    the characters of the marked text without spaces.
     """
-    tree = _Positions(marked.text, source, offset).node(marked.root)
+    positions = _Positions(marked.text, source, offset)
+    tree = positions.node(marked.root)
     atoms = target.atoms
     start = atoms[0].start if atoms else 0
     end = atoms[-1].end if atoms else 0
     root = Piece(tree, 0, start, end, 0, len(atoms))
     placing = _Placing(target, targets_of, split)
     placing.fill(tree, [root])
+    for element in marked.overlapping:
+        placing.add_overlapping(positions.node(element), root)
     text = "".join(_rendered(root, target.line))
     return Placed(f"{target.line[:start]}{text}{target.line[end:]}", placing.unlinked)
 
@@ -126,7 +130,7 @@ class _Positions:
             bisect_right(self._ends, end),
             self._has_character(element.start - 1),
             self._has_character(element.end),
-            [self.node(child) for child in element.children],
+            [self.node(child) for child in element.children if not child.overlaps],
         )
 
     def _has_character(self, position: int) -> bool:
@@ -238,10 +242,39 @@ class _Placing:
             t = last - 1 if is_after else first
         return self._atoms[t].end if is_after else self._atoms[t].start
 
+    def add_overlapping(self, code: Node, root: Piece) -> None:
+        """Place the two ends of a code as points in the innermost elements around them."""
+        links = self._links_within(root.node, [root])
+        linked = sorted({t for s in range(code.first, code.last) for t in links.get(s, ())})
+        if code.characters == root.node.characters:
+            start, end = root.start, root.end
+        elif linked:
+            start, end = self._atoms[linked[0]].start, self._atoms[linked[-1]].end
+        else:
+            position = self._point_at_edge(code, root.node, [root])
+            neighbor = _linked_neighbor(code, list(links))
+            if position is None and neighbor is not None:
+                position = self._point_beside(neighbor, code, links, [])
+            start = end = root.end if position is None else position
+            self._count_unlinked(code)
+        for markup, position in ((code.opening, start), (code.closing, end)):
+            parent = _innermost_piece(root, position)
+            point = replace(code, opening=markup, closing="", children=[])
+            number = len(parent.node.children) + len(parent.children)  # after those that are there
+            parent.children.append(Piece(point, number, position, position))
+
     def _count_unlinked(self, child: Node) -> None:
         atoms = range(child.first, child.last)
         if atoms and not any(self._targets_of[s] for s in atoms):
             self.unlinked += 1
+
+
+def _innermost_piece(piece: Piece, position: int) -> Piece:
+    """Return the innermost piece that begins before a character and ends after it."""
+    for child in piece.children:
+        if child.start < position < child.end:
+            return _innermost_piece(child, position)
+    return piece
 
 
 def _piece_around(spans: list[Piece], t: int) -> int | None:

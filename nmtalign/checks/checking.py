@@ -16,6 +16,7 @@ from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call
 from nmtalign.checks.characters import find_characters
 from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.known_languages import find_swapped_files
 from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import (
     find_copies,
@@ -34,6 +35,7 @@ from nmtalign.checks.translations import (
 from nmtalign.names import SIDES
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
+from nmtalign.text.tokenization import Languages
 from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def check(
     targets: Sentences | Aligner | None = None,
     aligner: Aligner | None = None,
     *,
+    languages: tuple[str, str] | None = None,
     source: ColumnName = None,
     target: ColumnName = None,
     workers: int | None = None,
@@ -84,6 +87,9 @@ def check(
     aligner : Aligner, optional
         The aligner whose scores and vocabularies judge the pairs. Without it, an aligner is learned from the
         text itself if it has at least 500 pairs.
+    languages : (str, str), optional
+        The languages that the two sides should have, such as ``("en", "de")``. If they are swapped, this is
+        found without an aligner. Default: those of the aligner.
     source, target : str or int, optional
         The columns of a table, or the keys of records. Default: they are found by their names.
     workers : int, optional
@@ -108,9 +114,12 @@ def check(
         check_type(aligner, type(None), "one aligner")
         aligner, targets = targets, None
     check_type(aligner, (Aligner, type(None)), "an aligner, as in check(bitext, aligner)")
-    languages = (None, None) if aligner is None else aligner.languages
-    sides = lines_of_sides(bitext, targets, source=source, target=target, languages=languages)
-    table = table_of_findings(find_all(sides.source, sides.target, aligner, workers=workers))
+    of_aligner = (None, None) if aligner is None else aligner.languages
+    sides = lines_of_sides(bitext, targets, source=source, target=target, languages=of_aligner)
+    findings = find_all(
+        sides.source, sides.target, aligner, languages=languages or of_aligner, workers=workers
+    )
+    table = table_of_findings(findings)
     if sides.frame_index is not None:
         rows = table["line"].to_numpy(int) - 1
         table.insert(0, "index", sides.frame_index[rows].to_numpy())
@@ -143,12 +152,16 @@ def find_all(
     target: Sequence[str],
     aligner: Aligner | None = None,
     *,
+    languages: Languages = (None, None),
     workers: int | None = None,
 ) -> list[Finding]:
     """Return all findings in the order of the lines."""
     runs = find_line_runs(source, target)
     pairing = _Pairing(source, target, runs)
-    findings: list[Finding] = [*find_slips(runs, len(source), len(target))]
+    findings: list[Finding] = [
+        *find_swapped_files(source, target, languages),
+        *find_slips(runs, len(source), len(target)),
+    ]
     for lines, side in zip((source, target), SIDES, strict=True):
         findings += find_characters(lines, side)
         findings += find_odd_lines(lines, side)
@@ -164,6 +177,8 @@ def find_all(
     faults = chain(of_pairs, pairing.pairs_of_findings(findings))
     is_judged = ~_pairs_with(faults, _FAULTS_OF_PAIRS, len(pairing.source))
     of_pairs += _find_by_scores(pairing, aligner, translated, is_judged, workers)
+    if any(finding.kind == "swapped-files" for finding in findings):
+        of_pairs = [finding for finding in of_pairs if finding.kind != "swapped-files"]  # one is enough
     findings += pairing.with_line_numbers(of_pairs)
     order = {kind: rank for rank, kind in enumerate(KINDS)}
     return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
@@ -216,7 +231,7 @@ def _find_by_scores(
             return
         aligner = _learn(pairs, numbers, workers)
     elif aligner.covered(pairs).swapped:
-        yield Finding(0, "pair", "swapped-files", "")
+        yield Finding(0, "pair", "swapped-files", "the model knows the words of the exchanged sides")
         return
     batch = aligner.align_batch(pairs, workers=workers)
     scores = np.asarray(batch.scores)

@@ -51,8 +51,9 @@ class KindCount:
             place = f"{unit}s {self.first.line + 1:,} to {self.first.last + 1:,}"
         if self.first.side in files:
             place += f" of {files[self.first.side]}"
-        shift = f", {self.first.value}" if self.kind == "slip" else ""
-        where = f"first in {place}{shift}" if self.count > 1 else f"in {place}{shift}"
+        says_more = self.kind in ("slip", "no-partner") and self.first.value
+        value = f", {self.first.value}" if says_more else ""
+        where = f"first in {place}{value}" if self.count > 1 else f"in {place}{value}"
         return f"{kind.plural}: {self.count:,}, {where}; {kind.advice}"
 
 

@@ -30,6 +30,11 @@ KINDS: dict[str, Kind] = {
         "error", "lines without a partner", "remove the line, or add its translation to the other file"
     ),
     "swapped-files": Kind("error", "swapped files", "swap source and target"),
+    "maybe-swapped-files": Kind(
+        "hint",
+        "files that are swapped for the bundled model",
+        "for the bundled English-French model, swap source and target",
+    ),
     # the two sides of a pair
     "empty": Kind("hint", "pairs without text", "remove the pair from both files"),
     "one-sided": Kind("error", "pairs with an empty side", "translate the line, or remove the pair"),

@@ -10,6 +10,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
 from nmtalign.corpus.coverage import find_spaceless_letter
+from nmtalign.display import with_plural
 from nmtalign.names import Side
 
 MIN_COPIED_WORDS = 3  # words with letters that a copy has at least; fewer may be a name
@@ -55,7 +56,7 @@ def find_copies(source: TextLines, target: TextLines) -> Iterator[Finding]:
         if words and words == find_words(target_line.casefold()):
             is_text = _is_text(source_line) and not _MARKUP.match(source_line)
             kind = "copy" if is_text else "maybe-copy"
-            yield Finding(number, "pair", kind, f"{len(words)} words")
+            yield Finding(number, "pair", kind, with_plural(len(words), "word"))
 
 
 def _is_text(line: str) -> bool:

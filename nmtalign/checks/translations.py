@@ -9,7 +9,6 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
-from nmtalign.display import with_plural
 from nmtalign.names import Side
 
 if TYPE_CHECKING:
@@ -25,23 +24,29 @@ _MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a transla
 
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
-    """Yield the runs of lines that are shifted, and the lines without a partner."""
-    from nmtalign.text.slips import find_line_gaps
+    """Yield the runs of lines that are shifted, and the lines without a partner.
+
+    If a place is uncertain, the value says where a run begins; lines without a partner are some of those of
+    the finding.
+    """
+    from nmtalign.text.slips import describe_lines, find_line_gaps
 
     for run in runs:
-        if run.shift:
+        if run.shift and run.source:
             value = f"by {run.shift:+,}"
+            if len(run.starts) > 1:
+                value += f", beginning somewhere in {describe_lines(run.starts)}"
             yield Finding(run.source.start, "source", "slip", value, last=run.source.stop - 1)
     for gap in find_line_gaps(runs, source_count, target_count):
         if gap.source:
-            yield _no_partner(gap.source, "source")
+            yield _no_partner(gap.source, gap.source_among, "source")
         if gap.target:
-            yield _no_partner(gap.target, "target")
+            yield _no_partner(gap.target, gap.target_among, "target")
 
 
-def _no_partner(lines: range, side: Side) -> Finding:
-    value = with_plural(len(lines), "line")
-    return Finding(lines.start, side, "no-partner", value, last=lines.stop - 1)
+def _no_partner(lines: range, among: range, side: Side) -> Finding:
+    value = f"{len(lines):,} of these {len(among):,} lines" if len(among) > len(lines) else ""
+    return Finding(among.start, side, "no-partner", value, last=among.stop - 1)
 
 
 def find_low_scores(

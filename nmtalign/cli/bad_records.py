@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import as_options, log, printable
 from nmtalign.cli.parameter_types import OUTPUT
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
@@ -28,10 +29,15 @@ class BadRecords:
     """
 
     def __init__(self, write: Callable[[str], object] | None = None) -> None:
-        self.count = 0
+        self._numbers: set[int] = set()  # of bad records
         self._write = write
         self._done = 0  # how many records are done
         self._last = 0  # the number of the last bad record
+
+    @property
+    def count(self) -> int:
+        """The number of bad records; a pair with several bad lines counts once."""
+        return len(self._numbers)
 
     @property
     def are_marked(self) -> bool:
@@ -45,11 +51,19 @@ class BadRecords:
 
     def add(self, error: DataError) -> None:
         """Raise the error of the record that is being read, or report it."""
+        self._last = self._done + 1
+        self._report(self._last, error)
+
+    def add_to(self, number: int, error: DataError) -> None:
+        """Raise or report the error of a pair, from 1; one is enough for a pair that becomes empty."""
+        if number not in self._numbers:
+            self._report(number, error)
+
+    def _report(self, number: int, error: DataError) -> None:
         if self._write is None:
             raise error
-        self.count += not self.has_current
-        self._last = self._done + 1
-        self._write(f"{self._last}\t{printable(as_options(str(error)))}\n")
+        self._numbers.add(number)
+        self._write(f"{number}\t{printable(as_options(str(error)))}\n")
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
         """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""
@@ -91,8 +105,19 @@ class ErrorOptions(Options):
     def say(self, bad: BadRecords) -> None:
         """Log how many records were bad."""
         if bad.are_marked:
-            text = f"{bad.count:,} bad records, listed in {self.error_report}"
+            text = f"{with_plural(bad.count, 'bad record')}, listed in {self.error_report}"
             log(text, event="bad records", records=bad.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutOptions(ErrorOptions):
+    """What happens to bad lines, where no line is written for a pair."""
+
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error",
+        "Stop at a bad line, or do without its pair in all files and list it in --error-report.",
+        default="stop",
+    )
 
 
 def without_split_words(

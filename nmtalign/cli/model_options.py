@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nmtalign.aligner.links_from import Linker
+    from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.encoders.matrix_files import PairMatrix, WordPair
+    from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -200,21 +202,33 @@ def with_expert(
     text_settings: TextSettings,
     languages: Languages,
     *,
-    marked: bool = False,
+    bad: BadRecords,
 ) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert, whose positions count what `unit` says.
 
-    `text_settings` splits lines into tokens; for `marked` see `with_links`.
+    `text_settings` splits lines into tokens. If bad records are marked, a bad line of links is taken as an
+    empty one.
     """
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
 
-    links = read_links(expert, encoding=encoding)
+    number = 1
+
+    def add(error: DataError) -> None:
+        bad.add_to(number, error)
+
+    def counted_links() -> Iterator[frozenset[Link]]:
+        nonlocal number
+        for links in read_links(expert, encoding=encoding, on_error=add if bad.are_marked else None):
+            yield links
+            number += 1
+
     words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)
     name = unit.expert_unit
-    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
+    on_error = bad.add_to if bad.are_marked else None
+    return with_links(bitext, counted_links(), on_error=on_error, file=expert, words_of=words_of, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, tee
 from typing import TYPE_CHECKING, Literal
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import INPUT, NumberList
@@ -39,28 +40,36 @@ class RecordOptions(Options):
         self,
         bitext: Iterator[SentencePair],
         encoding: str,
+        bad: BadRecords,
         systems: Mapping[str, str] | None = None,
     ) -> tuple[na.Aligner | None, Iterator[CorpusRecord]]:
         """Return the records, and the aligner if there is one; `systems` are files of links by name."""
         from nmtalign.aligner.fit_to_text import fit_text
         from nmtalign.report.corpus import read_corpus
 
+        read = partial(
+            read_corpus,
+            gold=self.gold,
+            others=systems,
+            encoding=encoding,
+            on_error=bad.add_to if bad.are_marked else None,
+        )
         if self.source.is_given(self.options.encoder.encoder):
             bitext, again = tee(bitext)
             aligned = self.source.inspect(again, encoding=encoding, options=self.options)
-            records = read_corpus(bitext, aligned=aligned, gold=self.gold, others=systems, encoding=encoding)
-            return None, records
+            return None, read(bitext, aligned=aligned)
         aligner, bitext = fit_text(self.options.load(), bitext)
-        return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
+        return aligner, read(bitext)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTextErrorOptions(ErrorOptions):
-    """What happens to bad records of a text whose pairs are shown."""
+    """What happens to bad records of a text whose pairs are shown, and to bad lines of their links."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",
-        "Stop at a bad record of the text, or show an empty pair for it and list it in --error-report.",
+        "Stop at a bad record of the text or of links, or show an empty pair for it and list it in"
+        " --error-report.",
         default="stop",
     )
 

@@ -72,7 +72,7 @@ _PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON that may state the
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 ParsedLine = TypeVar("ParsedLine")
 
-MAX_EMPTY_PAIRS = 1_000_000  # in a file of the NAACL format, which has no line for these pairs
+MAX_EMPTY_PAIRS = 1_000_000  # without a line in a file whose lines have the number of their pair
 MAX_SHARED_CHARS = 100  # gold links of longer lines are not cached
 _UNESCAPED_CODES = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # control characters that json does not escape
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNESCAPED_CODES}
@@ -224,11 +224,11 @@ class _GizaPair(NamedTuple):
 
     line: int
     header: str
-    target: str
-    source: str
+    target: str | DataError
+    source: str | DataError
 
 
-def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
+def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord | DataError]:
     """Yield the links of each pair, ordered by the numbers in the headers.
 
     The parts of a file may have been joined in any order: unparsed lines wait for the pairs before them.
@@ -244,18 +244,32 @@ def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
             raise error.at(path, line=pair.line) from None
         waiting[number] = pair
         while following in waiting:
-            yield _parse_giza(waiting.pop(following), path)
+            yield _try_giza(waiting.pop(following), path)
             following += 1
-    if waiting:
-        number = min(waiting)
+    for number in sorted(waiting):
+        missing = range(following, number)
         expected = f"expected pair {following:,}, which is nowhere in the file, before pair {number:,}"
-        raise DataError(f"{expected}; a pair or a part is missing").at(path, line=waiting[number].line)
+        gap = DataError(f"{expected}; a pair or a part is missing").at(path, line=waiting[number].line)
+        if len(missing) > MAX_EMPTY_PAIRS:
+            raise gap
+        yield from repeat(gap, len(missing))
+        yield _try_giza(waiting[number], path)
+        following = number + 1
 
 
 def _giza_pairs(path: str | Path, encoding: str) -> Iterator[_GizaPair]:
-    lines = read_lines(path, encoding=encoding)
+    lines = try_lines(path, encoding=encoding)
     for number, header in zip(count(1, 3), lines, strict=False):
+        if isinstance(header, DataError):  # the number of the pair is unknown
+            raise header
         yield _GizaPair(number, header, next(lines, ""), next(lines, ""))
+
+
+def _try_giza(pair: _GizaPair, path: str | Path) -> LinkRecord | DataError:
+    try:
+        return _parse_giza(pair, path)
+    except DataError as error:
+        return error
 
 
 def _giza_numbers(header: str) -> tuple[int, int | None, int | None]:
@@ -271,6 +285,10 @@ def _giza_numbers(header: str) -> tuple[int, int | None, int | None]:
 
 def _parse_giza(pair: _GizaPair, path: str | Path) -> LinkRecord:
     """Return the links of a pair; raise DataError if its header has other numbers of words."""
+    if isinstance(pair.target, DataError):
+        raise pair.target
+    if isinstance(pair.source, DataError):
+        raise pair.source
     target = tuple(filter(None, pair.target.split(" ")))
     try:
         source, links = _giza_links(pair.source, len(target))
@@ -613,7 +631,8 @@ def read_link_records(
 ) -> Iterator[LinkRecord]:
     """Yield the links of each sentence pair of a file, in order; a DataError names the line.
 
-    With `on_error` the error of a line that is a pair of its own is passed on, and the pair has no links.
+    With `on_error` the error of a line that is a pair of its own, or of three lines of GIZA, is passed on and
+    the pair has no links.
     """
     check_choice(format, _READERS, "formats of links")
     empty = LinkRecord(GoldAlignment((), ()))

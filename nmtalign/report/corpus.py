@@ -8,10 +8,11 @@ import random
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,9 @@ from nmtalign.corpus.line_words import links_of_words
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
-from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
-from nmtalign.links.formats import read_gold, read_links
+from nmtalign.links.formats import are_corrections, read_gold, read_link_records, read_links
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
@@ -33,6 +34,8 @@ MAX_PAIRS_WITH_PARTS = 200
 MAX_PART_WEIGHTS = 1_500_000
 PAIRS_PER_PARTS_CALL = 50
 
+OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
+LinksOfLine = TypeVar("LinksOfLine")
 PartWeights = dict[str, NDArray[np.floating]]  # weights (T, S) of each scorer or attention head by itself
 PartResults = tuple[PartWeights, dict[str, Alignment]]  # and the links that each scorer chooses
 
@@ -76,17 +79,27 @@ def read_corpus(
     others: Mapping[str, str | Path] | None = None,
     aligned: Iterable[tuple[AlignedPair, Callable[[], PartWeights]]] | None = None,
     encoding: str = "utf-8",
+    on_error: OnBadPair | None = None,
 ) -> Iterator[CorpusRecord]:
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention that another program computed for each pair, and a function that returns the
     weights of each head. A warning says where positions seem not to count the words of the pairs.
+    With `on_error`, the errors of bad lines of links are passed on, with the number of the pair, and the pair
+    becomes an empty one.
     """
     systems = others or {}
+    bad_lines = _BadLines(on_error)
     columns: list[Iterable[Any]] = [pairs]
-    columns += (read_links(path, encoding=encoding) for path in systems.values())
+    for path in systems.values():
+        columns.append(bad_lines.watched(partial(read_links, path, encoding=encoding)))
     rows = zip_lines(columns, ["the bitext", *systems.values()])
-    golds = None if gold is None else read_gold(gold, encoding=encoding)
+    golds: Sequence[GoldAlignment] | None = None
+    if gold is not None and (on_error is None or are_corrections(gold)):
+        golds = read_gold(gold, encoding=encoding)
+    elif gold is not None:
+        records = bad_lines.watched(partial(read_link_records, gold, encoding=encoding))
+        golds = [record.gold for record in records]
     attention = iter(aligned or ())
     files = {**systems} if gold is None else {**systems, "gold": gold}
     unit_checks = {name: UnitCheck(file) for name, file in files.items()}
@@ -99,6 +112,15 @@ def read_corpus(
         pair_gold = None if golds is None else golds[number - 1]
         pair_attention, by_part = (None, None) if aligned is None else next(attention)
         words = words_between_spaces(pair) if pair_attention is None else pair_attention.tokens
+        shape = len(words[0]), len(words[1])
+        possible = frozenset() if pair_gold is None else pair_gold.possible
+        bad_lines.check(number, {**links_of_systems, "gold": possible}, shape, files)
+        if number in bad_lines.numbers:
+            pair = SentencePair("", "")
+            pair_gold = None if golds is None else GoldAlignment((), ())
+            links_of_systems = dict.fromkeys(systems, frozenset())
+            pair_attention, by_part = (None, None) if aligned is None else (_no_attention(), dict)
+            words = ((), ())
         for name, links_of_system in links_of_systems.items():
             unit_checks[name].add(number, links_of_system, *words)
         if pair_gold is not None:
@@ -119,6 +141,51 @@ def read_corpus(
     for check in unit_checks.values():
         if warning := check.warning():
             warnings.warn(warning, NmtalignWarning, stacklevel=2)
+
+
+class _BadLines:
+    """The numbers of pairs of which a line of links is bad; without a function, an error is raised."""
+
+    def __init__(self, on_error: OnBadPair | None) -> None:
+        self.numbers: set[int] = set()
+        self._on_error = on_error
+
+    def watched(self, read: Callable[..., Iterator[LinksOfLine]]) -> Iterator[LinksOfLine]:
+        """Yield what `read` yields for the lines of a file, and note the bad ones."""
+        number = 1
+
+        def add(error: DataError) -> None:
+            self._add(number, error)
+
+        for links in read(on_error=None if self._on_error is None else add):
+            yield links
+            number += 1
+
+    def check(
+        self,
+        number: int,
+        links_by_name: Mapping[str, frozenset[Link]],
+        shape: tuple[int, int],
+        files: Mapping[str, str | Path],
+    ) -> None:
+        """Note a pair with links outside its words."""
+        if self._on_error is None:
+            return  # this is checked where they are shown
+        for name, links in links_by_name.items():
+            try:
+                alignment_inside(links, *shape, number, files.get(name))
+            except DataError as error:
+                self._add(number, error)
+
+    def _add(self, number: int, error: DataError) -> None:
+        assert self._on_error is not None
+        self.numbers.add(number)
+        self._on_error(number, error)
+
+
+def _no_attention() -> AlignedPair:
+    """Return the attention of an empty pair."""
+    return AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
 
 
 def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:

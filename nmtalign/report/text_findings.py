@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.findings import KINDS
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.report.style import visible
 
@@ -37,7 +38,7 @@ def add_findings(page: str, findings: pd.DataFrame | None) -> str:
 
 def _panel(findings: pd.DataFrame) -> str:
     errors = int((findings["severity"] == "error").sum())
-    headline = f"{errors:,} errors and {len(findings) - errors:,} hints"
+    headline = f"{with_plural(errors, 'error')} and {with_plural(len(findings) - errors, 'hint')}"
     groups = dict(list(findings.groupby("kind", sort=False)))
     known = [kind for kind in KINDS if kind in groups]
     known.sort(key=lambda kind: KINDS[kind].severity)  # errors before hints

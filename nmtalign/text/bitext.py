@@ -398,7 +398,7 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
 
 def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: str) -> str:
     """Return where the first line without a partner is, if it can be found, and what shows the others."""
-    from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
+    from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, find_line_gaps, find_line_runs
 
     command = f"`nmtalign check {source} {target}` shows where lines are shifted"
     if not (Path(source).is_file() and Path(target).is_file()):  # a pipe cannot be read again
@@ -414,11 +414,28 @@ def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: s
     gaps = find_line_gaps(runs, len(sides[0]), len(sides[1]))
     if not gaps:
         return command
-    lone = [(source, gaps[0].source), (target, gaps[0].target)]
-    places = [f"{describe_lines(lines)} of {path}" for path, lines in lone if lines]
-    have = "have" if len(places) > 1 or any(len(lines) > 1 for _, lines in lone) else "has"
-    more = "" if len(gaps) == 1 else f", and {len(gaps) - 1:,} more gaps follow"
+    first, *others = gaps
+    places = [
+        _describe_lone_lines(lines, among, path)
+        for path, lines, among in (
+            (source, first.source, first.source_among),
+            (target, first.target, first.target_among),
+        )
+        if lines
+    ]
+    have = "has" if len(first.source) + len(first.target) == 1 else "have"
+    more = f", and {with_plural(len(others), 'gap')} further on" if others else ""
     return f"it seems that {' and '.join(places)} {have} no partner{more}; {command}"
+
+
+def _describe_lone_lines(lines: range, among: range, path: str | Path) -> str:
+    """Return which lines of a file have no partner, or among which lines they are."""
+    from nmtalign.text.slips import describe_lines
+
+    if len(among) == len(lines):
+        return f"{describe_lines(lines)} of {path}"
+    number = "one" if len(lines) == 1 else f"{len(lines):,}"
+    return f"{number} of the {describe_lines(among)} of {path}"
 
 
 _SNIFFED_LINES = 10

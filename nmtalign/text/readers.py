@@ -535,6 +535,9 @@ class _PoMessage:
 # --- XML: translation memories and localisation files --------------------------------------------
 
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
+_PLACEHOLDERS = {"x", "ph", "it", "ut"}  # elements that stand for something without an end
+_LINE_BREAK_TYPES = {"lb", "xlf:lb", "x-lb", "x-br", "linebreak", "x-linebreak"}
+_LINE_BREAK_CODE = re.compile(r"\s*(?:<br\b|\\n|\\line\b|\n)", re.IGNORECASE)
 _ANNOTATIONS = {"note", "prop"}  # elements of a text that is not in a seg
 _MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # in all languages; an element counts as 100 characters
@@ -547,15 +550,32 @@ def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[
 
 
 def _text_of_element(element: Element | None) -> str:
-    """Return the words of a sentence without the codes inside it; line ends become spaces."""
+    """Return the words of a sentence without the codes inside it; line ends, also as codes, become spaces."""
     if element is None:
         return ""
     pieces = [element.text or ""]
     for child in element:
         if child.tag not in _INLINE_CODES | _ANNOTATIONS:
             pieces.append(_text_of_element(child))
-        pieces.append(child.tail or "")
+        following = child.tail or ""
+        if _is_line_break(child):
+            text = "".join(pieces)
+            has_space = not text or text[-1].isspace() or not following or following[0].isspace()
+            pieces = [text, "" if has_space else " "]
+        pieces.append(following)
     return "".join(pieces).replace("\n", " ")
+
+
+def _is_line_break(element: Element) -> bool:
+    """Return whether a placeholder stands for a line break, by its type or by its code.
+
+    The words around it would become one word without it.
+    """
+    if element.tag not in _PLACEHOLDERS:
+        return False
+    types = {element.get(name, "").lower() for name in ("ctype", "type", "subType")}
+    code = element.text or element.get("equiv-text") or element.get("equiv") or element.get("disp") or ""
+    return not types.isdisjoint(_LINE_BREAK_TYPES) or _LINE_BREAK_CODE.match(code) is not None
 
 
 class _Variant(NamedTuple):

@@ -9,9 +9,11 @@ histograms can be estimated again. Line numbers in this module count from 0.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +38,10 @@ _LONE_COST = 10.0  # to enter or leave a run of lines that have no partner
 _LONE_EVIDENCE = 0.5  # of a line without a partner, as a share of that of random pairs
 _MAX_EVIDENCE = 3.0  # of one line, so that no line decides alone
 _ROUNDS = 3
-_BORDER_LINES = 4  # around a change of the path, where its exact place is searched
+_TEMPER = 0.4  # times the evidence of a place: lines and measures are not independent
+_CERTAIN_LINES = 2  # a place is certain if it is at most so far off,
+_MIN_CERTAINTY = 0.9  # with this probability
+_TAIL = 0.005  # probability outside each end of the range of an uncertain place
 _BINS = 12
 _MAX_WORD_SHARE = 0.2  # of the lines; words in more lines say little
 _MIN_DICE = 0.2  # of two words that are taken for translations
@@ -47,26 +52,44 @@ _TOKEN = re.compile(
 
 
 class LineRun(NamedTuple):
-    """Consecutive source lines, whose partners are `shift` lines further in the target."""
+    """Consecutive source lines, whose partners are `shift` lines further in the target.
+
+    If the place is uncertain, the run may start some lines `earlier` or `later`.
+    """
 
     source: range
     shift: int
+    earlier: int = 0
+    later: int = 0
 
     @property
     def target(self) -> range:
         """The partners of the source lines."""
         return range(self.source.start + self.shift, self.source.stop + self.shift)
 
+    @property
+    def starts(self) -> range:
+        """The source lines that the run may start with."""
+        return range(self.source.start - self.earlier, self.source.start + self.later + 1)
+
 
 class LineGap(NamedTuple):
-    """Lines between two runs that have no partner; one of the ranges may be empty."""
+    """Lines before a run that have no partner; one of the ranges may be empty.
+
+    If their place is uncertain, they are somewhere in the longer ranges `source_among` and `target_among`.
+    """
 
     source: range
     target: range
+    source_among: range
+    target_among: range
 
 
 def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun]:
     """Return the runs of lines with the same shift, in order; a text without shifted lines is one run.
+
+    If lines are missing at the end, the last run is an empty one after the text. In a text of a few lines
+    they may be missing anywhere.
 
     Examples
     --------
@@ -80,15 +103,24 @@ def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun
     """
     shorter, longer = sorted((len(source), len(target)))
     if shorter < MIN_LINES_FOR_SLIPS or longer > MAX_LINES_FOR_SLIPS:
-        return [LineRun(range(shorter), 0)]
+        return [LineRun(range(shorter), 0), *_unknown_end(len(source), len(target))]
     lines = _Lines(source, target)
     shifts = _candidate_shifts(lines)
     evidence = lines.first_evidence(shifts)
-    path = _best_path(evidence, shifts)
+    excess = len(target) - len(source)
+    path = _best_path(evidence, shifts, excess)
     for _ in range(_ROUNDS):
         evidence = lines.evidence(shifts, path)
-        path = _best_path(evidence, shifts)
-    return _runs_of_path(path, shifts, evidence, len(target))
+        path = _best_path(evidence, shifts, excess)
+    return _runs_of_path(path, shifts, evidence, excess)
+
+
+def _unknown_end(source_count: int, target_count: int) -> list[LineRun]:
+    """Return the run after a text whose missing lines were not searched."""
+    if source_count == target_count:
+        return []
+    end = range(source_count, source_count)
+    return [LineRun(end, target_count - source_count, earlier=min(source_count, target_count))]
 
 
 def find_line_gaps(runs: Sequence[LineRun], source_count: int, target_count: int) -> list[LineGap]:
@@ -96,17 +128,28 @@ def find_line_gaps(runs: Sequence[LineRun], source_count: int, target_count: int
 
     Examples
     --------
-    >>> find_line_gaps([LineRun(range(0, 60), 0), LineRun(range(60, 100), 1)], 100, 101)
-    [LineGap(source=range(60, 60), target=range(60, 61))]
+    >>> (gap,) = find_line_gaps([LineRun(range(0, 60), 0), LineRun(range(60, 100), 1, 3, 2)], 100, 101)
+    >>> gap.source, gap.target, gap.target_among
+    (range(60, 60), range(60, 61), range(57, 63))
     """
     gaps: list[LineGap] = []
     source_done = target_done = 0
     for run in (*runs, LineRun(range(source_count, source_count), target_count - source_count)):
-        gap = LineGap(range(source_done, run.source.start), range(target_done, run.target.start))
-        if gap.source or gap.target:
-            gaps.append(gap)
+        source = range(source_done, run.source.start)
+        target = range(target_done, run.target.start)
+        if source or target:
+            source_among = _lines_among(source, run, source_count)
+            target_among = _lines_among(target, run, target_count)
+            gaps.append(LineGap(source, target, source_among, target_among))
         source_done, target_done = run.source.stop, run.target.stop
     return gaps
+
+
+def _lines_among(lines: range, run: LineRun, count: int) -> range:
+    """Return the lines, of `count`, that those before a run are among."""
+    if not lines:
+        return lines
+    return range(max(lines.start - run.earlier, 0), min(lines.stop + run.later, count))
 
 
 def translation_evidence(source: Sequence[str], target: Sequence[str]) -> Doubles:
@@ -343,17 +386,21 @@ def _correlate(signal: Doubles, pattern: Doubles) -> Doubles:
     return np.fft.irfft(spectrum, size)[:places]
 
 
-def _best_path(evidence: Doubles, shifts: Longs) -> Longs:
+def _best_path(evidence: Doubles, shifts: Longs, excess: int) -> Longs:
     """Return the column (N,) of each row on the path of most evidence, less the cost of its changes.
 
-    The last column of `evidence` (N, K + 1) is that of lines without a partner.
+    The last column of `evidence` (N, K + 1) is that of lines without a partner. Before the text the shift is
+    0, and after it `excess`, so that a missing line costs as much at an end as anywhere else.
     """
     count, width = evidence.shape
     distances = np.abs(shifts[:, None] - shifts)
     costs = np.full((width, width), _LONE_COST)  # from a column to a row
     costs[:-1, :-1] = _CHANGE_COST + _DISTANCE_COST * np.log1p(distances)
     np.fill_diagonal(costs, 0)
-    best = evidence[0].copy()
+    first, last = _end_columns(shifts, excess)
+    start_costs, end_costs = costs[first].copy(), costs[last].copy()
+    start_costs[-1] = end_costs[-1] = 0
+    best = evidence[0] - start_costs
     came_from = np.empty((count, width), np.int16)
     rows = np.arange(width)
     for n in range(1, count):
@@ -361,52 +408,87 @@ def _best_path(evidence: Doubles, shifts: Longs) -> Longs:
         came_from[n] = totals.argmax(axis=1)
         best = totals[rows, came_from[n]] + evidence[n]
     path = np.empty(count, np.int64)
-    path[-1] = best.argmax()
+    path[-1] = (best - end_costs).argmax()
     for n in range(count - 1, 0, -1):
         path[n - 1] = came_from[n, path[n]]
     return path
 
 
-def _runs_of_path(path: Longs, shifts: Longs, evidence: Doubles, target_count: int) -> list[LineRun]:
-    """Return the runs of a path, whose partners rise; each change moves to where it explains most lines."""
+def _end_columns(shifts: Longs, excess: int) -> tuple[int, int]:
+    """Return the columns of the shifts before and after a text."""
+    first, last = np.searchsorted(shifts, [0, excess]).tolist()
+    return first, last
+
+
+@dataclass
+class _Stretch:
+    """Lines from `start` up to `stop` that a path leads through in one column."""
+
+    column: int
+    start: int
+    stop: int
+    earlier: int = 0  # by how many lines it may start earlier
+    later: int = 0
+
+
+def _stretches_of_path(path: Longs, first: int, last: int) -> list[_Stretch]:
+    """Return the stretches of a path; empty ones stand for the lines before and after the text."""
     borders = [0, *(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
-    columns = path[borders[:-1]].tolist()
+    stretches = [_Stretch(int(path[start]), start, stop) for start, stop in itertools.pairwise(borders)]
+    if stretches[0].column != first:
+        stretches.insert(0, _Stretch(first, 0, 0))
+    if stretches[-1].column != last:
+        stretches.append(_Stretch(last, len(path), len(path)))
+    return stretches
+
+
+def _runs_of_path(path: Longs, shifts: Longs, evidence: Doubles, excess: int) -> list[LineRun]:
+    """Return the runs of a path, whose partners rise; each change moves to where it explains most lines."""
+    stretches = _stretches_of_path(path, *_end_columns(shifts, excess))
     lone = len(shifts)  # the column of lines without a partner
+    for old, new in itertools.pairwise(stretches):
+        missing = 0  # source lines without a partner
+        if lone not in (old.column, new.column):
+            missing = max(0, int(shifts[old.column] - shifts[new.column]))
+        _place_border(evidence, old, new, missing)
+        if old.column == lone:  # lines without a partner end as doubtfully as they start
+            new.earlier = max(new.earlier, old.earlier)
+            new.later = max(new.later, old.later)
     runs: list[LineRun] = []
     source_done = target_done = 0
-    for n, column in enumerate(columns):
-        if column == lone:
+    for stretch in stretches:
+        if stretch.column == lone:
             continue
-        shift = int(shifts[column])
-        start, stop = borders[n], borders[n + 1]
-        if n > 0 and columns[n - 1] != lone and runs:
-            # both runs meet here
-            old = runs.pop()
-            missing = max(0, old.shift - shift)  # source lines without a partner
-            line = _best_border(evidence, columns[n - 1], column, (old.source.start, start, stop), missing)
-            if line > old.source.start:
-                runs.append(LineRun(range(old.source.start, line), old.shift))
-            source_done, target_done = line, line + old.shift
-            start = line + missing
-        start = max(start, source_done, target_done - shift)
-        stop = min(stop, target_count - shift)
-        if start < stop:
-            runs.append(LineRun(range(start, stop), shift))
-            source_done, target_done = stop, stop + shift
+        shift = int(shifts[stretch.column])
+        start = max(stretch.start, source_done, target_done - shift)
+        stop = min(stretch.stop, len(path) + excess - shift)
+        is_end = start >= len(path)
+        if start < stop or is_end:
+            source = range(start, start if is_end else stop)
+            runs.append(LineRun(source, shift, stretch.earlier, stretch.later))
+            source_done, target_done = source.stop, source.stop + shift
     return runs
 
 
-def _best_border(evidence: Doubles, old: int, new: int, lines: tuple[int, int, int], missing: int) -> int:
-    """Return the first line after the old column, so that both columns have most evidence.
+def _place_border(evidence: Doubles, old: _Stretch, new: _Stretch, missing: int) -> None:
+    """Move the border of two stretches to where both columns have most evidence; note where else it may be.
 
-    `lines` are the start of the old run, the border on the path, and the end of the new run; the `missing`
-    lines between the runs have no partner.
+    The `missing` lines between the stretches have no partner.
     """
-    start, border, stop = lines
-    low = max(start, border - _BORDER_LINES - missing)
-    high = max(low, min(border + _BORDER_LINES, stop - missing))
-    places = np.arange(low, high + 1)
-    before = np.concatenate([[0], np.cumsum(evidence[low : high + missing, old])])
-    after = np.concatenate([[0], np.cumsum(evidence[low : high + missing, new])])
-    gain = before[places - low] + after[-1] - after[places - low + missing]
-    return int(places[gain.argmax()])
+    low = old.start
+    high = max(low, new.stop - missing)
+    before = np.cumsum(evidence[low:high, old.column])
+    after = np.cumsum(evidence[low + missing : high + missing, new.column])
+    gains = np.concatenate([[0], before - after])  # of each place, up to a constant
+    border = int(gains.argmax())
+    old.stop = low + border
+    new.start = low + border + missing
+    probabilities = np.exp(_TEMPER * (gains - gains.max()))
+    probabilities /= probabilities.sum()
+    near = slice(max(border - _CERTAIN_LINES, 0), border + _CERTAIN_LINES + 1)
+    if probabilities[near].sum() >= _MIN_CERTAINTY:
+        new.earlier = new.later = 0
+        return
+    first, last = np.searchsorted(np.cumsum(probabilities), [_TAIL, 1 - _TAIL]).tolist()
+    new.earlier = max(border - first, 0)
+    new.later = max(min(last, len(gains) - 1) - border, 0)

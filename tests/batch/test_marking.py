@@ -1,8 +1,9 @@
-"""align --on-error and --sides: no pair moves, and every bad record is reported with its number."""
+"""--on-error and --sides: no pair moves, and every bad record is reported with its number."""
 
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -48,3 +49,110 @@ def test_the_sides_are_chosen(name, text, columns, tmp_path, capsys):
     assert capsys.readouterr().out == "0-0 1-1\n"
     assert run("align", "--pairs", tmp_path / name, "--sides", "one") == 2
     assert run("align", tmp_path / name, tmp_path / name, "--sides", columns) == 2
+
+
+# --- every command that reads links --------------------------------------------------------------
+
+
+def marked(report):
+    return "--on-error", "skip-marked", "--error-report", report
+
+
+def entries_of(report):
+    return [int(line.split("\t")[0]) for line in report.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """Three files of four pairs, of which the second has a bad line of links."""
+    (tmp_path / "en").write_text("the cat\na dog\nthe house\nthe cat\n")
+    (tmp_path / "fr").write_text("le chat\nun chien\nla maison\nle chat\n")
+    (tmp_path / "links").write_text("0-0 1-1\n0-0 1:1\n0-0 1-1\n0-0\n")
+    return tmp_path / "en", tmp_path / "fr", tmp_path / "links"
+
+
+def test_symmetrize_writes_an_empty_line_for_a_bad_one(linked, tmp_path, capsys):
+    good = tmp_path / "good"
+    good.write_text("0-0 1-1\n0-0\n1-1\nx\n")
+    assert run("symmetrize", linked[2], good) == 3
+    assert "line 2: expected links like 0-1" in capsys.readouterr().err
+    report = tmp_path / "report"
+    assert run("symmetrize", linked[2], good, "--method", "intersection", *marked(report)) == 0
+    out, err = capsys.readouterr()
+    assert out == "0-0 1-1\n\n1-1\n\n"
+    assert f"2 bad records, listed in {report}" in err
+    assert entries_of(report) == [2, 4]
+
+
+def test_find_and_index_do_without_a_bad_pair(linked, tmp_path, capsys):
+    report, index = tmp_path / "report", tmp_path / "index.db"
+    assert run("find", "cat", *linked) == 3
+    assert run("find", "cat", *linked, *marked(report)) == 0
+    assert "2 in the source" in capsys.readouterr().out
+    assert entries_of(report) == [2]
+    assert run("index", *linked, "-o", index, *marked(report)) == 0
+    assert entries_of(report) == [2]
+    assert run("find", "cat", "--index", index) == 0
+    assert "2 in the source" in capsys.readouterr().out
+    assert run("find", "cat", "--index", index, *marked(report)) == 2
+    assert "remove --on-error and --error-report" in capsys.readouterr().err
+
+
+def test_info_does_without_a_bad_pair(linked, tmp_path, capsys):
+    source, target, links = linked
+    report = tmp_path / "report"
+    assert run("info", links, source, target) == 3
+    assert run("info", links, source, target, *marked(report)) == 0
+    assert "words" in capsys.readouterr().out
+    assert entries_of(report) == [2]
+
+
+@pytest.mark.parametrize("line", ["0-0 1:1", "0-0 9-9"])
+def test_a_bad_line_of_an_expert_is_no_opinion(line, linked, tmp_path, capsys):
+    source, target, links = linked
+    links.write_text(f"0-0 1-1\n{line}\n0-0 1-1\n0-0\n")
+    report, good = tmp_path / "report", tmp_path / "good"
+    assert run("align", source, target, "--expert", links) == 3
+    capsys.readouterr()
+    assert run("align", source, target, "--expert", links, *marked(report)) == 0
+    found = capsys.readouterr().out
+    assert entries_of(report) == [2]
+    good.write_text("0-0 1-1\n\n0-0 1-1\n0-0\n")
+    assert run("align", source, target, "--expert", good) == 0
+    assert capsys.readouterr().out == found
+
+
+def giza_pair(number, source="NULL ({ }) the ({ 1 }) cat ({ 2 })"):
+    header = f"# Sentence pair ({number}) source length 2 target length 2 alignment score : 1"
+    return f"{header}\nle chat\n{source}\n"
+
+
+def test_convert_skips_bad_and_missing_pairs_of_giza(tmp_path, capsys):
+    path, report = tmp_path / "A3", tmp_path / "report"
+    path.write_text(giza_pair(1) + giza_pair(2, "NULL ({ })) the") + giza_pair(5))
+    command = ("convert", path, "--from", "giza", "--to", "pharaoh")
+    assert run(*command) == 3
+    capsys.readouterr()
+    assert run(*command, *marked(report)) == 0
+    assert capsys.readouterr().out == "0-0 1-1\n\n\n\n0-0 1-1\n"
+    assert entries_of(report) == [2, 3, 4]
+    assert run("convert", path, "--from", "giza", "--to", "tsv", *marked(report)) == 0
+    whole = "the cat\tle chat\t0-0 1-1"
+    assert capsys.readouterr().out.splitlines() == [whole, "\t\t", "\t\t", "\t\t", whole]
+
+
+def test_train_does_without_bad_lines_of_gold(tmp_path, capsys):
+    generator = random.Random(0)
+    lines = [" ".join(generator.choices("abcdefgh", k=6)) for _ in range(60)]
+    source, target, gold = tmp_path / "en", tmp_path / "fr", tmp_path / "gold"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    target.write_text("".join(f"{line.upper()}\n" for line in lines))
+    links = [" ".join(f"{n}-{n}" for n in range(6))] * 60
+    links[3] = "0-0 x"
+    gold.write_text("".join(f"{line}\n" for line in links))
+    report = tmp_path / "report"
+    command = ("train", source, target, "-o", tmp_path / "model", "--gold", gold, "--preset", "fast")
+    assert run(*command) == 3
+    assert "gold, line 4: expected links like 0-1" in capsys.readouterr().err
+    assert run(*command, *marked(report)) == 0
+    assert entries_of(report) == [4]

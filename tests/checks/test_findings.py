@@ -13,6 +13,8 @@ from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.pairs import find_unusual_lengths
+from nmtalign.checks.translations import find_slips
+from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 
 SOURCE, TARGET = text_of_two_languages(600)
@@ -185,7 +187,42 @@ def test_findings_of_a_spoiled_text():
 def test_an_aligner_tells_that_the_files_are_swapped():
     pairs = [("la maison est grande", "the house is big"), ("le chat noir", "the black cat")] * 30
     frame = na.check(pairs, na.load())
-    assert "swapped-files" in set(frame["kind"])
+    assert list(frame["kind"]).count("swapped-files") == 1
+
+
+ENGLISH = ["the cat is on the table", "it was in the house", "we have to go", "that is not for you"] * 3
+FRENCH = [
+    "le chat est sur la table",
+    "il est dans la maison",
+    "nous avons des chats",
+    "ce n'est pas pour vous",
+] * 3
+GERMAN = [
+    "die Katze ist auf dem Tisch",
+    "es war in dem Haus",
+    "wir haben das nicht",
+    "das ist nicht für dich",
+] * 3
+
+
+@pytest.mark.parametrize(
+    ("sides", "languages", "kind"),
+    [
+        ((FRENCH, ENGLISH), ("en", "fr"), "swapped-files"),
+        ((FRENCH, ENGLISH), ("en_GB", "French"), "swapped-files"),
+        ((GERMAN, ENGLISH), ("en", "de"), "swapped-files"),
+        ((ENGLISH, FRENCH), ("en", "fr"), None),
+        ((FRENCH, ENGLISH), ("fr", "en"), None),
+        ((FRENCH, ENGLISH), None, "maybe-swapped-files"),  # for the bundled model
+        ((FRENCH, ENGLISH), ("source", "target"), "maybe-swapped-files"),
+        ((GERMAN, ENGLISH), None, None),
+        ((FRENCH, ENGLISH), ("tlh", "en"), None),
+        ((FRENCH, ENGLISH), ("zh", "en"), None),
+    ],
+)
+def test_swapped_files_are_found_without_an_aligner(sides, languages, kind):
+    found = [found for found in na.check(sides, languages=languages)["kind"] if "swapped" in found]
+    assert found == ([] if kind is None else [kind])
 
 
 def test_an_aligner_finds_low_scores_and_pairs_without_links():
@@ -197,6 +234,19 @@ def test_an_aligner_finds_low_scores_and_pairs_without_links():
 def test_lines_of_different_numbers_need_no_equal_lists():
     frame = na.check((SOURCE, [*TARGET, "zu viel"]))
     assert frame[["line", "side", "kind"]].to_numpy().tolist() == [[601, "target", "no-partner"]]
+
+
+def test_an_uncertain_place_is_said_to_be_somewhere_in_a_range():
+    runs = [LineRun(range(50), 0), LineRun(range(50, 100), 1, earlier=10, later=5)]
+    slip, lone = find_slips(runs, 100, 101)
+    assert slip[:2] == (50, "source")
+    assert slip[3:] == ("by +1, beginning somewhere in lines 41 to 56", 99)
+    assert (lone.line, lone.side, lone.kind, lone.last) == (40, "target", "no-partner", 55)
+    assert lone.value == "1 of these 16 lines"
+    slip_count, lone_count = KindCounts([slip, lone])
+    message = slip_count.describe({"source": "a.en", "target": "a.fr"})
+    assert "in lines 51 to 100 of a.en, by +1, beginning somewhere in lines 41 to 56; pair" in message
+    assert "1, in pairs 41 to 56, 1 of these 16 lines; remove" in lone_count.describe({})
 
 
 def test_every_kind_has_advice():

@@ -8,6 +8,7 @@ import json
 import pytest
 
 import nmtalign as na
+from tests.checks.test_findings import ENGLISH, FRENCH
 from tests.cli.running import run
 from tests.text.test_slips import SOURCE, TARGET, write
 
@@ -44,6 +45,19 @@ def test_check_obeys_strict_and_writes_the_table_before(tmp_path, capsys):
     assert "1 error was found" in capsys.readouterr().err
     assert len(rows(table.read_text())) == 2
     assert run("check", *write(tmp_path, ["a house"], ["une maison"]), "--strict", "-o", table) == 0
+
+
+def test_check_finds_swapped_files_by_names_and_languages(tmp_path, capsys):
+    english, french = ENGLISH, FRENCH
+    swapped = write(tmp_path, french, english)
+    for arguments in (swapped, ("--langs", "en,fr", *swapped)):
+        assert run("check", *arguments, "--strict") == 3
+        printed = capsys.readouterr()
+        kinds = [row[3] for row in rows(printed.out)]
+        assert kinds.count("swapped-files") == 1
+        assert "swapped files: 1, in line 1; give source and target the other way round" in printed.err
+    assert run("check", "--langs", "fr,en", *swapped, "--strict") == 0
+    assert run("check", *write(tmp_path, english, french), "--strict") == 0
 
 
 def test_check_with_the_bundled_model(tmp_path, capsys):
@@ -148,4 +162,4 @@ def test_bad_records_are_left_out_and_listed(command, tmp_path, capsys):
     skipping = ("--on-error", "skip-marked", "--error-report", report)
     assert run(command, "--pairs", path, *output, *skipping) == 0
     assert report.read_text().startswith("6\t")
-    assert "1 bad records, listed in" in capsys.readouterr().err
+    assert "1 bad record, listed in" in capsys.readouterr().err

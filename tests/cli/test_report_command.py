@@ -262,7 +262,7 @@ def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(command, tmp_path
 
     listed = tmp_path / "bad.tsv"
     assert run(*arguments, "--on-error", "skip-marked", "--error-report", listed) == 0
-    assert f"1 bad records, listed in {listed}" in capsys.readouterr().err
+    assert f"1 bad record, listed in {listed}" in capsys.readouterr().err
     assert listed.read_text().startswith(f"2\t{source}, line 2: expected utf-8 text")
     if command == "report":
         words = [pair["s"] for pair in data_of(output.read_text(encoding="utf-8"))["pairs"]]
@@ -270,3 +270,27 @@ def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(command, tmp_path
     else:
         with np.load(output) as matrices:
             assert [matrix.shape for matrix in matrices.values()] == [(2, 2), (0, 0), (2, 2)]
+
+
+@pytest.mark.parametrize("option", ["--gold", "--compare"])
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("x", "line 3: expected links like 0-1"), ("0-0 7-1", "pair 3: link 7-1 is outside")],
+)
+def test_a_bad_line_of_links_makes_an_empty_pair_where_errors_are_marked(option, line, why, files, capsys):
+    links = [*GOLD[:2], line, *GOLD[3:]]
+    files["gold"].write_text("".join(f"{entry}\n" for entry in links))
+    value = files["gold"] if option == "--gold" else f"other={files['gold']}"
+    command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
+    assert run(*command, option, value) == 3
+    assert why in capsys.readouterr().err
+    listed = files["out"].with_suffix(".tsv")
+    marked = ("--on-error", "skip-marked", "--error-report", listed)
+    data = report(files, option, value, *marked)
+    assert "1 bad record, listed in" in capsys.readouterr().err
+    number, _, message = listed.read_text().partition("\t")
+    assert number == "3"
+    assert why in message
+    assert [pair["s"] for pair in data["pairs"]][1:4] == [[], [], ["black", "zebra"]]
+    worst = ("--worst", 2, "--by", "gold") if option == "--gold" else ("--worst", 2)
+    assert report(files, option, value, *marked, *worst)["pairs"]

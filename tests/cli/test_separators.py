@@ -72,7 +72,7 @@ def test_a_plain_file_refuses_a_word_at_which_it_would_be_cut(files, capsys, lin
 def test_skip_marked_leaves_such_a_pair_empty_and_lists_it(files, capsys, line, by_line, side, separator):
     make(files, separator, side)
     assert run(*line.split(), *MARKED) == 0
-    assert "1 bad records, listed in report" in capsys.readouterr().err
+    assert "1 bad record, listed in report" in capsys.readouterr().err
     [entry] = (files / "report").read_text("utf-8").splitlines()
     assert entry.startswith("2\t")
     for path in files.glob("out*"):

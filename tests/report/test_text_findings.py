@@ -19,7 +19,7 @@ def test_the_panel_lists_errors_first_and_escapes_them():
     panel, _, rest = page.partition('<section id="pairs"')
     assert rest == "></section></main>"
     assert "What is wrong with this text" in panel
-    assert "2 errors and 1 hints" in panel
+    assert "2 errors and 1 hint" in panel
     assert panel.index("error: Moses escapes such as &amp;apos;: 2 (lines 3, 4)") < panel.index(
         "hint: pairs without"
     )

@@ -312,6 +312,50 @@ def test_xliff_of_both_versions(tmp_path):
     assert pairs_of(tmp_path, new, format="xliff") == ([("a", "b"), ("c", "d")], [])
 
 
+SENTENCES = [("Press the red button, then wait.", "Appuyez sur le bouton rouge, puis attendez.")]
+INLINE_FILES = {
+    "studio.sdlxliff": """<xliff xmlns:sdl="s" version="1.2"><file><body><group><trans-unit id="u1">
+        <source>Press the <g id="5">red button</g>, then <x id="6"/>wait.</source>
+        <seg-source><mrk mtype="seg" mid="1">Press the <g id="5">red button</g>, then <x id="6"/>wait.</mrk>
+        </seg-source>
+        <target><mrk mtype="seg" mid="1">Appuyez sur le <g id="5"><mrk mtype="x-sdl-comment"
+sdl:cid="c">bouton rouge</mrk></g>, puis <x id="6"/>attendez.</mrk></target>
+        <sdl:seg-defs><sdl:seg id="1" conf="Translated"/></sdl:seg-defs>
+        </trans-unit></group></body></file></xliff>""",
+    "codes.xlf": """<xliff version="1.2"><file><body><trans-unit id="1">
+        <source>Press the <bpt id="1">&lt;b&gt;</bpt>red<ept id="1">&lt;/b&gt;</ept> button<ph id="2"/>, then
+<it id="3" pos="open">&lt;i&gt;</it>wait.</source>
+        <target>Appuyez sur le <bx id="1"/>bouton <bx id="4"/>rouge<ex id="1"/>, puis<ex
+id="4"/> attendez.</target>
+        <alt-trans><target>Appuyez.</target></alt-trans></trans-unit></body></file></xliff>""",
+    "memoq.mqxliff": """<xliff version="1.2" xmlns:mq="MQXliff"><file><body>
+        <trans-unit id="1" mq:status="Confirmed">
+        <source xml:space="preserve">Press the red button,<ph id="1">&lt;br/&gt;</ph>then wait.</source>
+        <target>Appuyez sur le bouton rouge, <ph id="1">&lt;br/&gt;</ph>puis attendez.</target>
+        </trans-unit></body></file></xliff>""",
+    "second.xliff": """<xliff version="2.0" srcLang="en" trgLang="fr"><file id="f"><unit id="u">
+        <originalData><data id="d1">&lt;b&gt;</data></originalData>
+        <segment state="final"><source>Press <pc id="1" dataRefStart="d1">the <sc id="2"/>red</pc> button,<ec
+startRef="2"/> <ph id="3" equiv="{x}"/>then wait.</source>
+        <target>Appuyez sur le <mrk id="m" type="term">bouton</mrk><ph id="4" type="fmt"
+subType="xlf:lb"/>rouge, puis <sm id="5" type="comment"/>attendez.<em startRef="5"/></target></segment>
+        </unit></file></xliff>""",
+    "level2.tmx": """<tmx version="1.4"><header srclang="en"/><body>
+        <tu><note>Press</note><prop type="x">1</prop>
+        <tuv xml:lang="en"><seg>Press the <hi type="term">red</hi> <bpt i="1" x="1">{\\b </bpt>button<ept
+i="1">}</ept>,<ph type="lb" x="2">\\line</ph>then <ut>{\\cf2}</ut>wait.</seg></tuv>
+        <tuv xml:lang="fr"><seg>Appuyez sur le bouton rouge, <it pos="begin">&lt;i <sub>titre</sub>&gt;</it
+>puis attendez.</seg></tuv></tu></body></tmx>""",
+}
+
+
+@pytest.mark.parametrize("name", INLINE_FILES)
+def test_inline_elements_of_tools_leave_the_text_that_a_translator_reads(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(INLINE_FILES[name], encoding="utf-8")
+    assert list(read_bitext(path)) == SENTENCES
+
+
 def test_xliff_counts_what_is_missing_and_what_is_too_much(tmp_path):
     units = [
         *("<source>a</source>", "<source>b</source><target/>"),

@@ -30,7 +30,9 @@ SOURCE, TARGET = text_of_two_languages(300)
 
 
 def runs(source: list[str], target: list[str]) -> list[tuple[int, int, int]]:
-    return [(run.source.start, run.source.stop, run.shift) for run in find_line_runs(source, target)]
+    """Return the runs of lines; not the empty one after the text."""
+    found = find_line_runs(source, target)
+    return [(run.source.start, run.source.stop, run.shift) for run in found if run.source]
 
 
 def test_an_honest_text_is_one_run():
@@ -72,14 +74,40 @@ def test_partners_rise_and_exist():
 
 
 def test_gaps_are_the_lines_of_no_run():
-    found = [LineRun(range(2, 5), 0), LineRun(range(5, 9), 3)]
-    gaps = [LineGap(range(2), range(2)), LineGap(range(5, 5), range(5, 8)), LineGap(range(9, 10), range(0))]
-    assert find_line_gaps(found, 10, 12)[:2] == gaps[:2]
-    assert find_line_gaps(found, 10, 12)[2].source == gaps[2].source
+    found = [LineRun(range(2, 5), 0), LineRun(range(5, 9), 3, earlier=1, later=9)]
+    assert find_line_gaps(found, 10, 12) == [
+        LineGap(range(2), range(2), range(2), range(2)),
+        LineGap(range(5, 5), range(5, 8), range(5, 5), range(4, 12)),
+        LineGap(range(9, 10), range(12, 12), range(9, 10), range(12, 12)),
+    ]
 
 
-def test_few_lines_are_one_run():
-    assert find_line_runs(["a", "b"], ["a"]) == [LineRun(range(1), 0)]
+def test_few_lines_are_one_run_and_may_lack_any_line():
+    assert find_line_runs(["a", "b"], ["a", "b"]) == [LineRun(range(2), 0)]
+    found = find_line_runs(["a", "b"], ["a"])
+    assert [gap.source_among for gap in find_line_gaps(found, 2, 1)] == [range(2)]
+
+
+@pytest.mark.parametrize("place", [0, 5, 15, 20])
+def test_a_line_too_many_is_located_in_a_short_text(place):
+    source, target = SOURCE[:20], [*TARGET[:place], "zu viel", *TARGET[place:20]]
+    (gap,) = find_line_gaps(find_line_runs(source, target), 20, 21)
+    assert not gap.source
+    assert place in range(gap.target_among.start - 2, gap.target_among.stop + 2)
+
+
+def test_a_place_between_lines_that_tell_nothing_is_uncertain():
+    blank = range(40, 60)
+    source = ["" if n in blank else line for n, line in enumerate(SOURCE[:100])]
+    target = ["" if n in blank else line for n, line in enumerate(TARGET[:100])]
+    target.insert(50, "")
+    run = find_line_runs(source, target)[-1]
+    assert (run.source.stop, run.shift) == (100, 1)
+    assert run.starts.start <= 41
+    assert run.starts.stop >= 59
+    (gap,) = find_line_gaps([LineRun(range(run.source.start), 0), run], 100, 101)
+    assert len(gap.target) == 1
+    assert len(gap.target_among) >= 18
 
 
 def test_lines_are_described():
@@ -103,13 +131,13 @@ def test_the_error_of_unequal_files_names_the_line(tmp_path):
 
 def test_the_error_of_several_gaps_counts_them(tmp_path):
     paths = write(tmp_path, SOURCE[:90] + SOURCE[93:], TARGET[:200] + TARGET[201:])
-    with pytest.raises(DataError, match=r"lines 91 to 93 of .*a.fr have no partner, and 1 more gaps follow"):
+    with pytest.raises(DataError, match=r"lines 91 to 93 of .*a.fr have no partner, and 1 gap further on"):
         list(read_bitext(*paths))
 
 
 def test_the_error_of_few_lines_names_the_command(tmp_path):
     paths = write(tmp_path, ["a", "b"], ["c"])
-    with pytest.raises(DataError, match=r"line 2 of .*a.en has no partner; `nmtalign check"):
+    with pytest.raises(DataError, match=r"one of the lines 1 to 2 of .*a.en has no partner; `nmtalign check"):
         list(read_bitext(*paths))
 
 

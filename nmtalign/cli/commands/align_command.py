@@ -184,7 +184,7 @@ def _pairs_to_align(
     # the links of an expert come first, because they are read line by line with the text
     if expert is not None:
         of_links = unit, aligner.text_settings, aligner.languages
-        pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, marked=bad.are_marked)
+        pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, bad=bad)
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
         pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)

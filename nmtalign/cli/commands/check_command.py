@@ -15,7 +15,7 @@ from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
-from nmtalign.cli.texts import EscapedBitextOptions
+from nmtalign.cli.texts import EscapedBitextOptions, languages_of_files, languages_option
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -35,6 +35,7 @@ class CheckOptions(Options):
         "Judge by a learned model, or by en_fr_model, the bundled one.  [one learned from the text]",
         type=INPUT,
     )
+    langs: tuple[str, str] | None = languages_option()
     strict: bool = option(
         "--strict", "End with exit code 3 if there is an error.", default=False, section="Output"
     )
@@ -54,7 +55,8 @@ def check_command(
     lines: the findings `slip` and `no-partner` show where the lines do not match. A summary is printed to
     stderr.
 
-    Without --model, an aligner is learned from the text itself, if it has at least 500 pairs.
+    Without --model, an aligner is learned from the text itself, if it has at least 500 pairs. Swapped files
+    are found by --langs, or by the names of the files, such as text.en and text.fr.
 
     Example: nmtalign check text.en text.fr -o findings.tsv
     """
@@ -67,7 +69,8 @@ def check_command(
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
         sides = lines_of_sides(bitext.open(bad.add), track=bad.track)
-        findings = find_all(sides.source, sides.target, aligner)
+        languages = options.langs or bitext.sides or languages_of_files(bitext.source, bitext.target)
+        findings = find_all(sides.source, sides.target, aligner, languages=languages)
         write_findings(findings, outputs.output, files)
         progress.advance(max(len(sides.source), len(sides.target)))
     log_findings(KindCounts(findings), bitext)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.cli.parameter_types import INPUT, Integer, Number
@@ -69,17 +69,6 @@ class IntervalOptions(Options):
         "--confidence", "Confidence level of the intervals.", type=_OPEN_UNIT_INTERVAL, default=0.95
     )
     seed: int = option("--seed", "Random seed of the bootstrap.", type=Integer(min=0), default=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOutOptions(ErrorOptions):
-    """What happens to lines that are not links."""
-
-    on_error: Literal["stop", "skip-marked"] = option(
-        "--on-error",
-        "Stop at a bad line, or skip its pair in all files and list it in --error-report.",
-        default="stop",
-    )
 
 
 @command("evaluate")

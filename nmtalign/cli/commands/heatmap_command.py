@@ -145,7 +145,7 @@ def heatmap_command(
             raise UsageError(
                 "--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N"
             )
-        aligner, records = chosen.open(pairs, bitext.encoding)
+        aligner, records = chosen.open(pairs, bitext.encoding, bad)
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick_lines(records, chosen.lines)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
+from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import print_text
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import LinkUnitName, SubwordMarks
 
@@ -48,7 +50,7 @@ class CheckedLinksOptions(Options):
 
 
 @command("info")
-def info_command(checked: CheckedLinksOptions) -> None:
+def info_command(checked: CheckedLinksOptions, errors: LeftOutOptions) -> None:
     """Show whether LINKS (Pharaoh format) fit a text, and in which unit: words, tokens or pieces.
 
     A unit fits if no link is outside of its line, and if the last unit of a line is linked about as often as
@@ -61,7 +63,10 @@ def info_command(checked: CheckedLinksOptions) -> None:
     from nmtalign.text.tokenization import TextSettings
 
     text_settings = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
-    fits = fits_of_units(_records(checked), _units(checked), text_settings)
+    with AtomicFiles() as files:
+        bad = errors.open(files)
+        fits = fits_of_units(_records(checked, bad), _units(checked), text_settings)
+    errors.say(bad)
     print_text("unit    pairs outside  ends linked")
     for fit in fits:
         print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %")
@@ -76,13 +81,15 @@ def info_command(checked: CheckedLinksOptions) -> None:
     print_text(f"links of {' or '.join(names)}")
 
 
-def _records(checked: CheckedLinksOptions) -> Iterator[tuple[SentencePair, frozenset[Link]]]:
-    """Yield the pairs of the text with their links."""
+def _records(checked: CheckedLinksOptions, bad: BadRecords) -> Iterator[tuple[SentencePair, frozenset[Link]]]:
+    """Yield the pairs of the text with their links; bad ones are left out."""
     from nmtalign.links.formats import read_links
 
-    pairs = na.read_bitext(checked.source, checked.target, encoding=checked.encoding)
-    links = read_links(checked.links, encoding=checked.encoding)
-    yield from zip_lines((pairs, links), (checked.source, checked.links))
+    pairs = na.read_bitext(checked.source, checked.target, encoding=checked.encoding, on_error=bad.add)
+    links = read_links(checked.links, encoding=checked.encoding, on_error=bad.add)
+    for record in bad.track(zip_lines((pairs, links), (checked.source, checked.links))):
+        if not bad.has_current:
+            yield record
 
 
 def _units(checked: CheckedLinksOptions) -> dict[str, LinkUnit]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.parameter_types import INPUT
-from nmtalign.cli.running import OutputFileOptions, write_files
+from nmtalign.cli.running import OutputFileOptions
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import Symmetrization
+
+if TYPE_CHECKING:
+    from nmtalign.links.alignments import Link
 
 _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
@@ -36,7 +42,7 @@ class DirectionOptions(Options):
 
 
 @command("symmetrize")
-def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) -> None:
+def symmetrize_command(directions: DirectionOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
     """Symmetrize Pharaoh links: join the links of two directions, line by line.
 
     Both files contain source-target links, unless --reversed is set.
@@ -45,10 +51,15 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
     """
     from nmtalign.links.formats import format_pharaoh_batch, read_links
 
+    files = directions.forward, directions.reverse
+
+    def links_of_lines() -> Iterator[tuple[frozenset[Link], frozenset[Link]]]:
+        of_files = [read_links(path, encoding=directions.encoding, on_error=bad.add) for path in files]
+        for forward, reverse in bad.track(zip_lines(of_files, files)):
+            yield (frozenset(), frozenset()) if bad.has_current else (forward, reverse)
+
     def joined() -> Iterator[str]:
-        files = directions.forward, directions.reverse
-        links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
-        lines = zip_lines(links_of_files, files)
+        lines = links_of_lines()
         while chunk := list(islice(lines, _LINES_PER_CHUNK)):
             forward = [pair[0] for pair in chunk]
             reverse = [pair[1] for pair in chunk]
@@ -56,4 +67,7 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
                 na.symmetrize(forward, reverse, method=directions.method, reversed=directions.reversed)
             )
 
-    write_files({file.output: joined()})
+    with AtomicFiles() as outputs:
+        bad = errors.open(outputs)
+        outputs.text(file.output).writelines(joined())
+    errors.say(bad)

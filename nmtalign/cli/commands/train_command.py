@@ -178,13 +178,14 @@ def train_command(
     check_model_replaceable(output, overwrite=overwrite)
     _check_outputs_of_links(outputs, bitext, engine)
     languages = tokenization.langs or (None, None)
-    settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
-    limit = LengthLimit(tokenization.max_length, bitext.files)
-    without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
-    progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
-    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
-    with _kept_for_resuming(run), AtomicFiles() as stack:
+    with AtomicFiles() as stack:
         bad = errors.open(stack)
+        settings = _open_options(bitext, tokenization, learning, vectors, expert, engine, bad)
+        limit = LengthLimit(tokenization.max_length, bitext.files)
+        without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
+        progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
+        settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
+        stack.enter_context(_kept_for_resuming(run))
         run.start()
         _log_checkpoints(run)
         client = engine.client(stack)
@@ -194,7 +195,7 @@ def train_command(
         findings = RunFindings()
         lines = progress.count(_watch_findings(findings, bitext, bad, strict=tokenization.strict))
         of_links = unit, settings.text_settings, languages
-        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links)
+        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links, bad=bad)
         pairs = unit.prepared(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
@@ -263,9 +264,15 @@ def _open_options(
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
     engine: running.EngineOptions,
+    bad: BadRecords,
 ) -> LearnOptions:
     """Open the files that the options name."""
     from nmtalign.aligner.learn_options import open_options
+    from nmtalign.links.formats import read_link_records
+
+    def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
+        records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
+        return [record.gold for record in bad.track(records)]
 
     return open_options(
         preset=learning.preset,
@@ -290,6 +297,7 @@ def _open_options(
         cache=expert.cache,
         workers=engine.workers,
         encoding=bitext.encoding,
+        read_gold_file=read_gold_file,
     )
 
 

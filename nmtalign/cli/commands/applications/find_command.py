@@ -15,7 +15,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import BadRecords
+from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import printable
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
@@ -23,7 +23,7 @@ from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.atomic_output import atomic_file
+from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
 
 if TYPE_CHECKING:
@@ -78,7 +78,12 @@ class IndexFileOptions(Options):
 
 
 @command("index")
-def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
+def index_command(
+    linked: OptionalLinkedOptions,
+    errors: LeftOutOptions,
+    file: IndexFileOptions,
+    named: NamedAlignerOptions,
+) -> None:
     """Write an index of a linked bitext, in which `find` looks words up quickly.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. With --model DIR or
@@ -91,9 +96,15 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
     output = file.output
     if output == "-":
         raise UsageError("-o: an index cannot be written to standard output; name a file")
-    pairs, text_settings, languages = _corpus(linked, named)
-    with open_progress("pairs", linked.files) as progress, atomic_file(output) as partial:
+    with (
+        AtomicFiles() as files,
+        open_progress("pairs", linked.files) as progress,
+        atomic_file(output) as partial,
+    ):
+        bad = errors.open(files)
+        pairs, text_settings, languages = _corpus(linked, named, bad)
         write_index(partial, progress.count(pairs), text_settings, languages)
+    errors.say(bad)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +130,12 @@ class SearchOptions(Options):
 
 
 @command("find")
-def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
+def find_command(
+    options: SearchOptions,
+    linked: OptionalLinkedOptions,
+    errors: LeftOutOptions,
+    named: NamedAlignerOptions,
+) -> None:
     """Show how WORD is translated: each translation with its count, and example lines.
 
     WORD may be several adjacent words, such as "prime minister". In each line, the translation is the set of
@@ -134,9 +150,14 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
 
     word = options.word
     if options.index is None:
-        index = build_index(*_corpus(linked, named))
+        with AtomicFiles() as files:
+            bad = errors.open(files)
+            index = build_index(*_corpus(linked, named, bad))
+        errors.say(bad)
     elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
         raise UsageError("--index DB contains texts and links; remove other texts, links and models")
+    elif errors.error_report is not None or errors.on_error != "stop":
+        raise UsageError("--index DB has no bad records; remove --on-error and --error-report")
     else:
         index = na.open_index(options.index)
     shown = 0
@@ -160,30 +181,32 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
 
 
 def _corpus(
-    linked: OptionalLinkedOptions, named: NamedAlignerOptions
+    linked: OptionalLinkedOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
     if named.is_given == (linked.links is not None) or linked.target is None:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
     aligner = named.load()
     if aligner is None:
-        pairs = (pair for _, pair in linked.read(BadRecords()))
+        pairs = (pair for _, pair in linked.read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
     text_settings = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
     aligner = replace(aligner, text_settings=text_settings)
-    return _align_files(aligner, linked), aligner.text_settings, aligner.languages
+    return _align_files(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 
-def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
+def _align_files(
+    aligner: na.Aligner, linked: OptionalLinkedOptions, bad: BadRecords
+) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.units import TOKENS
     from nmtalign.text.bitext import chunk_pairs
 
     assert linked.source is not None
-    pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
-    for chunk in align_chunks(aligner, chunk_pairs(pairs), workers=1, unit=TOKENS):
+    pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding, on_error=bad.add)
+    for chunk in align_chunks(aligner, chunk_pairs(bad.track(pairs)), workers=1, unit=TOKENS):
         source_words, target_words = chunk.linked_strings()
         for n in range(len(chunk.batch)):
             yield source_words[n], target_words[n], chunk.batch.links(n)
