@@ -211,7 +211,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
 def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
     """Return the number of the pair that best shows how a card is read, or None if no pair shows it.
 
-    Its curves cross because neighboring words are in reverse order. A pair with a missing sure link is
+    It has gold links, and its curves cross: neighboring words are in reverse order. A missing sure link is
     preferred; then the pair with the fewest errors and words without a link, then the longest crossing.
     """
     best: int | None = None
@@ -220,17 +220,15 @@ def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
         sides = pair.aligned.tokens
         longest = max(map(len, sides))
         characters = max(len(" ".join(words)) for words in sides)
-        if not MIN_EXAMPLE_WORDS <= longest <= MAX_EXAMPLE_WORDS or characters > MAX_EXAMPLE_CHARACTERS:
+        is_readable = MIN_EXAMPLE_WORDS <= longest <= MAX_EXAMPLE_WORDS
+        if pair.gold is None or not is_readable or characters > MAX_EXAMPLE_CHARACTERS:
             continue
         crossing = _longest_reversal(pair.aligned.alignment)
         if crossing < 2:
             continue
         links = pair.aligned.alignment.links
-        missing: frozenset[Link] = frozenset()
-        wrong: frozenset[Link] = frozenset()
-        if pair.gold is not None:
-            missing = pair.gold.sure - links
-            wrong = links - pair.gold.possible
+        missing = pair.gold.sure - links
+        wrong = links - pair.gold.possible
         linked = len({s for s, _ in links}) + len({t for _, t in links})
         alone = sum(map(len, sides)) - linked
         key = int(bool(missing)), -len(missing) - len(wrong) - alone, crossing

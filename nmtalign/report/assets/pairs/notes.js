@@ -68,9 +68,10 @@ export function makeNotes(pair, box, places, curves) {
     const away = (side === "s" ? 1 : -1) * RING;
     const [cx, cy] = places.across ? [x, y + away] : [x + away, y];
     rings.append(svg("circle", { class: "ring", cx, cy, r: RING }));
+    board.taken.push([cx - RING, cy - RING, cx + RING, cy + RING]);
   }
   if (!across || onPaper() || state.edit) return [rings];
-  noteReversal(pair, places, board);
+  noteReversal(pair, places, board, wordHeight(box));
   for (const { kind, middle: [x, y] } of curves) {
     if (kind === "missed" || kind === "wrong") noteError(kind, x, y, board);
   }
@@ -92,7 +93,7 @@ const noteError = (kind, x, y, board) =>
 const wordHeight = (box) => box.querySelector(".token").getBoundingClientRect().height;
 
 // A bracket above the words whose order is reversed.
-function noteReversal(pair, { ends, frame, room, across }, board) {
+function noteReversal(pair, { ends, frame, room, across }, board, height) {
   const run = across && reversedRun(pair);
   if (!run) return;
   const text = "the word order is reversed here, so the curves cross";
@@ -101,7 +102,7 @@ function noteReversal(pair, { ends, frame, room, across }, board) {
     Math.min(from[0] - room("s", run[0]) / 2, to[0] - room("s", run[1]) / 2),
     Math.max(from[0] + room("s", run[0]) / 2, to[0] + room("s", run[1]) / 2),
   ];
-  const top = from[1] - 46;
+  const top = from[1] - height - 14;
   const half = width(text, NOTE_SIZE) / 2;
   const x = Math.min(Math.max((left + right) / 2, half), Math.max(half, frame.width - half));
   if (!board.write(text, x, top - 8)) return;

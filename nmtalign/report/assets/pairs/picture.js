@@ -50,8 +50,9 @@ export const asText = (picture) => new XMLSerializer().serializeToString(picture
 
 export async function asPng(picture) {
   const image = new window.Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(asText(picture))}`;
+  image.src = URL.createObjectURL(new Blob([asText(picture)], { type: "image/svg+xml" }));
   await image.decode();
+  URL.revokeObjectURL(image.src);
   const canvas = document.createElement("canvas");
   canvas.width = PNG_SCALE * image.width;
   canvas.height = PNG_SCALE * image.height;

@@ -34,7 +34,7 @@ export function drawFirst() {
   if (data.first) beginWithError(...data.first);
   const example = byNumber.get(`pair-${data.example}`);
   if (!example) return;
-  example.told ??= "shown first: an example with notes";
+  example.told ??= "an example";
   moveToTop(example);
 }
 
