@@ -1,7 +1,8 @@
 """A report as one self-contained HTML file that loads nothing from elsewhere.
 
 The words of the corpus are compressed JSON in the file and text nodes in the page. The page's security policy
-allows the one script and the one style sheet inside the file, by their hashes, and nothing else.
+allows the one script and the one style sheet inside the file, by their hashes, pictures that the script
+draws, and nothing else.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from nmtalign.report.sample import (
     comparison_data,
     distributions,
     evaluate_systems,
+    example_with_crossing,
     headline,
     lexicon_rows,
     most_instructive,
@@ -342,9 +344,8 @@ def _bundle_script(name: str) -> str:
     for module in module_order(name):
         text = _IMPORT_LINE.sub("", _read_asset(module))
         text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
-        text = re.sub(
-            r"^ *//.*\n", "", text, flags=re.MULTILINE
-        )  # comments, which are for readers of the source
+        # comments are for readers of the source
+        text = re.sub(r"^ *//.*\n", "", text, flags=re.MULTILINE)
         lines.append(_without_indentation(text))
     lines.append("})();")
     script = "\n".join(lines)
@@ -402,6 +403,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "usual": aligned.default_values,
         "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
         "summary": [figure[:3] for figure in figures],
+        "example": example_with_crossing(pairs),
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": lexicon_rows(pairs),

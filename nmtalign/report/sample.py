@@ -29,6 +29,8 @@ from nmtalign.text.bitext import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # words of a sentence that shows an error at a glance
+MIN_EXAMPLE_WORDS, MAX_EXAMPLE_WORDS = 5, 13  # of the longer sentence of an example
+MAX_EXAMPLE_CHARACTERS = 70  # of a sentence, so that the example stands on one line of a card
 MAX_LEXICON_ROWS = 1000  # most of them in a report
 OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
@@ -204,6 +206,52 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
                 best_key = key
                 best = pair.number, link
     return best
+
+
+def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
+    """Return the number of the pair that best shows how a card is read, or None if no pair shows it.
+
+    It has gold links, and its curves cross: neighboring words are in reverse order. A missing sure link is
+    preferred; then the pair with the fewest errors and words without a link, then the longest crossing.
+    """
+    best: int | None = None
+    best_key = (-1, 0, 0)
+    for pair in pairs:
+        sides = pair.aligned.tokens
+        longest = max(map(len, sides))
+        characters = max(len(" ".join(words)) for words in sides)
+        is_readable = MIN_EXAMPLE_WORDS <= longest <= MAX_EXAMPLE_WORDS
+        if pair.gold is None or not is_readable or characters > MAX_EXAMPLE_CHARACTERS:
+            continue
+        crossing = _longest_reversal(pair.aligned.alignment)
+        if crossing < 2:
+            continue
+        links = pair.aligned.alignment.links
+        missing = pair.gold.sure - links
+        wrong = links - pair.gold.possible
+        linked = len({s for s, _ in links}) + len({t for _, t in links})
+        alone = sum(map(len, sides)) - linked
+        key = int(bool(missing)), -len(missing) - len(wrong) - alone, crossing
+        if key > best_key:  # the first of equals stays
+            best_key = key
+            best = pair.number
+    return best
+
+
+def _longest_reversal(alignment: Alignment) -> int:
+    """Return how many neighboring source words have only links to neighboring words in reverse order."""
+    partners: dict[int, list[int]] = defaultdict(list)
+    for s, t in alignment.links:
+        partners[s].append(t)
+    longest = length = 0
+    before: int | None = None
+    for s in sorted(partners):
+        partner = partners[s][0] if len(partners[s]) == 1 else None
+        goes_on = before is not None and s - 1 in partners and partner == before - 1
+        length = length + 1 if goes_on else 1
+        longest = max(longest, length)
+        before = partner
+    return longest
 
 
 class Distribution(NamedTuple):

@@ -547,7 +547,7 @@ def test_the_address_keeps_a_pin_and_the_theme(open_report: Open, pin: str, head
     assert plain("".join(texts(page, ".pair.lit .headline"))) == headline
     assert sum(map(int, background(page)[4:-1].split(","))) < 150
     find(page, ".copy-link")[0].click()  # a page of a file may not use the clipboard, and says so
-    wait(page, "return document.getElementById('live').textContent !== ''")
+    wait(page, "return document.querySelector('.done').textContent.startsWith('The ')")
 
 
 def test_the_list_is_one_tab_stop_that_arrows_walk_through(open_report: Open) -> None:
@@ -563,6 +563,7 @@ def test_the_list_is_one_tab_stop_that_arrows_walk_through(open_report: Open) ->
     assert page.execute_script(active) == "80"
     press(page, "HOME", "ARROW_DOWN", "ENTER")
     wait(page, "return document.querySelector('.sought')?.id === 'pair-2'")
+    assert page.execute_script("return document.activeElement.closest('.pair')?.id") == "pair-2"
 
 
 def test_a_question_mark_lists_the_keys(open_report: Open, axe: str) -> None:
@@ -1178,8 +1179,9 @@ def test_the_report_begins_with_an_error_and_says_what_is_seen(open_report: Open
     right = replace(CAT, number=3, gold=GoldAlignment(links, links))
     page = open_report([right, CAT])
     assert order(page) == [17, 3]
-    assert "shown first: wrong link ‘cat’ – ‘chat’, 0.82" in plain(texts(page, "#pair-17 header")[0])
-    assert "shown first" not in texts(page, "#pair-3 header")[0]
+    told = "most instructive error: wrong link ‘cat’ – ‘chat’, 83 % sure"
+    assert told in plain(texts(page, "#pair-17 header")[0])
+    assert "error:" not in texts(page, "#pair-3 header")[0]
     told = texts(page, "#first p")[0]
     assert told.count(".") <= 4
     find(page, "#first summary")[0].click()
@@ -1190,9 +1192,53 @@ def test_the_report_begins_with_an_error_and_says_what_is_seen(open_report: Open
     find(page, "#first summary")[0].click()
     assert find(page, "#first p")[0].is_displayed()
     page = open_report([replace(CAT, gold=None)])
-    assert "shown first" not in texts(page, ".pair header")[0]
+    assert "error:" not in texts(page, ".pair header")[0]
     page = open_report([CAT], width=390)
     assert not find(page, "#first p")[0].is_displayed()
+
+
+def example_pair() -> SamplePair:
+    """Return a pair whose curves cross, with a missed link."""
+    source = ["the", "agreement", "on", "the", "economic", "area", "was", "signed"]
+    target = ["l'", "accord", "sur", "la", "zone", "économique", "a", "signé"]
+    weights = np.full((8, 8), 0.01)
+    links = {Link(*link): 0.9 for link in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 5), (5, 4), (7, 7)]}
+    for link in links:
+        weights[link.target, link.source] = 0.9
+    aligned = AlignedPair(
+        Alignment(frozenset(links), 8, 8),
+        AlignmentMatrix(weights, tuple(source), tuple(target)),
+        probabilities=links,
+    )
+    sure = frozenset({*links, Link(6, 6)})
+    return SamplePair(5, aligned, GoldAlignment(sure, sure))
+
+
+def test_the_report_opens_with_an_annotated_pair_then_its_most_instructive_error(open_report: Open) -> None:
+    page = open_report([*corpus(2, 30, compared=False), replace(CAT, others={}), example_pair()])
+    assert order(page)[:2] == [5, 17]
+    assert "an example" in texts(page, "#pair-5 header")[0]
+    notes = [plain(text) for text in texts(page, "#pair-5 .note")]
+    assert "the word order is reversed here, so the curves cross" in notes
+    assert {"missed", "no link", "this curve:"} <= set(notes)
+    assert "this curve:" not in texts(page, "#pair-17 .note")
+
+
+def test_terms_have_a_title_and_lead_to_their_explanation(open_report: Open) -> None:
+    page = open_report([CAT])
+    link = find(page, "#pair-17 .facts .term")[0]
+    assert link.get_attribute("title").startswith("The alignment error rate")
+    link.click()
+    wait(page, "return location.hash === '#term-AER'")
+    wait_until_still(page)
+    assert find(page, "#term-AER")[0].is_displayed()
+    top = page.execute_script("return document.getElementById('term-AER').getBoundingClientRect().top")
+    assert 0 <= top < 900
+    assert set(texts(page, "#terms dt")) >= {"AER", "gold", "score", "posterior", "sure"}
+    heads = {head.text: head.get_attribute("title") for head in find(page, "#index th button")}
+    assert all((heads["AER"], heads["Score"]))
+    against = find(page, "label:has([data-key=compare])")[0]
+    assert against.get_attribute("title").startswith("The links that people made by hand")
 
 
 @pytest.mark.parametrize("linear", [False, True])

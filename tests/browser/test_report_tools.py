@@ -163,8 +163,11 @@ def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open,
     page.execute_script(
         "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.kept = t }); return '#' }"
     )
-    find(page, ".save")[0].click()
+    find(page, ".menu summary")[0].click()
+    find(page, ".save-svg")[0].click()
     wait(page, "return window.kept")
+    assert texts(page, ".done")[0] == "pair-17.svg is saved."
+    assert not find(page, ".save-svg")[0].is_displayed()  # the menu is closed
     picture = ElementTree.fromstring(page.execute_script("return window.kept"))
     written = [node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert {"×", "+", "missed", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]} <= set(written)
@@ -174,16 +177,62 @@ def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open,
     title, told = (picture.find(f"{{http://www.w3.org/2000/svg}}{name}").text for name in ("title", "desc"))
     assert plain(title) == "One link is wrong: ‘cat’ – ‘chat’"
     assert told in text
-    curves = {path.get("d"): path for path in picture.iter("{http://www.w3.org/2000/svg}path")}
-    links = page.execute_script(
-        "return [...document.querySelectorAll('.curves .link')].map((link) => link.getAttribute('d'))"
-    )
+    curves = [path.get("stroke") for path in picture.iter("{http://www.w3.org/2000/svg}path")]
     hit, wrong, missed = ("#4fc3a1", "#ff9d5c", "#6cb8f5") if dark else ("#00735a", "#b54708", "#0063b1")
     as_rgb = {
         f"rgb({', '.join(str(int(c[i : i + 2], 16)) for i in (1, 3, 5))})" for c in (hit, wrong, missed)
     }
-    assert {curves[d].get("stroke") for d in links} == as_rgb
+    assert as_rgb <= set(curves)
+    assert picture.get("width") == "1100"  # whatever the window
     assert not {"class", "style"} & {name for node in picture.iter() for name in node.attrib}
+
+
+# The copied picture as [width, height, [red, green, blue] of the corner, how many colors it has].
+COLORS = """
+const done = arguments[0];
+createImageBitmap(window.copied).then((image) => {
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: image.width, height: image.height });
+  const pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0);
+  const { data } = pen.getImageData(0, 0, image.width, image.height);
+  const pixels = new Uint32Array(data.buffer);
+  done([image.width, image.height, [...data.slice(0, 3)], new Set(pixels).size]);
+});
+"""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (1400, True)])
+def test_the_image_of_a_card_is_copied_as_png_whatever_the_window(
+    open_report: Open, width: int, dark: bool
+) -> None:
+    page = open_report([CAT], width=width, dark=dark)
+    page.execute_script(
+        "navigator.clipboard.write = async ([item]) => { window.copied = await item.getType('image/png'); }"
+    )
+    before = page.execute_script("return document.querySelector('.pair').outerHTML")
+    find(page, ".copy-image")[0].click()
+    wait(page, "return window.copied")
+    assert texts(page, ".done") == ["The image is copied."]
+    wide, high, corner, colors = page.execute_async_script(COLORS)
+    assert (wide, corner) == (2200, [27, 29, 34] if dark else [255, 255, 255])
+    assert 800 < high < 2400
+    assert colors > 100  # words, curves and cells with soft edges
+    page.execute_script("document.querySelector('.done').replaceChildren()")
+    assert page.execute_script("return document.querySelector('.pair').outerHTML") == before
+
+
+def test_an_image_that_cannot_be_copied_is_saved(open_report: Open) -> None:
+    page = open_report([CAT])
+    page.execute_script(
+        "navigator.clipboard.write = () => Promise.reject(new Error());"
+        "const make = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => { window.saved = blob; return make(blob) }"
+    )
+    find(page, ".copy-image")[0].click()
+    wait(page, "return window.saved?.type === 'image/png'")
+    wait(page, "return document.querySelector('.done').textContent.includes('is saved')")
+    assert texts(page, ".done") == ["The browser refuses to copy; pair-17.png is saved."]
 
 
 # ---- errors ----------------------------------------------------------------------------------------------
@@ -815,7 +864,7 @@ def test_card_list_totals_and_errors_agree_after_a_correction(open_report: Open)
 
 def test_the_error_that_is_shown_first_is_told_as_reported_once_it_is_corrected(open_report: Open) -> None:
     page = open_report([CAT])
-    first = "shown first: wrong link ‘cat’ – ‘chat’, 0.82"
+    first = "most instructive error: wrong link ‘cat’ – ‘chat’, 83 % sure"
     assert first in map(plain, texts(page, ".fact"))
     edit(page)
     link(page, "cat", "chat")

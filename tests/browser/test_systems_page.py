@@ -20,6 +20,7 @@ from tests.browser.test_report_page import (
     find,
     go_to_pairs,
     order,
+    plain,
     point_at,
     texts,
     type_query,
@@ -252,11 +253,17 @@ def test_filters_are_chosen_into_the_search_and_the_address(open_report: Open) -
     page = open_report([CAT, replace(CAT, number=3, others={"other": CAT.aligned.alignment})])
     shown = Select(find(page, "#conditions")[0])
     names = ["these links right, other wrong", "other right, these links wrong"]
-    assert [option.text for option in shown.options] == [
+    assert [plain(option.text) for option in shown.options] == [
         "all pairs",
         "pairs that differ",
         *names,
         "over 30 words",
+        "under 10 words",
+        "not under 10 words",
+        "a link of ‘the’ to ‘le’",
+        "a link of ‘the’ to ‘le’ by A alone",
+        "a link of ‘the’ to ‘le’ by B alone",
+        "without ‘the’",
     ]
     type_query(page, "cat")
     shown.select_by_visible_text(names[1])
@@ -321,7 +328,7 @@ def test_a_saved_card_has_both_panels(open_report: Open) -> None:
     choose(page, "beside", "other")
     page.execute_script(
         "URL.createObjectURL = (blob) => { window.saved = blob; return '#'; };"
-        "document.querySelector('.save').click();"
+        "document.querySelector('.save-svg').click();"
     )
     saved = page.execute_async_script("const done = arguments[0]; window.saved.text().then(done)")
     assert saved.count(">sleeps</text>") == 2 + 3  # of two panels, and of three matrices

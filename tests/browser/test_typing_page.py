@@ -102,6 +102,9 @@ def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
     told = "2 source lines, 1 target: the last one waits for its partner. "
     wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
     assert len(find(page, ".pair")) == 1
+    fill(page, EXAMPLE[0], f"{EXAMPLE[1]}\nb\nc")
+    told = "3 target lines, 1 source: the last 2 wait for their partners. "
+    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
     fill(page, "", "")
     wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -23,7 +24,7 @@ from nmtalign.report.corpus import (
     weights_of_parts,
     worst_sample,
 )
-from nmtalign.report.sample import SamplePair, most_instructive
+from nmtalign.report.sample import SamplePair, example_with_crossing, most_instructive
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -178,3 +179,24 @@ def test_the_surest_wrong_link_of_a_readable_sentence_is_shown_first() -> None:
     assert most_instructive([right, lacking]) == (9, third)  # the less likely of two that are missing
     assert most_instructive([lacking, wrong]) == (2, one)
     assert most_instructive([replace(wrong, gold=None)]) is None
+
+
+def test_the_example_of_a_report_has_curves_that_cross_and_a_missing_link() -> None:
+    straight = {Link(n, n): 1.0 for n in range(6)}
+    crossed = straight.keys() - {Link(1, 1), Link(2, 2)} | {Link(1, 2), Link(2, 1)}
+    all_right = "0-0 1-2 2-1 3-3 4-4 5-5"
+
+    def pair(number: int, links: Iterable[Link], gold: str, size: int = 6) -> SamplePair:
+        return judged(number, dict.fromkeys(links, 1.0), gold, size=size)
+
+    assert example_with_crossing([pair(1, straight, "0-0 1-1")]) is None  # no curves cross
+    right = pair(2, crossed, all_right)
+    lacking = pair(3, crossed, f"{all_right} 5-4")
+    worse = pair(4, crossed, f"{all_right} 5-4 4-5")
+    turned = pair(5, {Link(n, 5 - n) for n in range(6)}, "0-5 1-4 2-3 3-2 4-1 5-0")
+    assert example_with_crossing([right, turned]) == 5  # the longer crossing
+    assert example_with_crossing([turned, right, worse, lacking]) == 3
+    assert example_with_crossing([replace(lacking, gold=None)]) is None
+    assert example_with_crossing([pair(6, crossed, all_right, size=14), right]) == 2  # too long
+    assert example_with_crossing([pair(7, {Link(0, 1), Link(1, 0)}, "0-1", size=2)]) is None  # too short
+    assert example_with_crossing([pair(8, {Link(1, 2), Link(3, 1)}, "1-2")]) is None  # not neighbors

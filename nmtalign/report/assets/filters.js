@@ -1,7 +1,7 @@
 // Words of a search that are conditions: words:>30, link:cat=chat (a: and b: by one of two systems alone), is:differ,
 // is:won (A right, B wrong), is:lost, pairs:3,10-20.
 
-import { state } from "./page.js";
+import { lower, quote, state } from "./page.js";
 import { linksOf, pairs, positions } from "./pairs/pairs.js";
 import { differs, nameOfPanel, rivals, wins } from "./panels.js";
 
@@ -83,22 +83,51 @@ export function holds(pair, condition, folded) {
   return cellsLinked(pair, condition, folded()).length > 0;
 }
 
-// The conditions that can be chosen, each with its name; those of two systems where there are two, and gold.
+// What the search offers, each with its meaning: conditions of two systems where there are two, and gold; and as
+// examples a link and a word of these pairs.
 export function conditions() {
   const [first, second] = rivals();
   const two = second !== null && pairs.some((pair) => pair.gold);
   const won = (a, b) => `${nameOfPanel(a)} right, ${nameOfPanel(b)} wrong`;
-  return [
+  const offers = [
     ["", "all pairs"],
     ["is:differ", "pairs that differ"],
     ...(two ? [["is:won", won(first, second)], ["is:lost", won(second, first)]] : []),
     ["words:>30", "over 30 words"],
+    ["words:<10", "under 10 words"],
+    ["-words:<10", "not under 10 words"],
   ];
+  const example = exampleLink();
+  if (!example) return offers;
+  const [source, target] = example;
+  const link = `link of ${quote(source)} to ${quote(target)}`;
+  offers.push([`link:${source}=${target}`, `a ${link}`]);
+  if (second !== null) {
+    for (const by of ["a", "b"]) offers.push([`${by}:${source}=${target}`, `a ${link} by ${by.toUpperCase()} alone`]);
+  }
+  offers.push([`-${source}`, `without ${quote(source)}`]);
+  return offers;
 }
 
-// The condition of the search that conditions() tells of, and how another one takes its place.
-const CHOSEN = /(?:^|\s)(is:(?:differ|won|lost)|words:>30)(?=\s|$)/g;
-export const chosenCondition = () => [...state.find.matchAll(CHOSEN)].at(-1)?.[1] ?? "";
-export function choose(condition) {
-  state.find = [state.find.replace(CHOSEN, "").trim(), condition].filter(Boolean).join(" ");
+// The first link of two words of letters.
+function exampleLink() {
+  for (const pair of pairs.slice(0, 20)) {
+    for (const key of pair.links.keys()) {
+      const [s, t] = positions(key);
+      const words = [lower(pair.s[s]), lower(pair.t[t])];
+      if (words.every((word) => /^\p{L}+$/u.test(word))) return words;
+    }
+  }
+  return null;
+}
+
+const parts = (text) => text.split(/\s+/).filter(Boolean);
+
+// The condition of the search that is one of those offered, and how another one takes its place.
+export const chosenCondition = (offers) =>
+  parts(state.find).findLast((part) => offers.some(([value]) => value === part)) ?? "";
+
+export function choose(condition, offers) {
+  const others = parts(state.find).filter((part) => !offers.some(([value]) => value === part));
+  state.find = [...others, condition].filter(Boolean).join(" ");
 }

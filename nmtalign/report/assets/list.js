@@ -138,6 +138,13 @@ export function bring(pair, top = null) {
   settle(pair.card, top);
 }
 
+// Go to the card of a pair, with the focus.
+export function openCard(pair) {
+  seek(pair);
+  bring(pair);
+  pair.card.querySelector("h3 a").focus({ preventScroll: true });
+}
+
 export function goToEnd(down) {
   for (let rounds = 4; rounds; rounds--) {
     window.scrollTo(0, down ? document.documentElement.scrollHeight : 0);

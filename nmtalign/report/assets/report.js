@@ -4,7 +4,7 @@ import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } 
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { showPinned } from "./pairs/light.js";
-import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
+import { bring, goToEnd, openCard, pairAt, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, readPin, readTheme, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary, drawSystems, tellTotals } from "./tools/summary.js";
@@ -113,10 +113,7 @@ function followKeys(event) {
   const above = shown.indexOf(pairAt(y));
   const begun = list.getBoundingClientRect().top < y;
   const next = shown[begun ? above + step : 0];
-  if (!next) return;
-  seek(next);
-  bring(next);
-  next.card.querySelector("h3 a").focus({ preventScroll: true });
+  if (next) openCard(next);
 }
 
 readAddress();

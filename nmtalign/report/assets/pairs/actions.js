@@ -1,41 +1,97 @@
 // The buttons of a card: its picture and its address.
 
-import { byId, html, root, svg } from "../page.js";
-import { saveCard } from "./picture.js";
+import { download, html, root, svg } from "../page.js";
+import { asPng, asText, drawPicture } from "./picture.js";
 
 const ICONS = {
   image: "M2.5 3.5h11v9h-11zM2.5 10.5l3-3 3 3 2-2 3 3M10 6.2h.1",
   link: "M6.5 9.5l3-3M7.5 4.5l1.2-1.2a2.6 2.6 0 0 1 3.8 3.8l-1.5 1.4M8.5 11.5l-1.2 1.2a2.6 2.6 0 0 1-3.8-3.8l1.5-1.4",
+  more: "M4 6.5l4 4 4-4",
 };
+const TOLD_SECONDS = 6;
 
-function toolButton(name, icon, label, act) {
-  const about = { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" };
-  const picture = svg("svg", about, svg("path", { d: ICONS[icon] }));
-  const node = html("button", { type: "button", class: name, "aria-label": label }, picture, html("span", {}, label));
+function iconOf(name) {
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
+}
+
+function actionButton(name, label, act, icon = null) {
+  const about = { type: "button", class: name, "aria-label": label };
+  const node = html("button", about, icon && iconOf(icon), html("span", {}, label));
   node.addEventListener("click", act);
   return node;
 }
 
-export function toolsOf(pair) {
+export function toolsOf(pair, redraw) {
+  const picture = () => drawPicture(pair, redraw);
+  const menu = html(
+    "details",
+    { class: "menu" },
+    html("summary", { "aria-label": "Save the image as a file" }, iconOf("more")),
+    html(
+      "div",
+      {},
+      actionButton("save-png", "Save PNG", () => savePng(pair, asPng(picture()))),
+      actionButton("save-svg", "Save SVG", () => saveSvg(pair, picture())),
+    ),
+  );
+  const close = () => menu.removeAttribute("open");
+  menu.addEventListener("click", (event) => event.target.closest("button") && close());
+  menu.addEventListener("focusout", (event) => menu.contains(event.relatedTarget) || close());
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    close();
+    menu.querySelector("summary").focus();
+  });
   const tools = html("div", { class: "card-tools" });
-  tools.append(toolButton("save", "image", "Save image", () => saveCard(pair)));
+  tools.append(actionButton("copy-image", "Copy image", () => copyImage(pair, asPng(picture())), "image"), menu);
   if (root.dataset.kind === "report") {
-    tools.append(toolButton("copy-link", "link", "Copy link", () => copyAddress(pair)));
+    tools.append(actionButton("copy-link", "Copy link", () => copyAddress(pair), "link"));
   }
+  tools.append(html("span", { class: "done", role: "status" }));
   return tools;
+}
+
+function tellDone(pair, text) {
+  const told = pair.card.querySelector(".done");
+  told.textContent = text;
+  setTimeout(() => told.textContent === text && told.replaceChildren(), 1000 * TOLD_SECONDS);
+}
+
+const fileNameOf = (pair) => `pair-${pair.n}`;
+
+async function savePng(pair, png, told = "") {
+  const name = `${fileNameOf(pair)}.png`;
+  download(name, [await png], "image/png");
+  tellDone(pair, `${told}${name} is saved.`);
+}
+
+function saveSvg(pair, picture) {
+  const name = `${fileNameOf(pair)}.svg`;
+  download(name, [asText(picture)], "image/svg+xml");
+  tellDone(pair, `${name} is saved.`);
+}
+
+// A browser that refuses the clipboard gets a file. The picture is promised, for some browsers take no later one.
+async function copyImage(pair, png) {
+  try {
+    await window.navigator.clipboard.write([new window.ClipboardItem({ "image/png": png })]);
+    tellDone(pair, "The image is copied.");
+  } catch {
+    await savePng(pair, png, "The browser refuses to copy; ");
+  }
 }
 
 // The address of the page with the pair and the word that is kept.
 async function copyAddress(pair) {
   const { href } = window.location;
   const theme = root.dataset.theme ? `&theme=${root.dataset.theme}` : "";
-  const place = `pair-${pair.n}${tellPin(pair.pinned)}${theme}`;
+  const place = `${fileNameOf(pair)}${tellPin(pair.pinned)}${theme}`;
   try {
     await window.navigator.clipboard.writeText(`${href.split("#")[0]}#${place}`);
-    byId("live").textContent = "The link is copied.";
+    tellDone(pair, "The link is copied.");
   } catch {
     window.location.hash = place;
-    byId("live").textContent = "The browser refuses to copy; the link is in the address bar.";
+    tellDone(pair, "The browser refuses to copy; the link is in the address bar.");
   }
 }
 

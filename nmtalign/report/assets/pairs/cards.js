@@ -3,7 +3,6 @@
 import { cardSize, clamp, counted, data, html, nameOfSide, onPaper, percent, room, root, state } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
-import { markFound } from "../search.js";
 import { editorOf, isChanged } from "../corrections/corrections.js";
 import { isLong, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
@@ -11,13 +10,19 @@ import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
 import { drawMatrix, lensSpace, matrixSizes, matrixWidth } from "./matrix.js";
 import { toolsOf } from "./actions.js";
+import { TERMS, term } from "./terms.js";
+
+// What marks the words of a card that is drawn; a notebook has no search.
+let markWords = (_pair) => {};
+export function markWith(mark) {
+  markWords = mark;
+}
 
 const MANY_WORDS = 40; // from which a card says how many it has
-const AER_TOLD = "Alignment error rate: 0 % means exactly the links that people made";
 
 function tellErrorRates(pair) {
   const others = data.others.map((_, i) => `${shortNameOf(i)} ${percent(pair.scoreOf(i))}`);
-  const own = pair.error === null ? null : html("abbr", { title: AER_TOLD }, `AER ${percent(pair.error)}`);
+  const own = pair.error === null ? null : term("AER", `AER ${percent(pair.error)}`);
   if (data.gold) return own || others.length ? [[own, own && others.length ? ", " : null, others.join(", ")]] : [];
   return [...(own ? [[own]] : []), ...others.map((other) => [`F1 with ${other}`])];
 }
@@ -36,8 +41,12 @@ function factsOf(pair) {
   }
   facts.push(...tellErrorRates(pair));
   if (pair.directions.s !== pair.directions.t) facts.push(["opposite directions: both are read from the top"]);
-  if (pair.told) facts.push([isChanged(pair) ? `${pair.told}, as reported` : pair.told]);
-  return facts.map((fact) => html("span", { class: "fact" }, ...fact));
+  const nodes = facts.flatMap((fact, n) => [n ? " · " : "", html("span", { class: "fact" }, ...fact)]);
+  if (pair.told) {
+    const told = isChanged(pair) ? `${pair.told}, as reported` : pair.told;
+    nodes.push(html("span", { class: "first" }, " · ", html("span", { class: "fact" }, told)));
+  }
+  return nodes;
 }
 
 export function tellFacts(pair) {
@@ -47,14 +56,14 @@ export function tellFacts(pair) {
 function titleOf(pair) {
   const languages = html("span", { class: "languages" }, `${nameOfSide(0)} → ${nameOfSide(1)}`);
   const title = root.dataset.kind === "cards" ? languages : html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
-  const score = pair.p === null ? null : `Pair score ${pair.p.toFixed(2)}`;
+  const score = pair.p === null ? null : `Pair score ${pair.p.toFixed(2)}. ${TERMS.score}`;
   return html("h3", { id: `head-${pair.n}`, title: score }, title);
 }
 
 export function makeCard(pair) {
   const title = titleOf(pair);
   const facts = html("p", { class: "facts" }, ...factsOf(pair));
-  const head = html("header", {}, title, facts, ...editorOf(pair), toolsOf(pair));
+  const head = html("header", {}, title, facts, ...editorOf(pair), toolsOf(pair, () => draw(pair)));
   const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": title.id };
   return html("article", about, head, html("div", { class: "body" }));
 }
@@ -84,7 +93,7 @@ function drawWords(pair) {
   if (onPaper()) drawOnPaper(pair, body, view);
   else if (beside !== null) drawTwo(pair, body, view, beside);
   else drawOne(pair, body, view);
-  markFound(pair);
+  markWords(pair);
 }
 
 const inspector = () => html("div", { class: "why" });

@@ -4,13 +4,14 @@ import { data, html, state, svg } from "../page.js";
 import { besideOf, nameOf, viewOf } from "./pairs.js";
 import { TAGS } from "../panels.js";
 import { drawnLinks } from "../corrections/corrections.js";
+import { withTerm } from "./terms.js";
 
 const MEANINGS = {
   hit: "a link that people made, too; the thicker, the surer",
   both: "a link; the thicker, the surer",
   wrong: "a link that people did not make",
   missed: "a link that people made, missed here",
-  sure: "a sure link",
+  sure: "a sure gold link",
   maybe: "a possible link",
   only: "only here",
   other: "only there",
@@ -22,7 +23,7 @@ function meaningOf(kind, panels) {
   if (kind === "both" && !["none", "gold"].includes(state.compare) && !panels) return "a link that both have";
   if (panels && kind === "both") return "in both";
   if (panels && kind === "only") return "only in A";
-  return MEANINGS[kind];
+  return withTerm(MEANINGS[kind]);
 }
 
 const curveSample = (kind) => {

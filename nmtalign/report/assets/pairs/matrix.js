@@ -9,6 +9,7 @@ import { chooseCell, goldOf, isYours } from "../corrections/corrections.js";
 import { isShare } from "./attention.js";
 import { nameOfDiamonds } from "./key.js";
 import { reversedRun } from "./notes.js";
+import { withTerm } from "./terms.js";
 import { plainSentence } from "./inspector.js";
 import { lightCell, pin, unlight } from "./light.js";
 
@@ -153,7 +154,7 @@ export function drawMatrix(pair, card, { cell, space, lens = false, bare = false
 function captionOf(pair, view, minus, { range, title }) {
   const usual = minus === null && view === "combined" && data.usual === "combined";
   const named = data.caption ? `${title}, score: ${data.caption}` : title;
-  const parts = usual && !data.caption ? [] : [html("span", { class: "scales" }, named)];
+  const parts = usual && !data.caption ? [] : [html("span", { class: "scales" }, withTerm(named))];
   parts.push(scaleOf(range, minus !== null));
   const marks = marksOf(pair, view, minus);
   const links = marks.dots ?? new Map();

@@ -68,14 +68,12 @@ export function makeNotes(pair, box, places, curves) {
     const away = (side === "s" ? 1 : -1) * RING;
     const [cx, cy] = places.across ? [x, y + away] : [x + away, y];
     rings.append(svg("circle", { class: "ring", cx, cy, r: RING }));
+    board.taken.push([cx - RING, cy - RING, cx + RING, cy + RING]);
   }
   if (!across || onPaper() || state.edit) return [rings];
-  noteReversal(pair, places, board);
+  noteReversal(pair, places, board, wordHeight(box));
   for (const { kind, middle: [x, y] } of curves) {
-    const word = { missed: "missed", wrong: "wrong" }[kind];
-    if (word && !board.write(word, x - 12, y, { anchor: "end", kind })) {
-      board.write(word, x + 12, y, { anchor: "start", kind });
-    }
+    if (kind === "missed" || kind === "wrong") noteError(kind, x, y, board);
   }
   for (const [side, i] of alone.slice(0, 8)) {
     if (!pair.S || !pair.T) break;
@@ -86,10 +84,16 @@ export function makeNotes(pair, box, places, curves) {
   return [rings, board.group];
 }
 
+// Beside the middle of a curve, or a little above or below it.
+const noteError = (kind, x, y, board) =>
+  [0, -14, 14].some((away) =>
+    [["end", -12], ["start", 12]].some(([anchor, beside]) => board.write(kind, x + beside, y + away, { anchor, kind })),
+  );
+
 const wordHeight = (box) => box.querySelector(".token").getBoundingClientRect().height;
 
 // A bracket above the words whose order is reversed.
-function noteReversal(pair, { ends, frame, room, across }, board) {
+function noteReversal(pair, { ends, frame, room, across }, board, height) {
   const run = across && reversedRun(pair);
   if (!run) return;
   const text = "the word order is reversed here, so the curves cross";
@@ -98,30 +102,29 @@ function noteReversal(pair, { ends, frame, room, across }, board) {
     Math.min(from[0] - room("s", run[0]) / 2, to[0] - room("s", run[1]) / 2),
     Math.max(from[0] + room("s", run[0]) / 2, to[0] + room("s", run[1]) / 2),
   ];
-  const top = from[1] - 46;
+  const top = from[1] - height - 14;
   const half = width(text, NOTE_SIZE) / 2;
   const x = Math.min(Math.max((left + right) / 2, half), Math.max(half, frame.width - half));
   if (!board.write(text, x, top - 8)) return;
   board.group.append(svg("path", { class: "bracket", d: `M${left} ${top + 6}v-5h${right - left}v5` }));
 }
 
-// On the first card: what a curve says.
+// On the first card: what a curve says, beside one of its ends.
 function noteCurve(pair, curves, board) {
   for (const { key, kind, points } of curves) {
     if (!["hit", "both"].includes(kind)) continue;
     const [s, t] = positions(key);
-    const letters = [pair.s[s], pair.t[t]].every((word) => /\p{L}{3}/u.test(word));
-    if (!letters) continue;
+    if (![pair.s[s], pair.t[t]].every((word) => /\p{L}{3}|\p{Lo}/u.test(word))) continue;
     const lines = ["this curve:", `${quote(pair.shown.s[s])}`, `is ${quote(pair.shown.t[t])}`];
-    const [[x, y]] = points;
-    const wide = Math.max(...lines.map((line) => width(line, NOTE_SIZE)));
-    const free = [[x + 10, "start", x + 8, x + 12 + wide], [x - 10, "end", x - 12 - wide, x - 8]].find(
-      ([, , left, right]) =>
-        left > 0 && !board.touches(left, y + 6, right, y + 60),
-    );
+    const wide = Math.max(...lines.map((line) => width(line, NOTE_SIZE))) + 4;
+    const ends = [[points[0], 6], [points[3], -60]];
+    const places = ends.flatMap(([[x, y], down]) => [
+      { anchor: "start", x: x + 10, left: x + 8, top: y + down },
+      { anchor: "end", x: x - 10, left: x - 8 - wide, top: y + down },
+    ]);
+    const free = places.find(({ left, top }) => left > 0 && !board.touches(left, top, left + wide, top + 54));
     if (!free) continue;
-    const [at, anchor] = free;
-    lines.forEach((line, n) => board.write(line, at, y + 16 + 16 * n, { anchor }));
+    lines.forEach((line, n) => board.write(line, free.x, free.top + 10 + 16 * n, { anchor: free.anchor }));
     return;
   }
 }

@@ -1,20 +1,38 @@
-// The picture of a card as it is seen, as a file of its own: text stays text.
+// The picture of a card as it is seen, but always 1100 pixels wide: SVG, whose text stays text, or PNG, twice as large.
 
-import { download, svg } from "../page.js";
+import { list, measureRoom, svg } from "../page.js";
 
+const WIDTH = 1100;
+const PNG_SCALE = 2;
 const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
 const OF_TEXT = ["text-anchor", "dominant-baseline", "paint-order"];
-const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint";
+const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint, .first";
 
-export function saveCard(pair) {
-  const { card } = pair;
+// Lay the page out for the width of the picture, draw the card, and put everything back before it is seen.
+export function drawPicture(pair, redraw) {
+  const { scrollX, scrollY } = window;
+  const panes = [...pair.card.querySelectorAll(".pan")].map(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop]);
+  const layOut = (width) => {
+    list.style.width = width;
+    measureRoom();
+    redraw();
+    pair.card.querySelectorAll(".pan").forEach((pan, i) => panes[i] && pan.scrollTo(...panes[i]));
+  };
+  layOut(`${WIDTH}px`);
+  const picture = copyCard(pair.card);
+  layOut("");
+  window.scrollTo(scrollX, scrollY);
+  return picture;
+}
+
+function copyCard(card) {
   const frame = card.getBoundingClientRect();
   const textOf = (css) => card.querySelector(css)?.textContent ?? "";
   const size = { width: frame.width, height: frame.height };
   const picture = svg(
     "svg",
     { viewBox: `0 0 ${frame.width} ${frame.height}`, ...size, "font-family": "system-ui, Noto Sans, sans-serif" },
-    svg("title", {}, textOf(".headline") || `Pair ${pair.n}`),
+    svg("title", {}, textOf(".headline") || textOf("h3")),
     svg("desc", {}, textOf(".say")),
     svg("rect", { ...size, fill: getComputedStyle(card).backgroundColor }),
   );
@@ -25,7 +43,21 @@ export function saveCard(pair) {
     const place = { x: hint.x - frame.x, y: hint.bottom - frame.y - 4 };
     picture.append(svg("text", { ...place, "font-size": 12, fill: soft }, "nmtalign"));
   }
-  download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
+  return picture;
+}
+
+export const asText = (picture) => new XMLSerializer().serializeToString(picture);
+
+export async function asPng(picture) {
+  const image = new window.Image();
+  image.src = URL.createObjectURL(new Blob([asText(picture)], { type: "image/svg+xml" }));
+  await image.decode();
+  URL.revokeObjectURL(image.src);
+  const canvas = document.createElement("canvas");
+  canvas.width = PNG_SCALE * image.width;
+  canvas.height = PNG_SCALE * image.height;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
 // What is seen of an element: grounds, bars, drawings and lines of text.
@@ -44,11 +76,13 @@ function copyParts(node, picture, frame) {
 }
 
 function copyGround(node, picture, frame) {
-  const { backgroundColor: fill, borderRadius } = getComputedStyle(node);
+  const { backgroundColor: fill, borderRadius, borderTopWidth, borderTopColor } = getComputedStyle(node);
   const box = node.getBoundingClientRect();
   const place = { x: box.x - frame.x, y: box.y - frame.y, height: box.height };
   const clear = fill === "rgba(0, 0, 0, 0)";
   if (!clear) picture.append(svg("rect", { ...place, width: box.width, fill, rx: parseFloat(borderRadius) || 0 }));
+  const height = parseFloat(borderTopWidth);
+  if (height) picture.append(svg("rect", { ...place, width: box.width, height, fill: borderTopColor }));
   if (!node.matches(".track")) return;
   const share = parseFloat(node.style.getPropertyValue("--v")) / 100;
   const [, color] = /(rgba?\([^)]*\))/.exec(getComputedStyle(node).backgroundImage) ?? [];

@@ -1,6 +1,7 @@
 // The search box, kept in the address of the page.
 
 import { byId, html, quote, state } from "../page.js";
+import { markWith } from "../pairs/cards.js";
 import { pairs } from "../pairs/pairs.js";
 import { choose, chosenCondition, conditions } from "../filters.js";
 import { SIDES, markFound, search, tellQuery } from "../search.js";
@@ -50,6 +51,7 @@ export function showAll() {
 }
 
 export function drawFinder() {
+  markWith(markFound);
   byId("scope").append(
     choice(
       "in",
@@ -60,13 +62,11 @@ export function drawFinder() {
     html("label", {}, "show", html("select", { id: "conditions" })),
   );
   byId("conditions").addEventListener("change", ({ target }) => {
-    choose(target.value);
+    choose(target.value, conditions());
     showFinder();
     find();
   });
-  const known = ["words:>30", "words:<10", "link:WORD=WORD", "a:WORD=WORD", "b:WORD=WORD", "-is:differ", "pairs:1-10"];
-  const named = conditions().map(([value]) => value).filter(Boolean);
-  byId("queries").append(...[...new Set([...named, ...known])].map((value) => html("option", { value })));
+  byId("queries").append(...conditions().slice(1).map(([value, text]) => html("option", { value }, text)));
   let typing = 0;
   byId("search").addEventListener("input", (event) => {
     clearTimeout(typing);
@@ -79,9 +79,10 @@ export function drawFinder() {
 }
 
 function showConditions() {
-  const options = conditions().map(([value, text]) => html("option", { value }, text));
+  const offers = conditions();
+  const options = offers.map(([value, text]) => html("option", { value }, text));
   byId("conditions").replaceChildren(...options);
-  byId("conditions").value = chosenCondition();
+  byId("conditions").value = chosenCondition(offers);
 }
 
 export function showFinder() {

@@ -1,7 +1,9 @@
-// What a reader sees, in a few sentences that can be closed for good; the error to begin with is the first card.
+// What a reader sees, in a few sentences that can be closed for good. The first card is an example with notes, the next
+// one the most instructive error.
 
-import { byId, data, quote, share } from "../page.js";
+import { byId, data, html, quote, wholePercent } from "../page.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
+import { TERMS } from "../pairs/terms.js";
 
 const CLOSED = "nmtalign-explained";
 
@@ -10,9 +12,17 @@ const TOLD =
   "In the matrix a row is a target word, a column a source word, and a stronger cell a likelier link. " +
   "Point at a word, a curve or a cell to read why it is linked; click on a word to pin it.";
 
+const TERMS_TOLD_ELSEWHERE =
+  "The page “Word alignment in ten minutes” of the documentation explains them with pictures.";
+
 export function drawFirst() {
   const fold = byId("first");
   fold.lastElementChild.textContent = TOLD;
+  const entries = Object.entries(TERMS).flatMap(([name, text]) => [
+    html("dt", { id: `term-${name}` }, name),
+    html("dd", {}, text),
+  ]);
+  byId("terms").append(html("dl", {}, ...entries), html("p", {}, TERMS_TOLD_ELSEWHERE));
   try {
     fold.open = window.innerWidth > 1000 && localStorage.getItem(CLOSED) === null;
     fold.addEventListener("toggle", () =>
@@ -21,13 +31,20 @@ export function drawFirst() {
   } catch {
     fold.open = window.innerWidth > 1000; // a browser that keeps nothing
   }
-  if (data.first) beginWith(...data.first);
+  if (data.first) beginWithError(...data.first);
+  const example = byNumber.get(`pair-${data.example}`);
+  if (!example) return;
+  example.told ??= "an example";
+  moveToTop(example);
 }
 
-function beginWith(n, s, t) {
+const moveToTop = (pair) => pairs.unshift(...pairs.splice(pairs.indexOf(pair), 1));
+
+function beginWithError(n, s, t) {
   const pair = byNumber.get(`pair-${n}`);
   const p = pair.links.get(`${s}-${t}`);
   const words = `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}`;
-  pair.told = `shown first: ${p === undefined ? `missing link ${words}` : `wrong link ${words}, ${share(p / 1000)}`}`;
-  pairs.unshift(...pairs.splice(pairs.indexOf(pair), 1));
+  const error = p === undefined ? `missing link ${words}` : `wrong link ${words}, ${wholePercent(p / 1000)} sure`;
+  pair.told = `most instructive error: ${error}`;
+  moveToTop(pair);
 }

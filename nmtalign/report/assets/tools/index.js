@@ -1,9 +1,10 @@
 // Tables that can be sorted, and the index of the pairs, which marks the one that is being read.
 
 import { barHeight, byId, clamp, data, html, list, percent } from "../page.js";
-import { pairs } from "../pairs/pairs.js";
+import { byNumber, pairs } from "../pairs/pairs.js";
 import { shortNameOf } from "../panels.js";
-import { bring, pairAt, shownPairs } from "../list.js";
+import { bring, openCard, pairAt, shownPairs } from "../list.js";
+import { titleOfTerm } from "../pairs/terms.js";
 
 const rowOf = (columns, row) =>
   html(
@@ -23,7 +24,7 @@ export function makeTable(columns, rows, caption, fill = null, onSort = (reorder
     html(
       "th",
       { scope: "col", class: direction ? "word" : null, "data-key": key },
-      html("button", { type: "button" }, head),
+      html("button", { type: "button", title: titleOfTerm(head) }, head),
     ),
   );
   const sort = (index, down) => {
@@ -152,10 +153,14 @@ export function drawRows() {
   if (focused) body.querySelector(`a[href="${focused}"]`)?.focus({ preventScroll: true });
 }
 
-// Arrow keys walk from row to row of the list.
+// Arrow keys walk from row to row of the list, and Enter goes on to the card.
 function walk(event) {
   const link = event.target.closest("tbody a");
   const rows = shownPairs();
+  if (link && event.key === "Enter") {
+    event.preventDefault();
+    return openCard(byNumber.get(link.hash.slice(1)));
+  }
   const step = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length }[event.key];
   if (!link || !step) return;
   event.preventDefault();

@@ -11,6 +11,7 @@ const KEYS_OF_CARDS = [
 const KEYS_OF_REPORTS = [
   ["/", "search"],
   ["j, k", "the next pair, the pair before"],
+  ["Home, End", "the first pair and the last one, or word of a sentence"],
   ["↑ ↓, Enter", "in the list: from pair to pair, to the card of a pair"],
   ["Shift Enter", "look up the words from the one before to this one"],
   ["s, p, n", "while links are edited, in the matrix: sure, possible, no link"],

@@ -6,6 +6,7 @@ import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { isChanged } from "../corrections/corrections.js";
 import { addressOf } from "../filters.js";
 import { pairsOfBar } from "./bars.js";
+import { term, withTerm } from "../pairs/terms.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
@@ -13,7 +14,7 @@ export function drawSummary() {
     html(
       "div",
       { class: "tile" },
-      html("dt", {}, name),
+      html("dt", {}, withTerm(name)),
       html("dd", { class: ofGold(name) ? "of-gold" : null }, value, note ? html("small", {}, note) : null),
     ),
   );
@@ -106,7 +107,7 @@ function drawPlot({ title, note, labels, counts }) {
     picture.append(count ? linkOfBar(title, i, `${labels[i]}: ${count}`, column, bar) : bar);
     if (i % every === 0) picture.append(svg("text", { x: (i + 0.5) * step, y: base + 12 }, labels[i]));
   });
-  return html("figure", { class: "plot" }, html("figcaption", {}, title, html("small", {}, note)), picture);
+  return html("figure", { class: "plot" }, html("figcaption", {}, withTerm(title), html("small", {}, note)), picture);
 }
 
 // A link of the page to the pairs that have a link of the words.
@@ -189,10 +190,12 @@ function tableOf(rows, base) {
     "table",
     {},
     html("caption", { class: "unseen" }, "Systems, best first"),
-    html("thead", {}, html("tr", {}, ...heads.map((head) => html("th", { scope: "col" }, head)))),
+    html("thead", {}, html("tr", {}, ...heads.map(headOf))),
     html("tbody", {}, ...rows.map((row, i) => rowOfSystem(row, i, base))),
   );
 }
+
+const headOf = (head) => html("th", { scope: "col" }, head === "AER" ? term(head) : head);
 
 function rowOfSystem([name, links, precision, recall, aer, margin], i, base) {
   const [value, low, high, p] = i === base ? [] : difference(base, i);

@@ -4,8 +4,9 @@ import { byId, data, html, onPaper, root, state } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
 import { keyOf } from "../pairs/key.js";
+import { TERMS } from "../pairs/terms.js";
 
-export function choice(label, key, options) {
+export function choice(label, key, options, title = null) {
   const select = html(
     "select",
     { "data-key": key },
@@ -16,19 +17,19 @@ export function choice(label, key, options) {
     state[key] = select.value;
     tellChoice();
   });
-  return html("label", {}, label, select);
+  return html("label", { title }, label, select);
 }
 
 const tellChoice = () => document.dispatchEvent(new Event("chosen"));
 
-export function tick(label, key) {
+export function tick(label, key, title = null) {
   const box = html("input", { type: "checkbox", "data-key": key });
   box.checked = state[key];
   box.addEventListener("change", () => {
     state[key] = box.checked;
     tellChoice();
   });
-  return html("label", {}, box, label);
+  return html("label", { title }, box, label);
 }
 
 // Weights of heads are omitted from later pairs, to keep the file small.
@@ -51,13 +52,17 @@ export function makeToolbar() {
     ...data.others.map((name, i) => [`=${i}`, name]),
   ];
   tools.append(
-    choice("Weights", "view", [...views, ...systems]),
+    choice("Weights", "view", [...views, ...systems], TERMS.posterior),
     choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]),
   );
   if (against.length > 1) {
-    tools.append(choice("Against", "compare", against));
+    tools.append(choice("Against", "compare", against, hasGold ? TERMS.gold : null));
   }
-  tools.append(tick("matrices", "matrices"), tick("linear", "linear"), tick("columns", "down"));
+  tools.append(
+    tick("matrices", "matrices", "Draw the matrix of each pair"),
+    tick("linear", "linear", "Make the opacity of a cell proportional to its weight; else small weights are stronger"),
+    tick("columns", "down", "Write the words of a sentence below each other"),
+  );
   // only the pairs of a report are lines of a text
   if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit"));
 }

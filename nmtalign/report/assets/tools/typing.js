@@ -55,8 +55,9 @@ function completeLines() {
   const count = Math.min(...lines.map((some) => some.length));
   const [longer, shorter] = lines[0].length > count ? ["source", "target"] : ["target", "source"];
   const most = Math.max(...lines.map((some) => some.length));
-  const told = `${counted(most, `${longer} line`)}, ${count} ${shorter}: the last one waits for its partner.`;
-  const waiting = most === count ? "" : told;
+  const over = most - count;
+  const last = over === 1 ? "the last one waits for its partner" : `the last ${over} wait for their partners`;
+  const waiting = over ? `${counted(most, `${longer} line`)}, ${count} ${shorter}: ${last}.` : "";
   return { texts: lines.map((some) => some.slice(0, count).join("\n")), waiting };
 }
 
