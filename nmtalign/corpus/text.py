@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, positions_in_runs
-from nmtalign.corpus.buckets import Bucket, make_buckets
+from nmtalign.corpus.buckets import Bucket, cells_of_buckets, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
 from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
@@ -157,11 +157,11 @@ class EncodedText:
     @property
     def cells(self) -> int:
         """Number of cells of all buckets, which measures the amount of work."""
-        return sum(bucket.cells for bucket in self.buckets)
+        return sum(cells_of_buckets(self.buckets))
 
     def parts(self, cells: int) -> Iterator[EncodedText]:
         """Yield texts of consecutive buckets, each with at most about `cells` cells."""
-        part = np.cumsum([bucket.cells for bucket in self.buckets], dtype=np.int64) // cells
+        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
             yield replace(self, buckets=self.buckets[start:stop])
