@@ -40,6 +40,7 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import Estimate, Estimator
+from nmtalign.training.partitioned import PartitionedEstimator
 from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
@@ -64,14 +65,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
-    estimator = Estimator.prepare(
-        bitext.text,
-        options.hyperparameters,
-        prior=options.prior,
-        workers=options.workers,
-        report=options.progress.step,
-        make_backend=options.make_backend,
-    )
+    estimator = _make_estimator(bitext, options)
     estimated = estimate(estimator, bitext, options)
     aligner = mix_scorers(estimated, bitext, options)
     if options.expert is not None:
@@ -82,6 +76,27 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     if too_small := _why_too_small(aligner, bitext, options):
         options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
     return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
+
+
+def _make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
+    """Return the estimator of a bitext: in memory, or on disk."""
+    if bitext.part_cells is not None:
+        return PartitionedEstimator(
+            bitext.text,
+            options.hyperparameters,
+            prior=options.prior,
+            workers=options.workers,
+            report=options.progress.step,
+            cells=bitext.part_cells,
+        )
+    return Estimator.prepare(
+        bitext.text,
+        options.hyperparameters,
+        prior=options.prior,
+        workers=options.workers,
+        report=options.progress.step,
+        make_backend=options.make_backend,
+    )
 
 
 def estimate(

@@ -20,19 +20,39 @@ Gale and Church (1993), "A program for aligning sentences in bilingual corpora".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, positions_in_runs
+from nmtalign.arrays import (
+    Doubles,
+    Flags,
+    Floats,
+    Longs,
+    Reals,
+    block_slices,
+    offsets_of,
+    positions_in_runs,
+)
 from nmtalign.corpus.buckets import Bucket, cells_of_buckets, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
-from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
+from nmtalign.corpus.sides import (
+    TOKENS_PER_BLOCK,
+    EncodedSide,
+    TokenList,
+    WordForms,
+    encode_pairs,
+    look_up,
+    number_words,
+    side_encoders,
+)
 from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
+from nmtalign.files.temporary_arrays import is_mapped, on_disk, release
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
@@ -62,6 +82,11 @@ class Sections:
     start: Longs  # the first word of each section
     core_start: Longs  # the first word of its core, from which its links are taken
     core_stop: Longs  # the first word after its core
+
+    def on_disk(self) -> Sections:
+        """Return the sections with all arrays on disk."""
+        arrays = [field.name for field in fields(self) if field.name != "pairs"]
+        return replace(self, **{name: on_disk(getattr(self, name)) for name in arrays})
 
     @property
     def has_split_pairs(self) -> bool:
@@ -369,5 +394,11 @@ def _take_sections(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) ->
     breaks = np.flatnonzero(begin[1:] != end[:-1])
     run_begins = begin[[0, *(breaks + 1)]].tolist()
     run_ends = end[[*breaks, -1]].tolist()
-    tokens = [side.tokens[a:b] for a, b in zip(run_begins, run_ends, strict=True)]
-    return replace(side, tokens=np.concatenate(tokens), offsets=offsets_of(stop - start), line_words=None)
+    tokens = TokenList(TOKENS_PER_BLOCK if is_mapped(side.tokens) else math.inf)
+    for run_begin, run_end in zip(run_begins, run_ends, strict=True):
+        run = side.tokens[run_begin:run_end]
+        for block in block_slices(len(run), TOKENS_PER_BLOCK):
+            tokens.append(run[block])
+    joined = tokens.joined(np.int32)
+    release(side.tokens)
+    return replace(side, tokens=joined, offsets=offsets_of(stop - start), line_words=None)

@@ -107,12 +107,22 @@ def on_disk(array: AnyArray) -> AnyArray:
     return file.mapped(file.append(array))
 
 
+def is_mapped(array: AnyArray) -> bool:
+    """Return whether an array is mapped from a file."""
+    return _mapping_of(array) is not None
+
+
 def release(array: AnyArray) -> None:
     """Free the memory of the pages of a mapped array, which stay on disk; leave other arrays as they are."""
+    mapping = _mapping_of(array)
+    if hasattr(mapping, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+        with suppress(OSError, ValueError):
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping_of(array: AnyArray) -> Any:
+    """Return the mapping of the file that an array, or the array that it is a view of, is mapped from."""
     base = array
     while isinstance(base.base, np.ndarray):
         base = base.base
-    mapping = base.base
-    if isinstance(mapping, mmap.mmap) and hasattr(mapping, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
-        with suppress(OSError, ValueError):
-            mapping.madvise(mmap.MADV_DONTNEED)
+    return base.base if isinstance(base, np.memmap) else None

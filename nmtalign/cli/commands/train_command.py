@@ -131,6 +131,16 @@ class TrainExpertOptions(model_options.EncoderOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainEngineOptions(running.EngineOptions):
+    """The processes or the cluster that do the work, and their memory."""
+
+    memory: str | None = option(
+        "--memory SIZE",
+        "Learn from temporary files where more memory would be needed, such as 4G.  [half of the machine's]",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainTextOptions(TextOptions):
     """How lines become words, in which languages, and which pairs are left out."""
 
@@ -149,7 +159,7 @@ def train_command(
     learning: LearningOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
-    engine: running.EngineOptions,
+    engine: TrainEngineOptions,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
     sides (--pairs).
@@ -169,6 +179,8 @@ def train_command(
     from nmtalign.training.checkpoint import TrainingRun
 
     output = Path(outputs.output)
+    if engine.memory is not None and engine.engine == "dask":
+        raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
     options_of_model = (bitext, tokenization, learning, vectors, expert)
@@ -241,7 +253,7 @@ def _with_cluster(settings: LearnOptions, client: Client) -> LearnOptions:
     from nmtalign.training.distributed import DistributedBackend
 
     make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
-    return replace(settings, make_backend=make_backend)
+    return replace(settings, make_backend=make_backend, memory=None)
 
 
 def _align_on_cluster(
@@ -261,7 +273,7 @@ def _open_options(
     learning: LearningOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
-    engine: running.EngineOptions,
+    engine: TrainEngineOptions,
 ) -> LearnOptions:
     """Open the files that the options name."""
     from nmtalign.aligner.learn_options import open_options
@@ -288,6 +300,7 @@ def _open_options(
         device=expert.device,
         cache=expert.cache,
         workers=engine.workers,
+        memory=engine.memory,
         encoding=bitext.encoding,
     )
 
