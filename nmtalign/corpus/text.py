@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -85,8 +85,15 @@ class Sections:
 
     def on_disk(self) -> Sections:
         """Return the sections with all arrays on disk."""
-        arrays = [field.name for field in fields(self) if field.name != "pairs"]
-        return replace(self, **{name: on_disk(getattr(self, name)) for name in arrays})
+        return Sections(
+            pairs=self.pairs,
+            pair=on_disk(self.pair),
+            source_lengths=on_disk(self.source_lengths),
+            target_lengths=on_disk(self.target_lengths),
+            start=on_disk(self.start),
+            core_start=on_disk(self.core_start),
+            core_stop=on_disk(self.core_stop),
+        )
 
     @property
     def has_split_pairs(self) -> bool:

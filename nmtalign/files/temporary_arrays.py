@@ -7,6 +7,7 @@ import mmap
 import os
 import tempfile
 import threading
+import weakref
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ class TemporaryArrays:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is gone when the last reference is
+        weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         # in memory that forked processes share
         self._end: Longs = np.frombuffer(mmap.mmap(-1, 8), np.int64)

@@ -36,6 +36,7 @@ from nmtalign.corpus.word_pairs import (
     rank_distinct,
     split_keys,
 )
+from nmtalign.errors import UsageError
 from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays
 from nmtalign.positions.e_step import BucketCounts, EStep, ExpectedCounts, Sparse
 from nmtalign.positions.position_model import Emissions
@@ -55,6 +56,7 @@ from nmtalign.training.prior import Prior
 
 SAMPLE_STEP = 256  # every n-th key of a part is in the sample that divides the keys into ranges
 CELLS_PER_RANGE_ENTRY = 2  # a range has one entry for so many cells of a part
+WORDS = 0  # number of the kind of form that is whole words
 NO_LINKS = Sparse(np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
@@ -158,6 +160,8 @@ class PartitionedEstimator(Estimator):
         self._counts_of_cells = cells_of_buckets(text.buckets)
         self._slot = 0  # of the counts that the next E-step writes
         kinds = form_kinds_of_text(text, hyperparameters, prior)
+        if any(kinds[WORDS]):
+            raise UsageError("a text on disk is counted by whole words first; begin `forms` with 0")
         headers = [self._header(kind) for kind in kinds]
         self.parts = self._number_parts(cells)
         self.tables: list[FormTable] = []
@@ -167,7 +171,7 @@ class PartitionedEstimator(Estimator):
         self.set_prior(prior)
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {self.tables[0].pairs - 1:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
+            f" {self.tables[WORDS].pairs - 1:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
         )
 
     def _map(
@@ -237,7 +241,7 @@ class PartitionedEstimator(Estimator):
 
     def _make_table(self, header: FormPairs) -> FormTable:
         """Make the ranges of one kind of form, and what the parts know of it."""
-        if not any(header.form_kinds):
+        if not self.tables:
             return self._table_of_words(header)
         targets = len(self.target.words)
         target_forms = len(header.forms[1])
@@ -286,7 +290,7 @@ class PartitionedEstimator(Estimator):
 
     def _kept_pairs(self, part: TextPart) -> Flags | None:
         """Return which word pairs of a part (L,) are kept; None if all are."""
-        pair = part.forms[0].pair if part.forms else None
+        pair = part.forms[WORDS].pair
         if pair is None:
             return None
         kept = self._file.read(pair) > 0
@@ -403,11 +407,16 @@ class PartitionedEstimator(Estimator):
         totals.source_null[0] = 0
         totals.target_null[0] = 0
         linked = self._sum_ranges()
-        counts = PartitionedCounts.of(
-            totals._replace(log_likelihood=sum(log_likelihoods)), self._slot, linked
-        )
+        return self._written(totals._replace(log_likelihood=sum(log_likelihoods)), linked)
+
+    def _written(self, counts: ExpectedCounts, linked: tuple[Doubles, Doubles]) -> PartitionedCounts:
+        """Return counts of which those of word pairs have been written; the next ones go elsewhere.
+
+        The counts before these are kept, so that a checkpoint of them can still be written.
+        """
+        written = PartitionedCounts.of(counts, self._slot, linked)
         self._slot = 1 - self._slot
-        return counts
+        return written
 
     def _counts_of_part(self, step: EStep, part: TextPart) -> list[BucketCounts]:
         """Write the counts of word pairs of a part, and return the other counts of its buckets."""
@@ -460,21 +469,15 @@ class PartitionedEstimator(Estimator):
 
         def add_words(summed: tuple[int, int, Doubles]) -> None:
             kind, number, total = summed
-            if kind != self._kind_of_words:
+            if kind != WORDS:
                 return
-            table = self.tables[kind]
             counted = np.flatnonzero(total)
-            keys = self._file.read(table.ranges[number].keys)[counted]
+            keys = self._file.read(self.tables[kind].ranges[number].keys)[counted]
             for sums, words in zip(linked, split_keys(keys, len(self.target.words)), strict=True):
                 np.add.at(sums, words, total[counted])
 
         self._map(sum_parts, self._all_ranges, add_words)
         return linked
-
-    @property
-    def _kind_of_words(self) -> int:
-        """The number of the kind of form that is whole words, which the texts are numbered by."""
-        return 0
 
     @property
     def _all_ranges(self) -> list[tuple[int, int]]:
@@ -489,9 +492,7 @@ class PartitionedEstimator(Estimator):
             counts = self.tables[kind].ranges[number].counts[self._slot]
             self._file.write(counts, np.zeros(counts.shape, np.float32))
         linked = np.zeros(words[0]), np.zeros(words[1])
-        counts = PartitionedCounts.of(ExpectedCounts.zeros(0, words, None), self._slot, linked)
-        self._slot = 1 - self._slot
-        return counts
+        return self._written(ExpectedCounts.zeros(0, words, None), linked)
 
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
         """Return the expected counts of forms, without those of their pairs."""
@@ -577,11 +578,9 @@ class PartitionedEstimator(Estimator):
             linked.append(stored.array(name, "f", (len(words),), minimum=0))
         for kind, number in self._all_ranges:
             place = self.tables[kind].ranges[number].counts[self._slot]
-            counts = stored.array(f"counts_{kind}_{number}", "f", place.shape, minimum=0)
-            self._file.write(place, counts.astype(np.float32))
-        counts = PartitionedCounts.of(state.counts, self._slot, (linked[0], linked[1]))
-        self._slot = 1 - self._slot
-        return state._replace(counts=counts)
+            pairs = stored.array(f"counts_{kind}_{number}", "f", place.shape, minimum=0)
+            self._file.write(place, pairs.astype(np.float32))
+        return state._replace(counts=self._written(state.counts, (linked[0], linked[1])))
 
 
 def join_ranges(forms_of_ranges: Sequence[StoredForms]) -> StoredForms:
