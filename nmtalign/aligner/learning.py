@@ -75,7 +75,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     aligner = train_rescorer(aligner, bitext, options)
     if too_small := _why_too_small(aligner, bitext, options):
         options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
-    return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
+    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, options))
 
 
 def _make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
@@ -223,7 +223,7 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 
 
 def _alignment_of(
-    text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
+    bitext: PreparedBitext, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
@@ -231,6 +231,7 @@ def _alignment_of(
     of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are
     used, which takes less than half the time. The first call frees the counts, which are large.
     """
+    text = bitext.text
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
     if options.make_backend is None and estimator.index.complete:
@@ -242,6 +243,9 @@ def _alignment_of(
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
             return aligner.decoder(scores).align(default_workers(aligner.workers))
+        if bitext.part_cells is not None:
+            more = "the links of all pairs are in memory, perhaps more of it than `memory` says"
+            options.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
         return aligner.align_text(text)
 
     @cache

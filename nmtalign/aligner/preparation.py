@@ -19,7 +19,7 @@ from nmtalign.aligner.experts import (
 from nmtalign.aligner.learn_options import (
     LearnOptions,
 )
-from nmtalign.corpus.buckets import Bucket, StoredBuckets, make_buckets
+from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
@@ -113,7 +113,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         source_sections = source_sections.on_disk()
         target_sections = target_sections.on_disk()
         sections = sections.on_disk()
-        buckets = StoredBuckets(source_sections, target_sections)
+        buckets = store_buckets(source_sections, target_sections)
     text = EncodedText(
         source=source_sections,
         target=target_sections,

@@ -149,36 +149,42 @@ def stack_pairs(source: EncodedSide, target: EncodedSide, pairs: Longs, columns:
     return Bucket(sections=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredBuckets(Sequence[Bucket]):
-    """The buckets of :func:`make_buckets` in a temporary file; read by any thread or process."""
+    """Buckets in a temporary file; read by any thread or process."""
 
-    def __init__(self, source: EncodedSide, target: EncodedSide) -> None:
-        self._file = TemporaryArrays()
-        self._places: list[list[ArrayPlace]] = []  # of the arrays of each bucket
-        self.cells: list[int] = []  # number of cells of each bucket
-        pairs_read = 0
-        for pairs, columns in _plan_buckets(source, target):
-            bucket = stack_pairs(source, target, pairs, columns)
-            arrays = [np.asarray(getattr(bucket, field.name)) for field in fields(bucket)]
-            self._places.append([self._file.append(array) for array in arrays])
-            self.cells.append(bucket.cells)
-            pairs_read += len(pairs)
-            if pairs_read > PAIRS_PER_RELEASE:
-                release(source.tokens)
-                release(target.tokens)
-                pairs_read = 0
+    file: TemporaryArrays
+    places: list[list[ArrayPlace]]  # of the arrays of each bucket
+    cells: list[int]  # number of cells of each bucket
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
     @overload
     def __getitem__(self, k: int) -> Bucket: ...
     @overload
-    def __getitem__(self, k: slice) -> list[Bucket]: ...
-    def __getitem__(self, k: int | slice) -> Bucket | list[Bucket]:
+    def __getitem__(self, k: slice) -> StoredBuckets: ...
+    def __getitem__(self, k: int | slice) -> Bucket | StoredBuckets:
         if isinstance(k, slice):
-            return [self[number] for number in range(len(self))[k]]
-        return Bucket(*map(self._file.read, self._places[k]))
+            return StoredBuckets(self.file, self.places[k], self.cells[k])
+        return Bucket(*map(self.file.read, self.places[k]))
+
+
+def store_buckets(source: EncodedSide, target: EncodedSide) -> StoredBuckets:
+    """Return the buckets of :func:`make_buckets`, one at a time of which is in memory."""
+    stored = StoredBuckets(TemporaryArrays(), [], [])
+    pairs_read = 0
+    for pairs, columns in _plan_buckets(source, target):
+        bucket = stack_pairs(source, target, pairs, columns)
+        arrays = [np.asarray(getattr(bucket, field.name)) for field in fields(bucket)]
+        stored.places.append([stored.file.append(array) for array in arrays])
+        stored.cells.append(bucket.cells)
+        pairs_read += len(pairs)
+        if pairs_read > PAIRS_PER_RELEASE:
+            release(source.tokens)
+            release(target.tokens)
+            pairs_read = 0
+    return stored
 
 
 def cells_of_buckets(buckets: Sequence[Bucket]) -> list[int]:

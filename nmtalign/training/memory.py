@@ -41,8 +41,8 @@ def memory_bytes(value: Any) -> int:
     unit = found[2].upper()
     size = int(float(found[1]) * (BINARY_UNITS if found[3] else UNITS)[unit])
     if size < PROGRAM_BYTES:
-        needed = f"the program alone needs {PROGRAM_BYTES // 10**6}M"
-        raise UsageError(f"expected at least that much as `memory`, found {short_repr(value)}: {needed}")
+        needed = f"{PROGRAM_BYTES // 10**6}M, which the program needs for any text"
+        raise UsageError(f"`memory` must be at least {needed}; found {short_repr(value)}")
     return size
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.corpus.buckets import StoredBuckets, make_buckets
+from nmtalign.corpus.buckets import make_buckets, store_buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.files.temporary_arrays import TemporaryArrays, on_disk, release
@@ -245,7 +245,7 @@ def test_other_sizes_are_rejected(value):
 
 @pytest.mark.parametrize("value", ["4", "10M", "0G", 0])
 def test_sizes_below_that_of_the_program_are_rejected(value):
-    with pytest.raises(UsageError, match="the program alone needs 200M"):
+    with pytest.raises(UsageError, match="`memory` must be at least 200M, which the program needs"):
         memory_bytes(value)
 
 
@@ -296,7 +296,7 @@ def test_a_full_disk_is_named(monkeypatch):
 def test_stored_buckets_are_those_in_memory():
     text = encode_text(long_text(200))
     buckets = make_buckets(text.source, text.target)
-    stored = StoredBuckets(text.source, text.target)
+    stored = store_buckets(text.source, text.target)
     assert stored.cells == [bucket.cells for bucket in buckets]
     for one, other in zip([*stored, *stored[::2]], [*buckets, *buckets[::2]], strict=True):
         for name in ("sections", "source", "target", "source_lengths", "target_lengths"):

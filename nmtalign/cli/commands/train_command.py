@@ -136,7 +136,7 @@ class TrainEngineOptions(running.EngineOptions):
 
     memory: str | None = option(
         "--memory SIZE",
-        "Learn from temporary files where more memory would be needed, such as 4G.  [half of the machine's]",
+        "Use at most SIZE of memory, such as 4G, and temporary files.  [half of the machine's]",
     )
 
 
