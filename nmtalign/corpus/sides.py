@@ -133,8 +133,8 @@ class SideEncoder:
         self._side = side
         self._language = language
         self._forms = forms
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
+        # a counter, and not the length: a dictionary that refers to itself is freed late
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._tokens = TokenList(in_memory)
         self._lengths = array("q")
         self._line_words: list[Integers] = []
