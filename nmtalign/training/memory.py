@@ -1,6 +1,6 @@
 """How much memory learning may use, and how much it needs.
 
-The numbers of bytes were measured by ``scripts/benchmark_scaling.py``.
+The numbers of bytes are rounded up from runs of ``scripts/benchmark_scaling.py growth``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 PROGRAM_BYTES = 200_000_000  # of the program and its libraries, and what any text needs
 BYTES_PER_TOKEN = 80  # of a token of either side, if nothing is on disk
 BYTES_PER_WORD = 1_200  # of a distinct word, which is in memory
-BYTES_PER_PAIR = 150  # of a sentence pair, while buckets are made
-BYTES_PER_CELL = 24  # of a cell of a part, in each worker
+BYTES_PER_PAIR = 280  # of a sentence pair, while buckets are made
+BYTES_PER_CELL = 32  # of a cell of a part, in each worker
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-_find_size = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII).fullmatch
+_find_size = re.compile(r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII).fullmatch
 
 
 def memory_bytes(value: Any) -> int:

@@ -55,7 +55,7 @@ from nmtalign.training.em import EMState, Estimate, Estimator, Hyperparameters, 
 from nmtalign.training.prior import Prior
 
 SAMPLE_STEP = 256  # every n-th key of a part is in the sample that divides the keys into ranges
-CELLS_PER_RANGE_ENTRY = 2  # a range has one entry for so many cells of a part
+CELLS_PER_RANGE_ENTRY = 4  # a range has one entry for so many cells of a part
 WORDS = 0  # number of the kind of form that is whole words
 NO_LINKS = Sparse(np.zeros(0, np.int32), np.zeros(0, np.float32))
 
@@ -77,8 +77,7 @@ class TextPart(NamedTuple):
     end: int
     cells: ArrayPlace  # word pair of each cell of all buckets
     cell_counts: list[int]  # number of cells of each bucket
-    keys: ArrayPlace  # (L,): ``source word * number of target words + target word``, sorted
-    meetings: ArrayPlace | None  # (L,): how often each word pair occurs together; None if all pairs are kept
+    word_pairs: int  # L
     forms: list[PartForms]  # one entry for each kind of form
 
 
@@ -94,8 +93,13 @@ class KeyRange(NamedTuple):
 class PartKeys(NamedTuple):
     """The keys of a part, while ranges are made of them."""
 
-    keys: ArrayPlace
-    meetings: ArrayPlace | None
+    file: TemporaryArrays  # is freed when the ranges are made
+    keys: ArrayPlace  # sorted
+    meetings: ArrayPlace | None  # how often each pair occurs together; None if all pairs are kept
+
+    def read(self) -> Longs:
+        keys: Longs = self.file.read(self.keys)
+        return keys
 
 
 class PartitionedCounts(ExpectedCounts):
@@ -163,10 +167,10 @@ class PartitionedEstimator(Estimator):
         if any(kinds[WORDS]):
             raise UsageError("a text on disk is counted by whole words first; begin `forms` with 0")
         headers = [self._header(kind) for kind in kinds]
-        self.parts = self._number_parts(cells)
-        self.tables: list[FormTable] = []
-        for header in headers:
-            self.tables.append(self._make_table(header))
+        self.parts, keys_of_words = self._number_parts(cells)
+        self.tables = [self._table_of_words(headers[WORDS], keys_of_words)]
+        for header in headers[WORDS + 1 :]:
+            self.tables.append(self._make_table(header, keys_of_words))
         self.form_pairs = headers
         self.set_prior(prior)
         self.report(
@@ -201,12 +205,16 @@ class PartitionedEstimator(Estimator):
             spelling_counts=np.zeros(0, np.float32),
         )
 
-    def _number_parts(self, cells: int) -> list[TextPart]:
-        """Number the word pairs of each part."""
+    def _number_parts(self, cells: int) -> tuple[list[TextPart], list[PartKeys]]:
+        """Number the word pairs of each part.
+
+        A key is ``source word * number of target words + target word``.
+        """
         part_of_bucket = np.cumsum(self._counts_of_cells, dtype=np.int64) // cells
         cuts = [0, *(np.flatnonzero(np.diff(part_of_bucket)) + 1).tolist(), len(self._counts_of_cells)]
         targets = len(self.target.words)
         drops_rare_pairs = is_large(self.text.buckets)
+        file = TemporaryArrays()
 
         def number(span: tuple[int, int]) -> tuple[tuple[int, int], list[Ints], Longs, Ints | None]:
             first, end = span
@@ -219,7 +227,9 @@ class PartitionedEstimator(Estimator):
                     meetings += np.bincount(numbers.ravel(), minlength=len(keys)).astype(np.int32)
             return span, list(index.cells), keys, meetings
 
-        def store(numbered: tuple[tuple[int, int], list[Ints], Longs, Ints | None]) -> TextPart:
+        def store(
+            numbered: tuple[tuple[int, int], list[Ints], Longs, Ints | None],
+        ) -> tuple[TextPart, ArrayPlace, ArrayPlace | None]:
             (first, end), numbers, keys, meetings = numbered
             cell_counts = self._counts_of_cells[first:end]
             place = self._file.reserve(sum(cell_counts), np.int32)
@@ -227,29 +237,23 @@ class PartitionedEstimator(Estimator):
             for of_bucket in numbers:
                 self._file.write(place, of_bucket.ravel(), start)
                 start += of_bucket.size
-            return TextPart(
-                first=first,
-                end=end,
-                cells=place,
-                cell_counts=cell_counts,
-                keys=self._file.append(keys),
-                meetings=None if meetings is None else self._file.append(meetings),
-                forms=[],
-            )
+            part = TextPart(first, end, place, cell_counts, len(keys), forms=[])
+            return part, file.append(keys), None if meetings is None else file.append(meetings)
 
-        return self._map(number, list(pairwise(cuts)), store)
+        stored = self._map(number, list(pairwise(cuts)), store)
+        return [part for part, *_ in stored], [PartKeys(file, *places) for _, *places in stored]
 
-    def _make_table(self, header: FormPairs) -> FormTable:
+    def _make_table(self, header: FormPairs, keys_of_words: Sequence[PartKeys]) -> FormTable:
         """Make the ranges of one kind of form, and what the parts know of it."""
-        if not self.tables:
-            return self._table_of_words(header)
         targets = len(self.target.words)
         target_forms = len(header.forms[1])
 
-        def form_keys(part: TextPart) -> tuple[Longs, Ints]:
+        file = TemporaryArrays()
+
+        def form_keys(number: int) -> tuple[Longs, Ints]:
             """Return the keys of the forms of a part, and the pair of forms of each word pair."""
-            keys = self._file.read(part.keys)
-            kept = self._kept_pairs(part)
+            keys = keys_of_words[number].read()
+            kept = self._kept_pairs(self.parts[number])
             source, target = split_keys(keys if kept is None else keys[kept], targets)
             all_keys = header.numbers[0][source].astype(np.int64) * target_forms + header.numbers[1][target]
             distinct_keys, pair = rank_distinct(all_keys)
@@ -259,33 +263,32 @@ class PartitionedEstimator(Estimator):
                 pair[kept] = pair_of_kept
             return distinct_keys, pair
 
-        def store(keys_and_pair: tuple[Longs, Ints]) -> tuple[PartKeys, ArrayPlace]:
+        def store(keys_and_pair: tuple[Longs, Ints]) -> tuple[ArrayPlace, ArrayPlace]:
             keys, pair = keys_and_pair
-            return PartKeys(self._file.append(keys), None), self._file.append(pair)
+            return file.append(keys), self._file.append(pair)
 
-        stored = self._map(form_keys, self.parts, store)
-        ranges, positions, cuts = self._make_ranges(header, [keys for keys, _ in stored])
+        stored = self._map(form_keys, range(len(self.parts)), store)
+        keys_of_parts = [PartKeys(file, keys, None) for keys, _ in stored]
+        ranges, positions, cuts = self._make_ranges(header, keys_of_parts, self._file)
         for part, (_, pair), places, of_part in zip(self.parts, stored, positions, cuts, strict=True):
             part.forms.append(self._part_forms(pair, places, of_part))
         return FormTable(header, ranges)
 
-    def _table_of_words(self, header: FormPairs) -> FormTable:
+    def _table_of_words(self, header: FormPairs, keys_of_parts: Sequence[PartKeys]) -> FormTable:
         """Make the ranges of whole words; rare pairs of a large text are dropped."""
-        keys_of_parts = [PartKeys(part.keys, part.meetings) for part in self.parts]
-        ranges, positions, cuts = self._make_ranges(header, keys_of_parts)
+        drops_rare_pairs = keys_of_parts[0].meetings is not None
+        file = TemporaryArrays() if drops_rare_pairs else self._file
+        ranges, positions, cuts = self._make_ranges(header, keys_of_parts, file)
         for part, places, of_part in zip(self.parts, positions, cuts, strict=True):
-            if part.meetings is None:
+            if not drops_rare_pairs:
                 part.forms.append(self._part_forms(None, places, of_part))
                 continue
-            in_range = self._file.read(places)  # -1 where a pair is dropped
+            in_range = file.read(places)  # -1 where a pair is dropped
             kept = in_range >= 0
             kept_before = np.concatenate([[0], np.cumsum(kept)])
-            pair = np.where(kept, kept_before[:-1], 0).astype(np.int32)
-            part.forms.append(
-                self._part_forms(
-                    self._file.append(pair), self._file.append(in_range[kept]), kept_before[of_part]
-                )
-            )
+            pair = self._file.append(np.where(kept, kept_before[:-1], 0).astype(np.int32))
+            places_of_kept = self._file.append(in_range[kept])
+            part.forms.append(self._part_forms(pair, places_of_kept, kept_before[of_part]))
         return FormTable(header, ranges)
 
     def _kept_pairs(self, part: TextPart) -> Flags | None:
@@ -304,21 +307,24 @@ class PartitionedEstimator(Estimator):
         return PartForms(pair, positions, cuts, sums, self._file.reserve(size, np.float32))
 
     def _make_ranges(
-        self, header: FormPairs, parts: Sequence[PartKeys]
+        self, header: FormPairs, parts: Sequence[PartKeys], file: TemporaryArrays
     ) -> tuple[list[KeyRange], list[ArrayPlace], list[Longs]]:
-        """Merge the keys of all parts; return the ranges, and places and cuts of the keys of each part."""
-        bounds = self._bounds([part.keys for part in parts])
+        """Merge the keys of all parts; return the ranges, and positions and cuts of the keys of each part.
+
+        The positions are written to `file`.
+        """
+        bounds = self._bounds(parts)
         cuts = []
         for part in parts:
-            keys = self._file.read(part.keys)
+            keys = part.read()
             cuts.append(np.concatenate([[0], np.searchsorted(keys, bounds), [len(keys)]]))
-        positions = [self._file.reserve(part.keys.shape, np.int32) for part in parts]
+        positions = [file.reserve(part.keys.shape, np.int32) for part in parts]
 
         def merge(number: int) -> tuple[Longs, Floats]:
             """Merge the keys of a range; write their positions for the parts; return keys and spellings."""
             spans = [(cut[number], cut[number + 1]) for cut in cuts]
             columns = zip(parts, spans, strict=True)
-            keys = np.concatenate([self._file.read(part.keys, *span) for part, span in columns])
+            keys = np.concatenate([part.file.read(part.keys, *span) for part, span in columns])
             keys, ranks = rank_distinct(keys)
             if parts[0].meetings is not None:
                 kept = self._often_enough(keys, ranks, parts, spans)
@@ -326,7 +332,7 @@ class PartitionedEstimator(Estimator):
                 ranks = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[ranks]
             start = 0
             for place, (begin, end) in zip(positions, spans, strict=True):
-                self._file.write(place, ranks[start : start + end - begin], begin)
+                file.write(place, ranks[start : start + end - begin], begin)
                 start += end - begin
             source, target = split_keys(keys, len(header.forms[1]))
             source_kind, target_kind = header.form_kinds
@@ -350,12 +356,12 @@ class PartitionedEstimator(Estimator):
 
         return self._map(merge, range(len(bounds) + 1), store), positions, cuts
 
-    def _bounds(self, keys_of_parts: Sequence[ArrayPlace]) -> Longs:
+    def _bounds(self, parts: Sequence[PartKeys]) -> Longs:
         """Return the keys with which ranges begin, but for the first; ranges have about the same size."""
-        total = sum(place.shape[0] for place in keys_of_parts)
+        total = sum(part.keys.shape[0] for part in parts)
         ranges = -(-total // self._max_entries)
         step = max(1, min(SAMPLE_STEP, self._max_entries // SAMPLE_STEP))
-        sample = np.sort(np.concatenate([self._file.read(place)[::step] for place in keys_of_parts]))
+        sample = np.sort(np.concatenate([part.read()[::step] for part in parts]))
         return np.unique(sample[np.arange(1, ranges) * len(sample) // ranges])
 
     def _often_enough(
@@ -363,7 +369,7 @@ class PartitionedEstimator(Estimator):
     ) -> Flags:
         """Return which keys of a range are kept."""
         columns = zip(parts, spans, strict=True)
-        meetings = [self._file.read(part.meetings, *span) for part, span in columns if part.meetings]
+        meetings = [part.file.read(part.meetings, *span) for part, span in columns if part.meetings]
         counts = np.bincount(ranks, np.concatenate(meetings), len(keys))
         return frequent_or_associated(keys, counts.astype(np.int32), self.source, self.target)
 
@@ -422,7 +428,7 @@ class PartitionedEstimator(Estimator):
         """Write the counts of word pairs of a part, and return the other counts of its buckets."""
         if step.emissions is not None:
             step = step._replace(emissions=self._emissions_of_part(step.emissions, part))
-        links = np.zeros(part.keys.shape, np.float64)
+        links = np.zeros(part.word_pairs, np.float64)
         others = []
         start = 0
         for k, cell_count in zip(range(part.first, part.end), part.cell_counts, strict=True):
@@ -448,7 +454,7 @@ class PartitionedEstimator(Estimator):
             (self._file.read(forms.ratios), None if forms.pair is None else self._file.read(forms.pair))
             for forms in part.forms
         )
-        pairs = mean_of_kinds(ratios_of_kinds, part.keys.shape[0], len(part.forms))
+        pairs = mean_of_kinds(ratios_of_kinds, part.word_pairs, len(part.forms))
         return Emissions(pairs, emissions.source_null, emissions.target_null)
 
     def _sum_ranges(self) -> tuple[Doubles, Doubles]:
