@@ -1,6 +1,21 @@
-"""What it costs to spread work over processes and machines, and what a billion pairs would take.
+"""What it costs to learn from much text, to spread work over processes and machines, and to do both.
 
-    python scripts/benchmark_scaling.py SOURCE TARGET [--model DIR] [--pairs 40000] [--workers 2] [--prune]
+    python scripts/benchmark_scaling.py growth WORK --data DATA [--sizes 125000,250000,...] [--memory 1500M]
+        [--python PEERS_PYTHON [--most-of-peers 500000]]
+
+Learn from more and more pairs, with all the memory that is needed and with `--memory`, beside eflomal and the
+fast_align of `sil-machine[thot]` in both directions, where PEERS_PYTHON has them. The text is that of
+benchmark_memory.py: real pairs, joined in another order in each round, with new endings of rare words, so
+that the vocabulary keeps growing as Heaps' law says; its power is printed. The memory is the most that all
+processes of a program had at a time. What WORK/scaling.json holds is not measured again.
+
+    python scripts/benchmark_scaling.py rare DATA [--pairs 100000]
+
+The error of links that are learned from Hansard, with all word pairs and without the rare ones that a larger
+text does not count.
+
+    python scripts/benchmark_scaling.py spread SOURCE TARGET [--model DIR] [--pairs 40000] [--workers 2]
+        [--prune]
 
 SOURCE and TARGET are line-aligned text, perhaps .gz. The first table aligns the text in this process, by
 forked processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
@@ -15,19 +30,26 @@ arrays of word pairs, for what a pass makes of them, and three times the bitext.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import pickle
 import resource
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import benchmark_aligners as programs
+from _corpora import gold_pairs, hansard_pairs, lines_of, score, strip_accents
 from benchmark_aligners import markdown
+from benchmark_memory import write_recycled
 
 from nmtalign.aligner.opening import load
+from nmtalign.aligner.train import train
 from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
@@ -39,6 +61,7 @@ from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training.distributed import DistributedBackend, WorkerPart
 from nmtalign.training.em import Estimator, preset_hyperparameters
 
+ENOUGH = "1T"  # memory
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
 
 
@@ -247,17 +270,8 @@ def plan_row(pairs: float, cores: int, work: float, giving: float, small: Spread
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("source", type=Path)
-    parser.add_argument("target", type=Path)
-    parser.add_argument("--model", type=Path)
-    parser.add_argument("--pairs", type=int, default=40_000)
-    parser.add_argument("--chunk", type=int, default=2_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cores", type=int, default=64)
-    parser.add_argument("--prune", action="store_true", help="Drop word pairs as above 67 million cells.")
-    options = parser.parse_args()
+def spread_table(options: argparse.Namespace) -> None:
+    """Print the tables of `spread`."""
     rows, work, giving = align_rows(options)
     head = ["align", "start-up, s", "pairs per second", "CPU here, us a pair", "CPU of others, us a pair"]
     head.append("peak of a worker")
@@ -281,6 +295,148 @@ def main() -> None:
     head += ["bitext in scheduler", "memory here", "of all workers"]
     plans = [plan_row(n, options.cores, work, giving, trained[0], trained[-1]) for n in (1e6, 1e7, 1e8, 1e9)]
     print(markdown([head, *plans]))
+
+
+# --- growth ----------------------------------------------------------------------------------------
+
+
+def growth_programs(options: argparse.Namespace, pairs: int) -> dict[str, Callable[[Path], programs.Cost]]:
+    """Return what measures each program on the text in a folder, by name."""
+
+    def learn(memory: str) -> Callable[[Path], programs.Cost]:
+        def measure_learning(folder: Path) -> programs.Cost:
+            model = folder / f"model-{memory}"
+            shutil.rmtree(model, ignore_errors=True)
+            train = "train", folder / "src", folder / "tgt", "-o", model, "--preset", options.preset
+            arguments = *train, "--memory", memory, "--workers", str(options.workers)
+            return programs.measure((programs.nmtalign_program(), *arguments), folder / "log")
+
+        return measure_learning
+
+    def fast_align(folder: Path) -> programs.Cost:
+        (folder / "gold").touch()
+        return programs.cost_of_fast_align(folder, folder, options.python)
+
+    def eflomal(folder: Path) -> programs.Cost:
+        program = Path(options.python).with_name("eflomal-align")
+        text = "-s", folder / "src", "-t", folder / "tgt"
+        for name in ("forward", "reverse"):
+            (folder / name).unlink(missing_ok=True)  # eflomal replaces no file
+        links = "-f", folder / "forward", "-r", folder / "reverse"
+        return programs.measure((program, *text, *links), folder / "log")
+
+    found = {"unbounded": learn(ENOUGH), f"--memory {options.memory}": learn(options.memory)}
+    if options.python is not None and pairs <= options.most_of_peers:
+        found |= {"fast_align": fast_align, "eflomal": eflomal}
+    return found
+
+
+def growth_table(options: argparse.Namespace) -> None:
+    """Print memory and time of each program for more and more pairs."""
+    work = options.work.absolute()
+    notes = work / "scaling.json"
+    found: dict[str, dict[str, float]] = json.loads(notes.read_text()) if notes.exists() else {}
+    for pairs in options.sizes:
+        folder = work / str(pairs)
+        names = growth_programs(options, pairs)
+        if all(f"{pairs} {name}" in found for name in names):
+            continue
+        write_recycled(folder, options.data, pairs=pairs, words=options.words)
+        found[f"{pairs} text"] = dict(zip(("tokens", "words"), words_of(folder / "src"), strict=True))
+        for name, cost_of in names.items():
+            found[f"{pairs} {name}"] = asdict(cost_of(folder))
+            notes.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            print(f"{pairs:,} {name}: {found[f'{pairs} {name}']}", flush=True)
+        models = folder / f"model-{ENOUGH}", folder / f"model-{options.memory}"
+        same = (models[0] / "meta.json").read_bytes() == (models[1] / "meta.json").read_bytes()
+        print(
+            f"{pairs:,} pairs: {'the same model' if same else 'ANOTHER MODEL'} with bounded memory",
+            flush=True,
+        )
+        shutil.rmtree(folder)
+    rows = [["pairs", "program", "seconds", "CPU seconds", "CPU s per million pairs", "peak MB"]]
+    for key, cost in found.items():
+        pairs, _, name = key.partition(" ")
+        if name != "text":
+            per_million = cost["cpu_seconds"] * 1e6 / int(pairs)
+            values = (cost["seconds"], cost["cpu_seconds"], per_million, cost["peak_mb"])
+            rows.append([f"{int(pairs):,}", name, *(f"{value:,.0f}" for value in values)])
+    print(markdown(rows))
+    texts = sorted((text["tokens"], text["words"]) for key, text in found.items() if key.endswith(" text"))
+    if len(texts) > 1:
+        (tokens, words), (more_tokens, more_words) = texts[0], texts[-1]
+        power = math.log(more_words / words) / math.log(more_tokens / tokens)
+        print(
+            f"\nThe vocabulary grows with the power {power:.2f} of the words, to {more_words:,} source words."
+        )
+
+
+def words_of(path: Path) -> tuple[int, int]:
+    """Return the numbers of words, and of distinct words, of a text."""
+    tokens = 0
+    words = set[str]()
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            of_line = line.split()
+            tokens += len(of_line)
+            words.update(of_line)
+    return tokens, len(words)
+
+
+# --- rare word pairs -------------------------------------------------------------------------------
+
+
+def rare_table(options: argparse.Namespace) -> None:
+    """Print the error of links with all word pairs, and without the rare ones."""
+    gold_text, gold = gold_pairs(options.data, "naacl2003_enfr_dev37", strip_accents)
+    text = [*hansard_pairs(options.data)[: options.pairs], *gold_text]
+    rows = [["word pairs", "AER of the gold pairs", "differing links"]]
+    links: list[list[str]] = []
+    for name, cells in (("all", math.inf), ("without rare ones", 0)):
+        pairs_module.MAX_UNSHARED_CELLS = cells  # type: ignore[assignment]
+        aligner = train(text, preset=options.preset, workers=options.workers)
+        aligned = aligner.align_batch(text)
+        lines = "".join(format_pharaoh_batch(aligned)).splitlines()
+        links.append(lines)
+        error = score(lines[-len(gold_text) :], lines_of(gold)).aer
+        changed = sum(a != b for a, b in zip(links[0], lines, strict=True))
+        rows.append([name, f"{error:.2f}", f"{100 * changed / len(lines):.2f} % of the pairs"])
+    print(markdown(rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    modes = parser.add_subparsers(required=True)
+    grow = modes.add_parser("growth", help="Learn from more and more pairs.")
+    grow.set_defaults(run=growth_table)
+    grow.add_argument("work", type=Path)
+    grow.add_argument("--data", type=Path, required=True)
+    sizes = [125_000, 250_000, 500_000, 1_000_000, 2_000_000]
+    grow.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=sizes)
+    grow.add_argument("--memory", default="1500M")
+    grow.add_argument("--words", type=int, default=18, help="18 gives a mean of 20: long pairs stay long")
+    grow.add_argument("--preset", default="default")
+    grow.add_argument("--workers", type=int, default=2)
+    grow.add_argument("--python", type=Path, help="Python that has eflomal and sil-machine[thot]")
+    grow.add_argument("--most-of-peers", type=int, default=500_000, help="Pairs for the other programs")
+    rare = modes.add_parser("rare", help="Learn with and without rare word pairs.")
+    rare.set_defaults(run=rare_table)
+    rare.add_argument("data", type=Path)
+    rare.add_argument("--pairs", type=int, default=100_000)
+    rare.add_argument("--preset", default="default")
+    rare.add_argument("--workers", type=int, default=2)
+    spreading = modes.add_parser("spread", help="Spread work over processes and machines.")
+    spreading.set_defaults(run=spread_table)
+    spreading.add_argument("source", type=Path)
+    spreading.add_argument("target", type=Path)
+    spreading.add_argument("--model", type=Path)
+    spreading.add_argument("--pairs", type=int, default=40_000)
+    spreading.add_argument("--chunk", type=int, default=2_000)
+    spreading.add_argument("--workers", type=int, default=2)
+    spreading.add_argument("--cores", type=int, default=64)
+    spreading.add_argument("--prune", action="store_true", help="Drop word pairs as above 67 million cells.")
+    options = parser.parse_args()
+    options.run(options)
 
 
 if __name__ == "__main__":

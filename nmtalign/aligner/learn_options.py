@@ -35,6 +35,7 @@ from nmtalign.training.dictionary_prior import (
 )
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, BackendFactory, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
+from nmtalign.training.memory import default_memory, memory_bytes
 from nmtalign.training.prior import Prior, similar_words
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
@@ -65,6 +66,7 @@ def open_options(
     device: str | None = None,
     cache: str | Path | None = None,
     workers: int | None = None,
+    memory: int | str | None = None,
     encoding: str = "utf-8",
     read_gold_file: GoldReader | None = None,
 ) -> LearnOptions:
@@ -103,6 +105,7 @@ def open_options(
         ),
         gold_file=gold if isinstance(gold, str | Path) else None,
         workers=workers,
+        memory=default_memory() if memory is None else memory_bytes(memory),
     )
 
 
@@ -237,6 +240,7 @@ class LearnOptions:
     expert: Expert | None = None  # an expert whose links are prior counts, and vote
     gold_file: str | Path | None = None  # the file of the gold links, which errors name
     workers: int | None = None  # threads or processes; the aligner does not depend on it
+    memory: int | None = None  # bytes that learning may use; None: as many as it needs
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # the default shows nothing
     warn: Callable[[str], None] = field(default=lambda line: None)  # is called with each warning
     advise: Callable[[str], None] = field(default=lambda line: None)  # is called with advice

@@ -40,6 +40,7 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import Estimate, Estimator
+from nmtalign.training.partitioned import PartitionedEstimator
 from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
@@ -64,14 +65,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
-    estimator = Estimator.prepare(
-        bitext.text,
-        options.hyperparameters,
-        prior=options.prior,
-        workers=options.workers,
-        report=options.progress.step,
-        make_backend=options.make_backend,
-    )
+    estimator = _make_estimator(bitext, options)
     estimated = estimate(estimator, bitext, options)
     aligner = mix_scorers(estimated, bitext, options)
     if options.expert is not None:
@@ -81,7 +75,28 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     aligner = train_rescorer(aligner, bitext, options)
     if too_small := _why_too_small(aligner, bitext, options):
         options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
-    return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
+    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, options))
+
+
+def _make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
+    """Return the estimator of a bitext: in memory, or on disk."""
+    if bitext.part_cells is not None:
+        return PartitionedEstimator(
+            bitext.text,
+            options.hyperparameters,
+            prior=options.prior,
+            workers=options.workers,
+            report=options.progress.step,
+            cells=bitext.part_cells,
+        )
+    return Estimator.prepare(
+        bitext.text,
+        options.hyperparameters,
+        prior=options.prior,
+        workers=options.workers,
+        report=options.progress.step,
+        make_backend=options.make_backend,
+    )
 
 
 def estimate(
@@ -208,7 +223,7 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 
 
 def _alignment_of(
-    text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
+    bitext: PreparedBitext, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
@@ -216,6 +231,7 @@ def _alignment_of(
     those of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate
     are used, which takes less than half the time. The first call frees the counts, which are large.
     """
+    text = bitext.text
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
     if options.make_backend is None and estimator.word_pairs.complete:
@@ -227,6 +243,9 @@ def _alignment_of(
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
             return aligner.decoder(scores).align(default_workers(aligner.workers))
+        if bitext.part_cells is not None:
+            more = "the links of all pairs are in memory, perhaps more of it than `memory` says"
+            options.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
         return aligner.align_text(text)
 
     @cache

@@ -5,7 +5,7 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -19,7 +19,7 @@ from nmtalign.aligner.experts import (
 from nmtalign.aligner.learn_options import (
     LearnOptions,
 )
-from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
@@ -37,6 +37,7 @@ from nmtalign.training.dictionary_prior import (
     dictionary_pairs,
 )
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
+from nmtalign.training.memory import cells_of_parts, fits_in_memory, max_tokens_in_memory
 from nmtalign.training.prior import Prior, width_counts
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
@@ -56,6 +57,7 @@ class PreparedBitext(NamedTuple):
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
     prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
+    part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
@@ -64,7 +66,10 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     expert_batches: list[tuple[AlignedBatch, ...]] = []
     if options.expert is not None:
         pairs = _collect_expert_links(pairs, options.expert, options, expert_batches)
-    source, target, digest = encode_bitext(pairs, options.text_settings, options.languages, workers)
+    in_memory = max_tokens_in_memory(options.memory)
+    source, target, digest = encode_bitext(
+        pairs, options.text_settings, options.languages, workers, in_memory=in_memory
+    )
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     corpus = {
@@ -95,16 +100,29 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text_settings)
+    part_cells = None
+    if not fits_in_memory(source, target, options.memory):
+        part_cells = cells_of_parts(source, target, options.memory, workers)
+        source = source.on_disk()
+        target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
+    buckets: Sequence[Bucket]
+    if part_cells is None:
+        buckets = make_buckets(source_sections, target_sections)
+    else:
+        source_sections = source_sections.on_disk()
+        target_sections = target_sections.on_disk()
+        sections = sections.on_disk()
+        buckets = store_buckets(source_sections, target_sections)
     text = EncodedText(
         source=source_sections,
         target=target_sections,
         sections=sections,
-        buckets=make_buckets(source_sections, target_sections),
+        buckets=buckets,
         line_words=line_words,
         expert_links=voting_links,
     )
-    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior)
+    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)
 
 
 def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: EncodedSide) -> Prior | None:

@@ -57,6 +57,7 @@ def train(
     device: str | None = None,
     cache: str | Path | None = None,
     workers: int | None = None,
+    memory: int | str | None = None,
     progress: ProgressInput = False,
 ) -> Aligner:
     """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
@@ -121,6 +122,9 @@ def train(
         A file that keeps the encoder's similarities for the next run.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
+    memory : int or str, optional
+        The number of bytes that learning may use, such as ``"4G"``. A text that needs more is learned from
+        temporary files; the aligner is the same. Default: half of the memory of the machine.
     progress : bool or callable
         Show progress: in a notebook as a bar, elsewhere as a line on stderr. A function is called with a
         :class:`Progress` instead.
@@ -161,6 +165,7 @@ def train(
         device=device,
         cache=cache,
         workers=workers,
+        memory=memory,
     )
     reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
     settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)

@@ -5,13 +5,15 @@ Axes: B pairs of a bucket, S source words, T target words. Word number 0 is padd
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import overload
 
 import numpy as np
 
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, release
 
 MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit the cache of a core
 PADDING_SCORE = -1e30  # score of a cell outside of the sentences
@@ -22,6 +24,7 @@ LONG_COLUMN_MULTIPLE = 2  # the column multiple of sentences of at least MIN_LON
 MIN_ROW_CELLS = 6_000  # per target word of a bucket; with fewer, calls of NumPy dominate
 # A group of similar source lengths takes in more lengths until it has this many times MIN_ROW_CELLS cells.
 SOURCE_GROUP_FACTOR = 3
+PAIRS_PER_RELEASE = 1 << 15  # the pages of so many pairs of a text on disk are in memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,13 +111,16 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
 
     The buckets depend on the lengths only, never on the number of workers.
     """
+    return [stack_pairs(source, target, *plan) for plan in _plan_buckets(source, target)]
+
+
+def _plan_buckets(source: EncodedSide, target: EncodedSide) -> Iterator[tuple[Longs, int]]:
+    """Yield the pairs of each bucket, and its number of columns."""
     pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
-    buckets: list[Bucket] = []
     for source_group in _group_by_length(source, pairs, SOURCE_GROUP_FACTOR * MIN_ROW_CELLS):
         source_length = _padded_length(source, source_group)
         for group in _group_by_length(target, source_group, MIN_ROW_CELLS, source_length):
-            buckets += _stack_group(source, target, group)
-    return buckets
+            yield from _split_group(source, target, group)
 
 
 def _padded_length(side: EncodedSide, pairs: Longs) -> int:
@@ -133,17 +139,64 @@ def _group_by_length(side: EncodedSide, pairs: Longs, cells: int, other: int = 0
         yield pairs[start:stop]
 
 
-def _stack_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
-    """Yield buckets of pairs of similar length."""
+def _split_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[tuple[Longs, int]]:
+    """Split pairs of similar length into buckets, as in :func:`_plan_buckets`."""
     longest = max(_padded_length(source, pairs), _padded_length(target, pairs))
     multiple = COLUMN_MULTIPLE if longest < MIN_LONG_WORDS else LONG_COLUMN_MULTIPLE
     most_columns = MAX_BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple
     bucket_size = max(multiple, most_columns)
     for start in range(0, len(pairs), bucket_size):
         bucket_pairs = pairs[start : start + bucket_size]
-        columns = -(-len(bucket_pairs) // multiple) * multiple  # rounded up
-        s, s_lengths = stack_sentences(source, bucket_pairs, columns, _padded_length(source, bucket_pairs))
-        t, t_lengths = stack_sentences(target, bucket_pairs, columns, _padded_length(target, bucket_pairs))
-        numbers = np.full(columns, -1, dtype=np.int64)
-        numbers[: len(bucket_pairs)] = bucket_pairs
-        yield Bucket(sections=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)
+        yield bucket_pairs, -(-len(bucket_pairs) // multiple) * multiple  # rounded up
+
+
+def stack_pairs(source: EncodedSide, target: EncodedSide, pairs: Longs, columns: int) -> Bucket:
+    """Return the bucket of some pairs, with a number of columns."""
+    s, s_lengths = stack_sentences(source, pairs, columns, _padded_length(source, pairs))
+    t, t_lengths = stack_sentences(target, pairs, columns, _padded_length(target, pairs))
+    numbers = np.full(columns, -1, dtype=np.int64)
+    numbers[: len(pairs)] = pairs
+    return Bucket(sections=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredBuckets(Sequence[Bucket]):
+    """Buckets in a temporary file; read by any thread or process."""
+
+    file: TemporaryArrays
+    places: list[list[ArrayPlace]]  # of the arrays of each bucket
+    cells: list[int]  # number of cells of each bucket
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, k: int) -> Bucket: ...
+    @overload
+    def __getitem__(self, k: slice) -> StoredBuckets: ...
+    def __getitem__(self, k: int | slice) -> Bucket | StoredBuckets:
+        if isinstance(k, slice):
+            return StoredBuckets(self.file, self.places[k], self.cells[k])
+        return Bucket(*map(self.file.read, self.places[k]))
+
+
+def store_buckets(source: EncodedSide, target: EncodedSide) -> StoredBuckets:
+    """Return the buckets of :func:`make_buckets`, one at a time of which is in memory."""
+    stored = StoredBuckets(TemporaryArrays(), [], [])
+    pairs_read = 0
+    for pairs, columns in _plan_buckets(source, target):
+        bucket = stack_pairs(source, target, pairs, columns)
+        arrays = [np.asarray(getattr(bucket, field.name)) for field in fields(bucket)]
+        stored.places.append([stored.file.append(array) for array in arrays])
+        stored.cells.append(bucket.cells)
+        pairs_read += len(pairs)
+        if pairs_read > PAIRS_PER_RELEASE:
+            release(source.tokens)
+            release(target.tokens)
+            pairs_read = 0
+    return stored
+
+
+def cells_of_buckets(buckets: Sequence[Bucket]) -> list[int]:
+    """Return the number of cells of each bucket."""
+    return buckets.cells if isinstance(buckets, StoredBuckets) else [bucket.cells for bucket in buckets]

@@ -6,22 +6,26 @@ count from 1.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from nmtalign.arrays import Integers, Ints, Longs, offsets_of
+from nmtalign.arrays import AnyArray, Integers, Ints, Longs, block_slices, offsets_of
 from nmtalign.corpus.line_words import number_line_words
+from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, is_mapped, on_disk, release
 from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 Computed = TypeVar("Computed")
 
+TOKENS_PER_BLOCK = 1 << 22  # numbers that are changed at a time: 16 megabytes
 PAIRS_PER_BLOCK = 200  # tokenized at a time; larger blocks do not fit the CPU cache
 
 
@@ -39,6 +43,13 @@ class EncodedSide:
     def lengths(self) -> Longs:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
+
+    def on_disk(self) -> EncodedSide:
+        """Return the side with its sentences on disk; the words stay in memory."""
+        tokens = self.tokens if is_mapped(self.tokens) else on_disk(self.tokens)
+        release(tokens)
+        line_words = None if self.line_words is None else on_disk(self.line_words)
+        return replace(self, tokens=tokens, offsets=on_disk(self.offsets), line_words=line_words)
 
     @cached_property
     def _memory(self) -> dict[Hashable, Any]:
@@ -75,22 +86,56 @@ class NumberedWords(NamedTuple):
 WordForms = Callable[[Sequence[str]], list[str]]  # returns the forms in which words are looked up
 
 
+class TokenList:
+    """Arrays of numbers of tokens, which are joined at the end; more than `in_memory` numbers go to disk."""
+
+    def __init__(self, in_memory: float = math.inf) -> None:
+        self._in_memory = in_memory
+        self._arrays: list[AnyArray] = []
+        self._size = 0
+        self._places: list[ArrayPlace] = []
+        self._file: TemporaryArrays | None = None
+
+    def append(self, array: AnyArray) -> None:
+        self._arrays.append(array)
+        self._size += len(array)
+        if self._size > self._in_memory:
+            self._file = self._file or TemporaryArrays()
+            self._places.append(self._file.append(np.concatenate(self._arrays)))
+            self._arrays = []
+            self._size = 0
+
+    def joined(self, dtype: DTypeLike) -> AnyArray:
+        """Return all numbers, in a new array; one that is mapped from a file if some are on disk."""
+        if self._file is None:
+            return np.concatenate([np.zeros(0, dtype), *self._arrays])
+        in_memory = np.concatenate([np.zeros(0, dtype), *self._arrays])
+        places = [*self._places, self._file.append(in_memory)]
+        return self._file.mapped(ArrayPlace(0, np.dtype(dtype), (sum(place.shape[0] for place in places),)))
+
+
 class SideEncoder:
     """Numbers the words of one side (0 or 1) of a bitext; `text_settings` splits lines into words.
 
-    With `forms`, words of the same form have the same number.
+    With `forms`, words of the same form have the same number. More than `in_memory` tokens go to disk.
     """
 
     def __init__(
-        self, text_settings: TextSettings, side: int, language: str | None, forms: WordForms | None = None
+        self,
+        text_settings: TextSettings,
+        side: int,
+        language: str | None,
+        forms: WordForms | None = None,
+        *,
+        in_memory: float = math.inf,
     ) -> None:
         self._text_settings = text_settings
         self._side = side
         self._language = language
         self._forms = forms
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
-        self._tokens = [np.zeros(0, np.int32)]
+        # a counter, and not the length: a dictionary that refers to itself is freed late
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._tokens = TokenList(in_memory)
         self._lengths = array("q")
         self._line_words: list[Integers] = []
 
@@ -140,7 +185,7 @@ class SideEncoder:
         line_words = np.concatenate(self._line_words) if self._line_words else None
         return NumberedWords(
             words=list(self._numbers),
-            tokens=np.concatenate(self._tokens),
+            tokens=self._tokens.joined(np.int32),
             lengths=lengths,
             line_words=line_words,
         )
@@ -158,14 +203,20 @@ class SideEncoder:
         words, tokens, lengths, line_words = self.numbered()
         if self._forms is not None:
             words, tokens = _merge_words_of_form(self._forms(words), tokens)
-        counts = np.bincount(tokens, minlength=len(words))
+        counts = np.zeros(len(words), np.int64)
+        blocks = [tokens[block] for block in block_slices(len(tokens), TOKENS_PER_BLOCK)]
+        for block in blocks:
+            counts += np.bincount(block, minlength=len(words))
         order = np.argsort(-counts, kind="stable")  # ``order[rank]`` is the number by first occurrence
         order = order[: np.count_nonzero(counts)]  # without "" and "\n", which are not words
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+        for block in blocks:
+            rank.take(block, out=block)
+            release(block)
         return EncodedSide(
             words=["", *[words[k] for k in order]],
-            tokens=rank[tokens] if len(tokens) else tokens,
+            tokens=tokens,
             offsets=offsets_of(lengths),
             counts=np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
             line_words=line_words,
@@ -184,11 +235,13 @@ def side_encoders(
     text_settings: TextSettings,
     languages: tuple[str | None, str | None],
     forms: tuple[WordForms, WordForms] | None = None,
+    *,
+    in_memory: float = math.inf,
 ) -> tuple[SideEncoder, SideEncoder]:
-    """Return the encoders of the source and of the target."""
+    """Return the encoders of the source and of the target, which keep `in_memory` tokens each in memory."""
     source_forms, target_forms = forms or (None, None)
-    source = SideEncoder(text_settings, 0, languages[0], source_forms)
-    target = SideEncoder(text_settings, 1, languages[1], target_forms)
+    source = SideEncoder(text_settings, 0, languages[0], source_forms, in_memory=in_memory)
+    target = SideEncoder(text_settings, 1, languages[1], target_forms, in_memory=in_memory)
     return source, target
 
 

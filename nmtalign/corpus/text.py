@@ -20,6 +20,7 @@ Gale and Church (1993), "A program for aligning sentences in bilingual corpora".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,11 +29,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, positions_in_runs
-from nmtalign.corpus.buckets import Bucket, make_buckets
+from nmtalign.arrays import (
+    Doubles,
+    Flags,
+    Floats,
+    Longs,
+    Reals,
+    block_slices,
+    offsets_of,
+    positions_in_runs,
+)
+from nmtalign.corpus.buckets import Bucket, cells_of_buckets, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
-from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
+from nmtalign.corpus.sides import (
+    TOKENS_PER_BLOCK,
+    EncodedSide,
+    TokenList,
+    WordForms,
+    encode_pairs,
+    look_up,
+    number_words,
+    side_encoders,
+)
 from nmtalign.corpus.word_pairs import WordPairIndex, number_word_pairs
+from nmtalign.files.temporary_arrays import is_mapped, on_disk, release
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
@@ -62,6 +82,18 @@ class Sections:
     start: Longs  # the first word of each section
     core_start: Longs  # the first word of its core, from which its links are taken
     core_stop: Longs  # the first word after its core
+
+    def on_disk(self) -> Sections:
+        """Return the sections with all arrays on disk."""
+        return Sections(
+            pairs=self.pairs,
+            pair=on_disk(self.pair),
+            source_lengths=on_disk(self.source_lengths),
+            target_lengths=on_disk(self.target_lengths),
+            start=on_disk(self.start),
+            core_start=on_disk(self.core_start),
+            core_stop=on_disk(self.core_stop),
+        )
 
     @property
     def has_split_pairs(self) -> bool:
@@ -157,11 +189,11 @@ class EncodedText:
     @property
     def cells(self) -> int:
         """Number of cells of all buckets, which measures the amount of work."""
-        return sum(bucket.cells for bucket in self.buckets)
+        return sum(cells_of_buckets(self.buckets))
 
     def parts(self, cells: int) -> Iterator[EncodedText]:
         """Yield texts of consecutive buckets, each with at most about `cells` cells."""
-        part = np.cumsum([bucket.cells for bucket in self.buckets], dtype=np.int64) // cells
+        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
             yield replace(self, buckets=self.buckets[start:stop])
@@ -369,5 +401,11 @@ def _take_sections(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) ->
     breaks = np.flatnonzero(begin[1:] != end[:-1])
     run_begins = begin[[0, *(breaks + 1)]].tolist()
     run_ends = end[[*breaks, -1]].tolist()
-    tokens = [side.tokens[a:b] for a, b in zip(run_begins, run_ends, strict=True)]
-    return replace(side, tokens=np.concatenate(tokens), offsets=offsets_of(stop - start), line_words=None)
+    tokens = TokenList(TOKENS_PER_BLOCK if is_mapped(side.tokens) else math.inf)
+    for run_begin, run_end in zip(run_begins, run_ends, strict=True):
+        run = side.tokens[run_begin:run_end]
+        for block in block_slices(len(run), TOKENS_PER_BLOCK):
+            tokens.append(run[block])
+    joined = tokens.joined(np.int32)
+    release(side.tokens)
+    return replace(side, tokens=joined, offsets=offsets_of(stop - start), line_words=None)

@@ -9,9 +9,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs, Q kept 
 
 from __future__ import annotations
 
-import os
-import tempfile
-import threading
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs, block_slices, positions_in_runs
-from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.buckets import Bucket, cells_of_buckets
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.files.temporary_arrays import TemporaryArrays
 
 MAX_BUCKET_RUN_CELLS = 1 << 22  # a run of buckets is numbered at a time: 32 MB of keys
 MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
@@ -89,7 +88,7 @@ def _index_large(
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
     """Return whether rare pairs share a number."""
-    return sum(bucket.cells for bucket in buckets) > MAX_UNSHARED_CELLS
+    return sum(cells_of_buckets(buckets)) > MAX_UNSHARED_CELLS
 
 
 def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> WordPairIndex:
@@ -251,38 +250,22 @@ class StoredCells(Sequence[Ints]):
     """Numbers of the cells of all buckets in a temporary file; read by any thread or process."""
 
     def __init__(self, shapes: Sequence[tuple[int, int, int]]) -> None:
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is gone when the last reference is
-        self._lock = threading.Lock()
+        self._file = TemporaryArrays()
+        sizes = [math.prod(shape) for shape in shapes]
+        self._starts = np.cumsum([0, *sizes], dtype=np.int64).tolist()
+        self._cells = self._file.reserve(self._starts[-1], np.int32)
         self._shapes = list(shapes)
-        sizes = [4 * t * s * b for t, s, b in self._shapes]
-        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
     def __len__(self) -> int:
         return len(self._shapes)
 
     def __getitem__(self, k: int) -> Ints:  # type: ignore[override]
-        numbers = np.empty(self._shapes[k], dtype=np.int32)
-        space = numbers.data.cast("B")
-        start = int(self._starts[k])
-        if hasattr(os, "preadv"):  # forked processes share the position in the file
-            os.preadv(self._file.fileno(), [space], start)
-            return numbers
-        with self._lock:
-            self._file.seek(start)
-            self._file.readinto(space)
-        return numbers
+        numbers = self._file.read(self._cells, self._starts[k], self._starts[k + 1])
+        return numbers.reshape(self._shapes[k])
 
     def write(self, k: int, numbers: Ints) -> None:
         """Write the numbers of the buckets from `k` on."""
-        unwritten = np.ascontiguousarray(numbers).data.cast("B")
-        with self._lock:
-            self._file.seek(int(self._starts[k]))
-            try:
-                while unwritten:  # an almost full disk takes a part, and rejects the next one
-                    unwritten = unwritten[self._file.write(unwritten) :]
-            except OSError as error:
-                error.filename = tempfile.gettempdir()
-                raise
+        self._file.write(self._cells, numbers.ravel(), self._starts[k])
 
 
 def _bucket_runs(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:

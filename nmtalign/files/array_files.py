@@ -80,7 +80,7 @@ class NpzWriter(ExitStack):
     def write(self, name: str, array: AnyArray) -> None:
         """Write an array, which may not have the name of another one."""
         with self._file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
-            np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]:

@@ -15,12 +15,12 @@ Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Floats, block_slices
+from nmtalign.arrays import Doubles, Floats, Ints, block_slices
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
@@ -93,12 +93,12 @@ def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
     return Emissions(
         word_pairs=word_pair_ratios(form_counts, workers),
-        source_null=_mean_null_ratios(form_counts, 0),
-        target_null=_mean_null_ratios(form_counts, 1),
+        source_null=mean_null_ratios(form_counts, 0),
+        target_null=mean_null_ratios(form_counts, 1),
     )
 
 
-def _mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
+def mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
     """Return the mean of the null ratios of the forms of each word of one side, shape (V,)."""
     total: Doubles = np.zeros(len(form_counts.form_pairs[0].numbers[side]))
     for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
@@ -111,15 +111,29 @@ def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
     """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
     first = form_counts.form_pairs[0]
     word_pairs = len(first.source if first.pair is None else first.pair)
-    product = np.ones(word_pairs, dtype=np.float32)
-    for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
-        ratios = form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers)
+    kinds = list(zip(form_counts.form_pairs, form_counts.counts, strict=True))
+    ratios_of_kinds = (
+        (form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers), form_pairs.pair)
+        for form_pairs, counts in kinds
+    )
+    return mean_of_kinds(ratios_of_kinds, word_pairs, len(kinds), workers)
 
-        def multiply(part: slice, form_pairs: FormPairs = form_pairs, ratios: Floats = ratios) -> None:
-            product[part] *= form_pairs.by_word_pair(ratios, part)
+
+def mean_of_kinds(
+    ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], word_pairs: int, kinds: int, workers: int = 1
+) -> Floats:
+    """Return the geometric mean over the kinds of form for each word pair (P,), 0 for the padding.
+
+    Of each kind, the ratios of the pairs of forms (Q,) are given, and the pair of forms of each word pair
+    (P,); None if the numbers are the same.
+    """
+    product = np.ones(word_pairs, dtype=np.float32)
+    for ratios, pair in ratios_of_kinds:
+
+        def multiply(part: slice, ratios: Floats = ratios, pair: Ints | None = pair) -> None:
+            product[part] *= ratios[part] if pair is None else ratios.take(pair[part])
 
         _in_blocks(multiply, word_pairs, workers)
-    kinds = len(form_counts.form_pairs)
     _in_blocks(lambda part: _take_root(product[part], kinds), word_pairs, workers)
     product[:1] = 0
     return product

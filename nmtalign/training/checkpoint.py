@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ import numpy as np
 from nmtalign.arrays import AnyArray
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.files.array_files import read_arrays
+from nmtalign.files.array_files import NpzWriter, read_arrays
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import as_path, file_inside
 
 CheckpointArrays = dict[str, AnyArray]
+ArrayItems = Iterator[tuple[str, AnyArray]]  # of which one at a time is in memory
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT = "checkpoint.npz", "checkpoint-with-expert.npz"
@@ -49,16 +50,18 @@ class Checkpoint:
             return None  # without a checkpoint, training only takes longer
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
-    def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
+    def write_if_due(self, arrays: Callable[[], ArrayItems]) -> None:
         """Write what `arrays` returns if the last checkpoint is `SECONDS_BETWEEN_CHECKPOINTS` old."""
         if time.monotonic() - self._written >= SECONDS_BETWEEN_CHECKPOINTS:
             self.write(arrays)
 
-    def write(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
+    def write(self, arrays: Callable[[], ArrayItems]) -> None:
         """Write what `arrays` returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(self.path) as partial, open(partial, "wb") as file:
-            np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
+        with atomic_file(self.path) as partial, open(partial, "wb") as file, NpzWriter(file) as archive:
+            archive.write(_KEY, self._key)
+            for name, array in arrays():
+                archive.write(name, array)
         self._written = time.monotonic()
 
 
@@ -150,7 +153,7 @@ def _update_hash(key: Any, value: object) -> None:
     """Hash a value with its parts."""
     if isinstance(value, np.ndarray):
         key.update(f"{value.dtype.str} {value.shape}".encode())
-        key.update(np.ascontiguousarray(value).tobytes())
+        key.update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
     elif is_dataclass(value):
         for part in fields(value):
             _update_hash(key, getattr(value, part.name))

@@ -29,12 +29,13 @@ from nmtalign.positions.jumps import (
     estimate_jump_model,
     initial_jump_model,
 )
+from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
-from nmtalign.scorers.lexicon import Lexicon, stored_forms
+from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
 from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts, emission_ratios
 from nmtalign.state import Stored
-from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
+from nmtalign.training.checkpoint import ArrayItems, Checkpoint
 from nmtalign.training.prior import FormPrior, Prior, form_prior
 from nmtalign.validation import check_choice
 
@@ -211,7 +212,7 @@ class Estimator:
         make_pairs = partial(
             make_form_pairs, text.source, text.target, word_pairs, spelling=hyperparameters.spelling
         )
-        form_kinds = _form_kinds(text, hyperparameters, prior)
+        form_kinds = form_kinds_of_text(text, hyperparameters, prior)
         # the forms of a large bitext take much memory, so they are made one kind after the other
         form_workers = workers if word_pairs.complete else 1
         form_pairs = list(parallel_map(make_pairs, form_kinds, form_workers))
@@ -248,15 +249,15 @@ class Estimator:
         if state is None:
             state = self._initial_state()
         while state.hmm_iterations < self.hyperparameters.hmm_iterations:
-            _write_if_due(checkpoint, state)
+            self._write_if_due(checkpoint, state)
             try:
                 state = self._hmm_iteration(state)
             except KeyboardInterrupt:
                 if checkpoint is not None:
                     # the work of less than a minute is kept, too
-                    checkpoint.write(partial(_as_arrays, state))
+                    checkpoint.write(partial(self._as_arrays, state))
                 raise
-        _write_if_due(checkpoint, state)
+        self._write_if_due(checkpoint, state)
         return self._estimate(state)
 
     def _estimate(self, state: EMState) -> Estimate:
@@ -266,9 +267,13 @@ class Estimator:
         stored = []
         for form_pairs, counts in zip(self.form_pairs, pruned, strict=True):
             stored.append(stored_forms(form_pairs, counts))
+        return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
+
+    def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
+        """Return the lexicon with the counts of each kind of form, to which the prior is added."""
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
-        lexicon = Lexicon(
+        return Lexicon(
             source_words=self.source.words,
             target_words=self.target.words,
             source_counts=self.source.counts,
@@ -277,7 +282,6 @@ class Estimator:
             smoothing=self.smoothing,
             spelling=self.hyperparameters.spelling,
         )
-        return Estimate(form_counts._replace(counts=pruned), state.jump_models, lexicon)
 
     def _resume(self, checkpoint: Checkpoint) -> EMState | None:
         """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""
@@ -309,6 +313,20 @@ class Estimator:
         done = stored.array("done", "i", (), minimum=0, maximum=self.hyperparameters.hmm_iterations)
         return EMState(counts, (source_model, target_model), int(done))
 
+    def _write_if_due(self, checkpoint: Checkpoint | None, state: EMState) -> None:
+        """Write the state to the checkpoint, if there is one and its last state is old enough."""
+        if checkpoint is not None:
+            checkpoint.write_if_due(partial(self._as_arrays, state))
+
+    def _as_arrays(self, state: EMState) -> ArrayItems:
+        """Yield the arrays of a state of training, with their names."""
+        for name, values in state.counts._asdict().items():
+            yield name, np.asarray(values)
+        for k, model in enumerate(state.jump_models):
+            yield f"tables_{k}", model.tables
+            yield f"classes_{k}", model.classes
+        yield "done", np.array(state.hmm_iterations)
+
     @property
     def smoothing(self) -> Smoothing:
         """Constants of the likelihood ratios of this bitext."""
@@ -328,21 +346,28 @@ class Estimator:
             # The older model needs no iterations of model 1. Its counts are a prior, which every M-step adds
             # to the expected counts: with zero counts of this text, the first emissions are those of the
             # older model.
-            words = len(self.source.words), len(self.target.words)
-            no_counts = ExpectedCounts.zeros(len(self.word_pairs), words, None)
-            return EMState(no_counts, older, hmm_iterations=0)
+            return EMState(self._no_counts(), older, hmm_iterations=0)
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
         for number in range(1, settings.model1_iterations):
-            form_counts = self._form_counts_of(counts)
-            smoothing = form_counts.smoothing._replace(floor=MIN_LINK_COUNT)
-            ratios = emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
+            ratios = self._emissions(counts, floor=MIN_LINK_COUNT)
             mean = number <= settings.mean_iterations
             counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
             self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
         source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
         target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
         return EMState(counts, (source_model, target_model), hmm_iterations=0)
+
+    def _no_counts(self) -> ExpectedCounts:
+        """Return counts of 0."""
+        words = len(self.source.words), len(self.target.words)
+        return ExpectedCounts.zeros(len(self.word_pairs), words, None)
+
+    def _emissions(self, counts: ExpectedCounts, floor: float) -> Emissions:
+        """Return the likelihood ratios of words and word pairs: the M-step of the lexicon."""
+        form_counts = self._form_counts_of(counts)
+        smoothing = form_counts.smoothing._replace(floor=floor)
+        return emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
 
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
         """Return the expected counts of words and word pairs, summed by form, with the prior added."""
@@ -358,7 +383,7 @@ class Estimator:
         """Run one iteration: M-step of the emissions, E-step, M-step of the jump models."""
         settings = self.hyperparameters
         number = state.hmm_iterations + 1
-        emissions = emission_ratios(self._form_counts_of(state.counts), self.workers)
+        emissions = self._emissions(state.counts, settings.floor)
         agree = number > settings.hmm_iterations - settings.agreed_iterations
         step = EStep(
             settings.null, emissions, state.jump_models, agree=agree, jump_period=self._jump_period()
@@ -409,7 +434,7 @@ def _rounded(values: Doubles) -> Doubles:
     return values.astype(np.float32).astype(np.float64)
 
 
-def _form_kinds(
+def form_kinds_of_text(
     text: EncodedText, hyperparameters: Hyperparameters, prior: Prior | None
 ) -> list[tuple[FormKind, FormKind]]:
     """Return the kinds of form of both sides; the words of an older model determine them."""
@@ -422,19 +447,3 @@ def _form_kinds(
     source_kinds = hyperparameters.forms_of_side(0, is_short=short_words(source_words))
     target_kinds = hyperparameters.forms_of_side(1, is_short=short_words(target_words))
     return list(zip(source_kinds, target_kinds, strict=True))
-
-
-def _write_if_due(checkpoint: Checkpoint | None, state: EMState) -> None:
-    """Write the state to the checkpoint, if there is one and its last state is old enough."""
-    if checkpoint is not None:
-        checkpoint.write_if_due(partial(_as_arrays, state))
-
-
-def _as_arrays(state: EMState) -> CheckpointArrays:
-    """Return a state of training as arrays."""
-    arrays: CheckpointArrays = {name: np.asarray(values) for name, values in state.counts._asdict().items()}
-    for k, model in enumerate(state.jump_models):
-        arrays[f"tables_{k}"] = model.tables
-        arrays[f"classes_{k}"] = model.classes
-    arrays["done"] = np.array(state.hmm_iterations)
-    return arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, starmap
 from typing import Any, cast
@@ -32,11 +33,17 @@ MIN_LENGTH_DEVIATION = 2.0  # sentence lengths that vary less say nothing by the
 
 
 def encode_bitext(
-    pairs: Iterable[Pair], text_settings: TextSettings, languages: Languages, workers: int = 1
+    pairs: Iterable[Pair],
+    text_settings: TextSettings,
+    languages: Languages,
+    workers: int = 1,
+    *,
+    in_memory: float = math.inf,
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenize and number a streamed bitext; return both sides and the SHA-256 of the text.
 
-    Either all sentences are lines, or all are lists of words; the first pair decides.
+    Either all sentences are lines, or all are lists of words; the first pair decides. Tokens of a side beyond
+    the first `in_memory` are on disk.
     """
     remaining = iter(pairs)
     first_pair = list(islice(remaining, 1))
@@ -59,7 +66,7 @@ def encode_bitext(
     first_chunks = list(islice(sides_of_chunks, 2))
     if len(first_chunks) < 2:
         workers = 1  # processes are not worth it for a single chunk
-    source, target = side_encoders(text_settings, languages)
+    source, target = side_encoders(text_settings, languages, in_memory=in_memory)
     all_chunks = chain(first_chunks, sides_of_chunks)
     for source_words, target_words in parallel_imap(number_chunk, all_chunks, workers):
         source.merge(source_words)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -263,3 +266,45 @@ def test_train_takes_several_dictionaries_with_headwords_of_either_side(tmp_path
     assert links.read_text().splitlines()[:2] == ["0-1 1-0 2-2", "0-2 1-1 2-0"]
     assert run("train", source, target, "-o", tmp_path / "other", "--lemmas") == 2
     assert "--lemmas requires the languages of both sides: pass --langs en,hu" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("4X", "expected a number of bytes as --memory, such as 4G, 1500M or 0.5G; found '4X'"),
+        ("10M", "--memory must be at least 200M, which the program needs for any text; found '10M'"),
+    ],
+)
+def test_the_memory_has_to_be_readable_and_enough(bitext, tmp_path: Path, capsys, size: str, message: str):
+    assert run("train", *bitext, "-o", tmp_path / "model", "--memory", size) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "model.state").exists()
+
+
+def test_the_memory_of_a_cluster_is_not_bounded(bitext, tmp_path: Path, capsys):
+    assert run("train", *bitext, "-o", tmp_path / "model", "--memory", "4G", "--engine", "dask") == 2
+    assert "--memory bounds learning on this machine; remove it" in capsys.readouterr().err
+
+
+def test_a_text_on_disk_gets_the_same_model_and_links(bitext, tmp_path: Path, monkeypatch, capsys):
+    options = "--preset", "fast", "--memory", "1GB"
+    assert run("train", *bitext, "-o", tmp_path / "one", "--links", tmp_path / "links1", *options) == 0
+    assert "parts on disk" not in capsys.readouterr().err
+    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 10**9)
+    assert run("train", *bitext, "-o", tmp_path / "two", "--links", tmp_path / "links2", *options) == 0
+    err = capsys.readouterr().err
+    assert "parts on disk" in err
+    assert "warning: the links of all pairs are in memory" in err
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
+
+
+def test_a_full_disk_ends_learning_and_is_named(bitext, tmp_path: Path, monkeypatch, capsys):
+    def full(*given: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 10**9)
+    monkeypatch.setattr(os, "pwrite", full)
+    assert run("train", *bitext, "-o", tmp_path / "model", "--memory", "1G") != 0
+    assert f"{tempfile.gettempdir()}: No space left on device" in capsys.readouterr().err
+    assert not (tmp_path / "model.state").exists()

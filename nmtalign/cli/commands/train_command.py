@@ -132,6 +132,16 @@ class TrainExpertOptions(model_options.EncoderOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainEngineOptions(running.EngineOptions):
+    """The processes or the cluster that do the work, and their memory."""
+
+    memory: str | None = option(
+        "--memory SIZE",
+        "Use at most SIZE of memory, such as 4G, and temporary files.  [half of the machine's]",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainTextOptions(TextOptions):
     """How lines become tokens, in which languages, and which pairs are skipped."""
 
@@ -150,7 +160,8 @@ def train_command(
     learning: LearningOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
-    engine: running.EngineOptions,
+    engine: TrainEngineOptions,
+    bad: BadRecords,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
     sides (--pairs).
@@ -170,6 +181,8 @@ def train_command(
     from nmtalign.training.checkpoint import TrainingRun
 
     output = Path(outputs.output)
+    if engine.memory is not None and engine.engine == "dask":
+        raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
     options_of_model = (bitext, tokenization, learning, vectors, expert)
@@ -243,7 +256,7 @@ def _with_cluster(settings: LearnOptions, client: Client) -> LearnOptions:
     from nmtalign.training.distributed import DistributedBackend
 
     make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
-    return replace(settings, make_backend=make_backend)
+    return replace(settings, make_backend=make_backend, memory=None)
 
 
 def _align_on_cluster(
@@ -263,7 +276,7 @@ def _open_options(
     learning: LearningOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
-    engine: running.EngineOptions,
+    engine: TrainEngineOptions,
     bad: BadRecords,
 ) -> LearnOptions:
     """Open the files that the options name."""
@@ -296,6 +309,7 @@ def _open_options(
         device=expert.device,
         cache=expert.cache,
         workers=engine.workers,
+        memory=engine.memory,
         encoding=bitext.encoding,
         read_gold_file=read_gold_file,
     )
