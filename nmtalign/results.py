@@ -28,7 +28,7 @@ class PictureSettings:
 
     values: str | None = None
     curves: bool = False
-    card: bool = False
+    card: bool | None = None  # None: see :meth:`Viewable.save`
     dark: bool = False
     links: Alignment | Iterable[tuple[int, int]] | None = None
     gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None
@@ -263,7 +263,7 @@ class Viewable(Result):
         *,
         values: str | None = None,
         curves: bool = False,
-        card: bool = False,
+        card: bool | None = None,
         dark: bool = False,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
         gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
@@ -277,9 +277,20 @@ class Viewable(Result):
     ) -> None:
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        With `card`, the picture is the card of the report: curves, what they show, and the matrix, in light
-        colors, or with `dark` in dark ones. Other options are those of :meth:`heatmap`; a card takes `links`,
-        `gold` and `title`, numbers take `values` alone. `dpi` are the dots per inch of a .png.
+        The picture of an aligned pair is the card of the report: curves, what they show, and the matrix, in
+        light colors, or with `dark` in dark ones. It takes `links`, `gold` and `title`. With ``card=False``,
+        or with an option that only :meth:`heatmap` has, the picture is that of :meth:`heatmap`; so it is by
+        default for other results, which have no links or no weights. Numbers take `values` alone. `dpi` are
+        the dots per inch of a .png.
+
+        Examples
+        --------
+        >>> import nmtalign, tempfile
+        >>> pair = nmtalign.load().align("the black cat", "le chat noir")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pair.save(f"{folder}/card.svg")
+        ...     pair.save(f"{folder}/heatmap.svg", card=False)
+        ...     pair.save(f"{folder}/curves.svg", curves=True)
         """
         settings = PictureSettings(
             values=values,

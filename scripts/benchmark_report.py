@@ -1,14 +1,19 @@
 """Measure a report of many pairs: CPU seconds to write, bytes, and seconds of what its readers do.
 
-The pairs are those of Hansard, laws and talks, aligned by the shipped model. Needs chromium, chromedriver and
-selenium, as scripts/picture_of_report.py.
+The pairs are those of Hansard, laws and talks, aligned by the shipped model. With --europarl they are German
+and English pairs of Europarl, aligned by a model that is learned from them before. Needs chromium,
+chromedriver and selenium, as scripts/picture_of_report.py; with --only-write it needs none of them.
 
     python scripts/benchmark_report.py --pairs 10000
+    python scripts/benchmark_report.py --pairs 10000 --europarl --only-write
+    python scripts/benchmark_report.py --pairs 200 --pages
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import re
 import shutil
 import sys
 import tempfile
@@ -19,10 +24,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from _corpora import normalized, read_pairs, sampled, write_text
+from _corpora import Pairs, normalized, read_pairs, sampled, write_text
 from benchmark_corpus import TEXTS
 
 from nmtalign.cli.commands.report_command import report_command
+from nmtalign.cli.commands.train_command import train_command
 from tests.browser.conftest import FLAGS
 
 BY_VALUE = "const node = document.querySelector('{}'); node.value = '{}'; node.dispatchEvent(new Event('{}'))"
@@ -82,20 +88,56 @@ def use(page: Path, last: int) -> None:
     driver.quit()
 
 
+def english_french(data: Path) -> Pairs:
+    texts = [read_pairs(data / "bitext" / name, "train", ("en", "fr")) for name in TEXTS]
+    return normalized(list(chain(*texts)))
+
+
+def write(folder: Path, pairs: Pairs, *, learn: bool) -> Path:
+    """Write a report of all pairs, and print what it takes; with `learn`, by a model of their own."""
+    write_text(folder, pairs)
+    page = folder / "report.html"
+    sides = [str(folder / "src"), str(folder / "tgt")]
+    model: list[str] = []
+    if learn:
+        model = ["--model", str(folder / "model")]
+        train_command.main([*sides, "-o", model[1]], standalone_mode=False)
+    start = time.process_time()
+    report_command.main([*sides, *model, "--sample", str(len(pairs)), "-o", str(page)], standalone_mode=False)
+    seconds = time.process_time() - start
+    print(f"write: {len(pairs):,} pairs, {seconds:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
+    return page
+
+
+def count_pages(page: Path) -> int:
+    """Print a report to a PDF file, and return how many pages that has."""
+    driver = browser()
+    driver.get(page.as_uri())
+    while not driver.execute_script("return document.documentElement.dataset.ready === ''"):
+        time.sleep(0.02)
+    pdf = base64.b64decode(driver.print_page())
+    driver.quit()
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--europarl", action="store_true", help="German and English pairs")
+    parser.add_argument("--only-write", action="store_true", help="without a browser")
+    parser.add_argument("--pages", action="store_true", help="count the pages of a print instead")
     options = parser.parse_args()
-    texts = [read_pairs(options.data / "bitext" / name, "train", ("en", "fr")) for name in TEXTS]
+    if options.europarl:
+        pairs = normalized(read_pairs(options.data / "bitext" / "europarl_deen", "train", ("de", "en")))
+    else:
+        pairs = english_french(options.data)
     with tempfile.TemporaryDirectory() as folder:
-        write_text(Path(folder), sampled(normalized(list(chain(*texts))), options.pairs))
-        page = Path(folder, "report.html")
-        sides = [str(Path(folder, name)) for name in ("src", "tgt")]
-        start = time.process_time()
-        report_command.main([*sides, "--sample", str(options.pairs), "-o", str(page)], standalone_mode=False)
-        print(f"write: {time.process_time() - start:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
-        use(page, options.pairs)
+        page = write(Path(folder), sampled(pairs, options.pairs), learn=options.europarl)
+        if options.pages:
+            print(f"print: {count_pages(page)} pages")
+        elif not options.only_write:
+            use(page, options.pairs)
 
 
 if __name__ == "__main__":

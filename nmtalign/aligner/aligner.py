@@ -33,7 +33,7 @@ from nmtalign.corpus.units import (
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, UnknownWords
 from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
@@ -406,14 +406,17 @@ class Aligner(TableResult):
         return aligned_pairs
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        aligned = self.decoder_of(text).pairs(
+        unknown: list[UnknownWords | None] = [None] * len(pairs)
+        if self.scorer.word_forms(self.text) is not None:  # the words have given vectors, or none
+            unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
+        return self.decoder_of(text).pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
-            unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
+            unknown=unknown,
             default_values=self.default_values,
             caption=self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}",
+            languages=self.languages,
         )
-        return [replace(pair, languages=self.languages) for pair in aligned]
 
     def _with_warning(self, text: EncodedText, pairs: Sequence[Pair]) -> EncodedText:
         """Return a text; warn the caller of the method if its words show that links cannot be trusted."""

@@ -37,6 +37,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
+from nmtalign.text.tokenization import Languages
 
 
 class BucketLinks(NamedTuple):
@@ -234,10 +235,11 @@ class Decoder(NamedTuple):
         unknown: Sequence[UnknownWords | None],
         default_values: str,
         caption: str = "",
+        languages: Languages = (None, None),
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        The other arguments are those of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         names = [name for name in CELL_VALUES if name != "scores" or self.scores]
         batch, arrays = self.links_and_values(names)
@@ -257,6 +259,7 @@ class Decoder(NamedTuple):
                 threshold=self.extraction.effective_threshold,
                 second=self.extraction.min_second_posterior,
                 default_values=default_values,
+                languages=languages,
             )
             pairs.append(pair)
         return pairs

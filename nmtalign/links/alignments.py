@@ -6,6 +6,7 @@ links are ``(source, target)``, 0-based. Only this folder converts between them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -372,7 +373,7 @@ class AlignedPair(Viewable):
         if self.score is not None:
             check_type(self.score, Real, "a pair score")
         for link, probability in self.probabilities.items():
-            if not isinstance(probability, Real) or not np.isfinite(probability):
+            if not isinstance(probability, (float, Real)) or not math.isfinite(probability):
                 expected = f"expected a number as the probability of the link {short_repr(link)}"
                 raise DataError(f"{expected}, found {short_repr(probability)}")
         for name in ("forward", "reverse", "scores"):

@@ -28,11 +28,11 @@ from nmtalign.links.formats import are_corrections, read_gold, read_link_records
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
-PAIRS_PER_SCORING_CALL = 1000
+PAIRS_PER_SCORING_CALL = 10_000  # buckets of many pairs are aligned faster
 # A report shows the weights of each scorer for its first pairs only, so that the file stays below 3 MB.
 MAX_PAIRS_WITH_PARTS = 200
 MAX_PART_WEIGHTS = 1_500_000
-PAIRS_PER_PARTS_CALL = 50
+PAIRS_PER_PARTS_CALL = 100
 
 OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
 LinksOfLine = TypeVar("LinksOfLine")

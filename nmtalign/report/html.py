@@ -41,6 +41,7 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence
+from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.sample import (
     OWN_LINKS,
     Figure,
@@ -55,6 +56,7 @@ from nmtalign.report.sample import (
     headline,
     lexicon_rows,
     most_instructive,
+    probabilities_in_order,
     summarize,
 )
 from nmtalign.report.style import visible
@@ -87,7 +89,7 @@ def report_page(
     `gold` has a Pharaoh line for each pair of the corpus, which is empty for a pair without gold links. When
     the page saves corrected links, it adds the gold links of the pairs that it does not show.
     """
-    data = report_data(pairs)
+    data, levels = _data_and_levels(pairs)
     evaluated = evaluate_systems(pairs)
     lines = gold
     if lines is None:
@@ -105,7 +107,7 @@ def report_page(
         "corrections": _correction_data(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
-    return _fill_template(data, title)
+    return _fill_template(data, levels, title)
 
 
 def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
@@ -152,10 +154,10 @@ def cards_page(pairs: Sequence[SamplePair]) -> str:
 
     A notebook contains such a page for each result, so its script and its style sheet are compressed.
     """
-    data = report_data(pairs)
+    data, levels = _data_and_levels(pairs)
     for name in ("summary", "plots", "lexicon"):
         data[name] = []
-    return _fill_template(data, "Word alignment", kind="cards", module=CARDS_MODULE, packed=True)
+    return _fill_template(data, levels, "Word alignment", kind="cards", module=CARDS_MODULE, packed=True)
 
 
 def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
@@ -164,12 +166,16 @@ def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
     It sends ``{"models": [...], "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and
     is answered with :func:`report_data`, or ``{"error": ...}``. Two models are shown side by side.
     """
-    data = report_data([]) | {"models": list(models), "example": example}
-    return _fill_template(data, "Word alignment", kind="cards", module=TYPING_MODULE, connect="'self'")
+    data, levels = _data_and_levels([])
+    data |= {"models": list(models), "example": example}
+    return _fill_template(
+        data, levels, "Word alignment", kind="cards", module=TYPING_MODULE, connect="'self'"
+    )
 
 
 def _fill_template(
     data: dict[str, Any],
+    levels: bytes,
     title: str,
     *,
     kind: str = "report",
@@ -188,8 +194,9 @@ def _fill_template(
         packed_parts = f'<script type="text/plain" id="packed">{packed_text}</script>\n'
         script, style = _bundle_script(UNPACKING_MODULE), ""
         hashes.append(_policy_hash(script))
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    identity = hashlib.sha256(text.encode()).hexdigest()[:16]
+    columns, levels = pairs_in_columns(data["pairs"], levels)
+    text = json.dumps(data | {"pairs": columns}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    identity = hashlib.sha256(text.encode() + levels).hexdigest()[:16]
     return _read_asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
@@ -200,6 +207,7 @@ def _fill_template(
         packed=packed_parts,
         connect=connect,
         data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
+        weights=_compress_levels(levels),
     )
 
 
@@ -375,8 +383,25 @@ def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> 
     return base64.b64encode(zlib.compress(data, level)).decode()
 
 
+def _compress_levels(levels: bytes) -> str:
+    """Return levels compressed and encoded as base64.
+
+    Most are runs of zeros between a few others, which are found faster, and packed better, without a search
+    for longer repetitions.
+    """
+    compressor = zlib.compressobj(memLevel=zlib.DEF_MEM_LEVEL + 1, strategy=zlib.Z_RLE)
+    packed = compressor.compress(levels) + compressor.flush()
+    return base64.b64encode(packed).decode()
+
+
 def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
     """Return the data that the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+    data, levels = _data_and_levels(pairs)
+    return data | {"weights": _compress_levels(levels)}
+
+
+def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes]:
+    """Return the data that the script draws, and the levels of the weights of all pairs."""
     numbers = {pair.number for pair in pairs}
     if len(numbers) < len(pairs):
         raise UsageError("expected every pair of a report to have a number of its own, found one twice")
@@ -390,7 +415,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
     levels, first = bytearray(), most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
-    return {
+    data = {
         "headline": headline(figures),
         "settings": aligned.description,
         "caption": aligned.matrix.caption,
@@ -408,8 +433,8 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": lexicon_rows(pairs),
         "pairs": shown,
-        "weights": compress_to_base64(bytes(levels)),
     }
+    return data, bytes(levels)
 
 
 def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
@@ -424,8 +449,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
     links: list[int] = []
-    for link in aligned.alignment:
-        links += [*link, round(1000 * aligned.probability(link))]
+    for link, probability in probabilities_in_order(aligned):
+        links += [*link, round(1000 * probability)]
     gold_links: list[int] | None = None
     if gold is not None:
         gold_links = []
@@ -499,7 +524,9 @@ def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[floa
     if weight_range < np.finfo(float).tiny:  # the quotient below would overflow
         weight_range = 1.0
     steps = (weights.astype(float) - low) * (255 / weight_range)
-    levels += np.rint(np.clip(steps, 0, 255)).astype(np.uint8).tobytes()
+    np.maximum(steps, 0, out=steps)
+    np.minimum(steps, 255, out=steps)
+    levels += np.rint(steps, out=steps).astype(np.uint8).tobytes()
     return low, high, start
 
 
@@ -507,4 +534,5 @@ def _null_thousandths(probabilities: NDArray[np.floating] | None) -> list[int] |
     """Return null probabilities in thousandths; None without a null word, or if all would be 0."""
     if probabilities is None or not (probabilities > 5e-4).any():
         return None
-    return [round(1000 * float(p)) for p in probabilities]
+    thousandths: list[int] = np.rint(1000 * probabilities.astype(float)).astype(int).tolist()
+    return thousandths

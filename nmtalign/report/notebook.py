@@ -64,6 +64,7 @@ SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
 LABEL_COLOR = "#7a7a7a"
+CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
 # A frame has the color scheme of its element, which follows the theme of Jupyter or of Visual Studio Code.
@@ -483,7 +484,7 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
 
 def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
     """Draw the card of a result; raise UsageError if a setting is about another picture."""
-    check_choices(settings.changed, ("card", "dark", "links", "gold", "title"), "options of a card")
+    check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
     pair = _as_pair(result)
     return draw_card(
         matrix_with_probabilities(pair),
@@ -510,21 +511,31 @@ def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 15
     """Save the picture of a result, or its numbers, as the ending of the file says."""
     path = as_path(path)
     check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
-    check_bool(settings.card, "card")
+    if settings.card is not None:
+        check_bool(settings.card, "card")
     check_bool(settings.dark, "dark")
-    if settings.dark and not settings.card:
-        raise UsageError("`dark` is a color of the card; pass `card=True`, too")
     if path.suffix.lower() not in MATRIX_FORMATS:
-        figure = _draw_result_as_card(result, settings) if settings.card else to_heatmap(result, settings)
+        is_card = _is_card(result, settings)
+        if settings.dark and not is_card:
+            raise UsageError("`dark` is a color of the card; pass `card=True`, and no option of a heatmap")
+        other = replace(settings, card=None)
+        figure = _draw_result_as_card(result, settings) if is_card else to_heatmap(result, other)
         save_heatmaps([figure], path, dpi=dpi)
         return
     if settings.curves or settings.card:
         endings = ", ".join(PICTURE_FORMATS)
         what = "a card is" if settings.card else "curves are"
         raise UsageError(f"{path}: {what} a picture; pass a name ending in {endings}")
-    changed = [name for name in settings.changed if name not in ("curves", "card", "dark")]
+    changed = [name for name in settings.changed if name != "card"]
     check_choices(changed, ("values",), "options of numbers")
     save_matrices([(1, _matrices_to_draw(result, settings.values))], path)
+
+
+def _is_card(result: Any, settings: PictureSettings) -> bool:
+    """Return whether the picture of a result is its card; see :meth:`nmtalign.results.Viewable.save`."""
+    if settings.card is not None:
+        return settings.card
+    return _as_pair(result) is result and set(settings.changed) <= CARD_OPTIONS
 
 
 @singledispatch

@@ -166,11 +166,21 @@ def _best_columns(weights: NDArray[np.floating], null: NDArray[np.floating] | No
     T, S = weights.shape
     if T == 0 or S == 0:
         return [-1] * T
-    # best_cells resolves ties as the extractions do; it takes buckets, here of one pair: (T, S, 1)
-    is_best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0]
-    best = is_best.argmax(axis=1)
-    null_weights = np.zeros(T) if null is None else null
-    return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
+    largest = weights.max(axis=1)
+    if np.count_nonzero(weights == largest[:, None]) == T:  # no ties, so that no rule is needed
+        best = weights.argmax(axis=1)
+    else:  # best_cells resolves ties as the extractions do; it takes buckets, here of one pair: (T, S, 1)
+        is_best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0]
+        best = is_best.argmax(axis=1)
+    if null is not None:
+        best[null > largest] = -1
+    return list(best.tolist())
+
+
+def probabilities_in_order(pair: AlignedPair) -> list[tuple[Link, float]]:
+    """Return the links of a pair in order, each with its probability."""
+    known = pair.probabilities
+    return [(link, known[link] if link in known else pair.probability(link)) for link in pair.alignment]
 
 
 def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
@@ -340,10 +350,11 @@ def lexicon_rows(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
     probabilities: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
-        for link in pair.aligned.alignment:
-            words = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            probabilities[words].append(pair.aligned.probability(link))
-    entries = [(*words, len(each), float(np.mean(each))) for words, each in probabilities.items()]
+        source = [word.lower() for word in matrix.source_tokens]
+        target = [word.lower() for word in matrix.target_tokens]
+        for link, probability in probabilities_in_order(pair.aligned):
+            probabilities[source[link.source], target[link.target]].append(probability)
+    entries = [(*words, len(each), math.fsum(each) / len(each)) for words, each in probabilities.items()]
     entries.sort(key=lambda entry: (-entry[2], -entry[3], *entry[:2]))
     return [
         (visible(source), visible(target), links, round(1000 * mean))

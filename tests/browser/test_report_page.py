@@ -870,7 +870,7 @@ def test_a_hostile_corpus_is_shown_and_runs_nothing(open_report: Open) -> None:
         "return [...document.querySelectorAll('.source .token')].map((node) => node.firstChild.data)"
     )
     assert shown == [visible(text) or "␣" for text in HOSTILE_WORDS]
-    assert len(find(page, "script")) == 2
+    assert len(find(page, "script")) == 3
     assert not find(page, "img, b, iframe")
     assert f"F1 with {name}" in " ".join(texts(page, ".tile dt"))
     point_at(page, find(page, ".source .token")[2])

@@ -67,6 +67,43 @@ def test_lines_fit_the_terminal_and_links_stay_marked(capsys, monkeypatch, tmp_p
     assert all(len(line) + sum(letter in wide for letter in line) <= columns for line in marked)
 
 
+LONG_WORDS = [
+    "电脑公司",
+    "كتابٌ",
+    "e\u0301te\u0301",
+    "👨\u200d👩\u200d👧",
+    "❤\ufe0f",
+    "Donaudampfschiffahrtsgesellschaft",
+]
+
+
+def columns_at_least(line: str) -> int:
+    """Count the columns of wide letters and of others by hand; marks and joiners have none."""
+    without_marks = [letter for letter in line.replace("❤\ufe0f", "文") if letter not in "\u0301\u064c\u200d"]
+    return len(without_marks) + sum(letter in "电脑公司文👨👩👧" for letter in without_marks)
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+@pytest.mark.parametrize("word", LONG_WORDS)
+def test_any_word_fits_any_terminal(capsys, monkeypatch, tmp_path, columns, word):
+    """A marked word is cut where it has no room; a sentence of many marked words shows the first ones."""
+    around = " ".join(LONG_WORDS * 3)
+    texts = {
+        "source": [f"{around} house {around}", "house"],
+        "target": [f"{word} {around} {word}", " ".join([word] * 9)],
+        "links": ["18-0 18-19", " ".join(f"0-{n}" for n in range(9))],
+    }
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, _ = run(capsys, "find", "house", *(tmp_path / name for name in texts))
+    assert code == 0
+    assert [line for line in out.splitlines() if columns_at_least(line) > columns] == []
+    assert out.count("[house]") == 2
+    assert out.count(f"[{word[:1]}") >= 2
+    assert run(capsys, "find", word, *(tmp_path / name for name in texts))[0] == 0
+
+
 def test_a_translation_a_side_and_limits(capsys, files):
     _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--translations", 1)
     assert "(2 others)                       2   66.7%\n" in out

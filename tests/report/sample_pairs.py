@@ -22,16 +22,64 @@ def inflated(text: str) -> bytes:
 
 
 def data_of(page: str) -> dict[str, Any]:
-    """Return what the script of a page draws."""
-    found = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', page)
+    """Return what the script of a page draws, with the pairs in rows as `report_data` returns them."""
+    data: dict[str, Any] = json.loads(inflated(_text_of(page, "data")))
+    levels = inflated(_text_of(page, "weights"))
+    return data | {"pairs": rows_of(data["pairs"], levels), "levels": levels}
+
+
+def _text_of(page: str, name: str) -> str:
+    found = re.search(rf'<script type="text/plain" id="{name}">([A-Za-z0-9+/=]*)</script>', page)
     assert found
-    data: dict[str, Any] = json.loads(inflated(found[1]))
-    return data
+    return found[1]
+
+
+def words_of(text: str | None) -> list[str]:
+    return [] if text is None else text.split("\n")
+
+
+def rows_of(columns: dict[str, list[Any]], levels: bytes) -> list[dict[str, Any]]:
+    """Make rows of columns the way the script does."""
+    rows: list[dict[str, Any]] = []
+    for values in zip(*columns.values(), strict=True):
+        column = dict(zip(columns, values, strict=True))
+        row = {"s": words_of(column["s"]), "t": words_of(column["t"])}
+        row["l"] = np.transpose([column.pop("ls"), column.pop("lt"), column.pop("lp")]).ravel().tolist()
+        rows.append(row | {key: value for key, value in column.items() if key not in row})
+    at = 0
+    for view in dict.fromkeys(view for row in rows for view in row["m"]):
+        for row in rows:
+            if view in row["m"]:
+                row["m"][view].append(at)
+                at += len(row["s"]) * len(row["t"])
+    for key, side in (("nt", "t"), ("ns", "s")):
+        for row in rows:
+            size = len(row[side])
+            known = row[key]
+            row[key] = [1000 * level / 255 for level in levels[at : at + size]] if known else None
+            at += size if known else 0
+    assert at == len(levels)
+    for row in rows:
+        for key, view, nulls in (("bf", "forward", row["nt"]), ("br", "reverse", row["ns"])):
+            low, high, start = row["m"].get(view, row["m"]["combined"])
+            shape = len(row["t"]), len(row["s"])
+            cells = np.array(list(levels[start : start + np.prod(shape)]), float).reshape(shape)
+            words = cells if key == "bf" else cells.T
+            best = [int(word.argmax()) if word.size else -1 for word in words]
+            for n, null in enumerate(nulls or ()):
+                if null / 1000 > low + (high - low) * words[n].max(initial=-1) / 255:
+                    best[n] = -1
+            hidden = row[key]
+            for n, partner in zip(hidden[::2], hidden[1::2], strict=True):
+                best[n] = partner
+            row[key] = best
+    return rows
 
 
 def content_of(page: Path) -> str:
     """Return what the script of a written page draws, as JSON."""
     data = data_of(page.read_text(encoding="utf-8"))
+    del data["levels"]
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 

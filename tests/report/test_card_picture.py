@@ -53,6 +53,16 @@ def test_a_card_with_gold_judges_the_links() -> None:
     assert "It finds 2 of the 3 sure gold links and makes 1 wrong link." in texts
     assert texts.count("×") == texts.count("+") == 2  # on the curve, and in the key
     assert "a word without a link" not in texts
+    colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
+    judged = {name: colors[name] for name in ("1 wrong", "×", "1 missed", "+", "3 links", "cat")}
+    assert judged == {
+        "1 wrong": LIGHT_THEME.wrong,
+        "×": LIGHT_THEME.wrong,
+        "1 missed": LIGHT_THEME.missed,
+        "+": LIGHT_THEME.missed,
+        "3 links": LIGHT_THEME.soft,
+        "cat": LIGHT_THEME.ink,
+    }
 
 
 def test_a_card_marks_words_without_a_link() -> None:
@@ -127,7 +137,7 @@ def test_percents_are_whole_and_do_not_round_to_certainty() -> None:
 
 def test_the_svg_has_a_title_and_a_description(tmp_path: Path) -> None:
     pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("<b>",), ("&",)))
-    pair.save(tmp_path / "card.svg", card=True)
+    pair.save(tmp_path / "card.svg")
     root = ElementTree.parse(tmp_path / "card.svg").getroot()
     assert root.find(f"{SVG}title").text == "The least sure link is ‘<b>’ – ‘&’"
     assert root.find(f"{SVG}desc").text == "Its probability is 80\u00a0%. The pair has 1 link."
@@ -139,11 +149,28 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     sentences = "The black cat sleeps .", "Le chat noir dort ."
     assert run("heatmap", "--card", "--dark", *sentences, "-o", tmp_path / "command.svg") == 0
     pair = load().align(*sentences)
-    pair.save(tmp_path / "python.svg", card=True, dark=True)
+    pair.save(tmp_path / "python.svg", dark=True)
     assert (tmp_path / "command.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
     # a link has its probability, in the sentence as in the bars
     weakest = min(pair.probabilities.values())
     assert whole_percent(weakest) in (tmp_path / "python.svg").read_text(encoding="utf-8")
+
+
+def test_an_aligned_pair_is_saved_as_its_card_by_default(tmp_path: Path) -> None:
+    pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
+    pair.save(tmp_path / "card.svg")
+    pair.save(tmp_path / "same.svg", card=True)
+    card = (tmp_path / "card.svg").read_bytes()
+    assert card == (tmp_path / "same.svg").read_bytes()
+    pair.save(tmp_path / "heatmap.svg", card=False)
+    pair.save(tmp_path / "linear.svg", linear=True)
+    pair.save(tmp_path / "curves.svg", curves=True, card=False)
+    pair.matrix.save(tmp_path / "matrix.svg")  # there are no links
+    for name in ("heatmap", "linear", "curves", "matrix"):
+        assert b"There is 1 link" not in (tmp_path / f"{name}.svg").read_bytes()
+    assert b"There is 1 link" in card
+    with pytest.raises(UsageError, match="options of numbers"):
+        pair.save(tmp_path / "card.tsv", dark=True)
 
 
 def test_several_cards_are_the_pages_of_a_pdf(tmp_path: Path) -> None:
@@ -165,6 +192,6 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
     with pytest.raises(UsageError, match="options of a card"):
         pair.save(tmp_path / "card.svg", card=True, linear=True)
     with pytest.raises(UsageError, match="`dark` is a color of the card"):
-        pair.save(tmp_path / "card.svg", dark=True)
+        pair.save(tmp_path / "card.svg", dark=True, linear=True)
     with pytest.raises(UsageError, match="a card is a picture"):
         pair.save(tmp_path / "card.tsv", card=True)

@@ -79,7 +79,7 @@ def test_words_are_text() -> None:
     shown = Frames(page._repr_html_())
     assert (shown.tags, shown.loose) == (["style", "iframe"], "")
     assert shown.frames[0]["srcdoc"] == page.html
-    assert page.html.count("<script") == 3  # what is packed, the data, and what unpacks them
+    assert page.html.count("<script") == 4  # data, weights, what is packed, and what unpacks it
     assert page.html.count("<style") == 0
 
 

@@ -17,7 +17,7 @@ from nmtalign.scorers.forms import FormPairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
-from nmtalign.training.prior import FormPrior, Prior, similar_words
+from nmtalign.training.prior import FormPrior, Prior, form_prior, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -90,6 +90,15 @@ def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
     assert [side.linked.tolist() for side in found.sides] == [[0, 7], [1, 3]]
     assert [side.null.tolist() for side in found.sides] == [[0, 3.5], [1, 1.5]]
     assert [side.all_null for side in found.sides] == [4.5, 7.5]
+
+
+@pytest.mark.parametrize(("kind", "keys"), [((0, 0), [3]), ((1, 1), [])])
+def test_compounds_are_counted_for_whole_words_only(kind: tuple[int, int], keys: list[int]):
+    both = [np.arange(2)] * 2
+    form_pairs = FormPairs(kind, (["", "haus"], ["", "house"]), tuple(both), None, *both, [], [])
+    prior = form_prior(form_pairs, Prior(compound_pairs=[("haus", "house", 2.0)]))
+    assert prior.keys.tolist() == keys  # 1 * 2 forms + 1
+    assert prior.counts.tolist() == [2.0] * len(keys)
 
 
 def test_training_links_are_those_of_the_model():

@@ -1,6 +1,8 @@
 // What all parts share: the data in #data, the state of the tools, elements and small helpers. Words reach the page
 // as text nodes only, never as markup.
 
+import { makeRows } from "./pairs/rows.js";
+
 export const byId = (id) => document.getElementById(id);
 
 // Bytes that zlib has compressed, in base64.
@@ -13,7 +15,8 @@ export async function inflate(text) {
 }
 
 export const data = JSON.parse(new TextDecoder().decode(await inflate(byId("data").textContent)));
-data.levels = await inflate(data.weights);
+data.levels = await inflate(byId("weights").textContent);
+data.pairs = makeRows(data.pairs, data.levels);
 export const root = document.documentElement;
 export const state = {
   view: data.usual,

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from unicodedata import combining, east_asian_width
+from unicodedata import category, east_asian_width
 
 import click
 
@@ -36,6 +36,10 @@ _MAX_NAME_COLUMNS = 24
 _MIN_NAME_COLUMNS = 8
 _COUNT_COLUMNS = 20  # of a count and its share, with the spaces around them
 _MARGIN_COLUMNS = 11  # before the words of a line: its number
+_NARROW_COLUMNS = 40  # narrower terminals have the number of a line above its words
+_INDENT = "  "
+_MIN_WORD_COLUMNS = 4  # of words that are cut
+_WIDE_PICTURE = "\ufe0f"  # after a sign: shown as a picture, which takes two columns
 _CONTEXT_WORDS = 9  # on either side of those that are marked
 
 
@@ -221,31 +225,20 @@ def _terminal_columns() -> int | None:
 
 def _lines_about(word: str, side: Side, result: SearchResult, columns: int | None) -> Iterator[str]:
     """Yield the lines that show what was found: a head, translations with bars, lines of context."""
-    yield f"{click.style(word, bold=True)}: {result.occurrence_count:,} in the {side}"
-    name_columns = _MAX_NAME_COLUMNS
-    bar_columns = _MAX_BAR_COLUMNS
-    if columns is not None:
-        name_columns = min(_MAX_NAME_COLUMNS, max(_MIN_NAME_COLUMNS, columns - _COUNT_COLUMNS - 2))
-        bar_columns = min(_MAX_BAR_COLUMNS, columns - name_columns - _COUNT_COLUMNS - 2)
-    _, largest = result.translations[0]
-    remaining = result.occurrence_count
-    for text, count in result.translations:
-        name = printable(text) or "(no link)"
-        if columns is not None:
-            name = _shortened(name, name_columns)
-        line = f"  {_padded(name, name_columns)} {count:>9,} {count / result.occurrence_count:>7.1%}"
-        bar = "█" * max(1, round(bar_columns * count / largest)) if bar_columns > 0 else ""
-        yield f"{line}  {bar}".rstrip()
-        remaining -= count
-    if others := result.translation_count - len(result.translations):
-        name = _padded(f"({others:,} others)", name_columns)
-        yield f"  {name} {remaining:>9,} {remaining / result.occurrence_count:>7.1%}"
+    yield from _head_lines(word, f"{result.occurrence_count:,} in the {side}", columns)
+    yield from _table_lines(result, columns)
     drawn = len(result.occurrences)
     if 0 < drawn < result.candidates:
         drawn_of_all = f"{drawn:,} of {result.candidates:,} occurrences"
         told = f"{drawn_of_all} (a random sample, the same in every run):"
         yield ""
-        yield from textwrap.wrap(told, columns or 120, initial_indent="  ", subsequent_indent="  ")
+        yield from textwrap.wrap(told, columns or 120, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    if columns is not None and columns < _NARROW_COLUMNS:
+        for occurrence in result.occurrences:
+            yield f"\n{occurrence.pair + 1:,}"
+            for shown_side in (0, 1):
+                yield f"{_INDENT}{_in_context(occurrence, shown_side, columns - len(_INDENT))}"
+        return
     room = None if columns is None else columns - _MARGIN_COLUMNS
     for occurrence in result.occurrences:
         line = f"{occurrence.pair + 1:>9,}"
@@ -253,12 +246,54 @@ def _lines_about(word: str, side: Side, result: SearchResult, columns: int | Non
         yield f"{'':>9}  {_in_context(occurrence, 1, room)}"
 
 
+def _head_lines(word: str, places: str, columns: int | None) -> Iterator[str]:
+    """Yield the word that was searched, and in how many places it is; on two lines where one is too short."""
+    if columns is None or _columns_of(f"{word}: {places}") <= columns:
+        yield f"{click.style(word, bold=True)}: {places}"
+        return
+    yield f"{click.style(_shortened(word, columns - 1), bold=True)}:"
+    yield places
+
+
+def _table_lines(result: SearchResult, columns: int | None) -> Iterator[str]:
+    """Yield a line for each translation: its count, and its share and a bar where there is room."""
+    name_columns = _MAX_NAME_COLUMNS
+    bar_columns = _MAX_BAR_COLUMNS
+    count_columns = 9
+    has_share = True
+    _, largest = result.translations[0]
+    remaining = result.occurrence_count - sum(count for _, count in result.translations)
+    if columns is not None:
+        if columns < _MIN_NAME_COLUMNS + _COUNT_COLUMNS + 2:
+            has_share = False
+            count_columns = len(f"{max(largest, remaining):,}")
+        used = _COUNT_COLUMNS if has_share else count_columns + len(_INDENT) + 1
+        name_columns = min(_MAX_NAME_COLUMNS, max(1, columns - used))
+        bar_columns = min(_MAX_BAR_COLUMNS, columns - name_columns - _COUNT_COLUMNS - 2)
+
+    def line(name: str, count: int) -> str:
+        name = name if columns is None else _shortened(name, name_columns)
+        share = f" {count / result.occurrence_count:>7.1%}" if has_share else ""
+        return f"{_INDENT}{_padded(name, name_columns)} {count:>{count_columns},}{share}"
+
+    for text, count in result.translations:
+        bar = "█" * max(1, round(bar_columns * count / largest)) if bar_columns > 0 else ""
+        yield f"{line(printable(text) or '(no link)', count)}  {bar}".rstrip()
+    if others := result.translation_count - len(result.translations):
+        yield line(f"({others:,} others)", remaining)
+
+
 def _columns_of(text: str) -> int:
-    """Return the columns of a text in a terminal: wide letters take two, marks none."""
+    """Return the columns of a text in a terminal: wide letters take two, marks and joiners none."""
     columns = 0
+    last = 0
     for character in text:
-        if not combining(character):
-            columns += 2 if east_asian_width(character) in ("W", "F") else 1
+        if character == _WIDE_PICTURE and last == 1:
+            columns += 1
+            last = 2
+        elif category(character) not in ("Mn", "Me", "Cf"):
+            last = 2 if east_asian_width(character) in ("W", "F") else 1
+            columns += last
     return columns
 
 
@@ -271,7 +306,8 @@ def _shortened(text: str, columns: int) -> str:
     """Return the beginning of a text with "…" if it is wider than a number of columns."""
     if _columns_of(text) <= columns:
         return text
-    while _columns_of(text) > columns - 1:
+    text = text[: 2 * columns + _MAX_NAME_COLUMNS]  # so that the end of a long text is not cut step by step
+    while text and _columns_of(text) > columns - 1:
         text = text[:-1]
     return f"{text}…"
 
@@ -295,6 +331,8 @@ def _in_context(occurrence: Occurrence, side: int, room: int | None) -> str:
     shown = set(range(first, last + 1))
     if not fits(shown):
         shown = set(marked) or {first}
+    if room is not None and not fits(shown):
+        return _cut_to_room(words, sorted(shown), marked, room)
     sides_to_extend = {-1: first, 1: last}  # the direction, and the last word that is shown there
     for _ in range(_CONTEXT_WORDS):
         for direction, edge in list(sides_to_extend.items()):
@@ -307,14 +345,40 @@ def _in_context(occurrence: Occurrence, side: int, room: int | None) -> str:
     return _joined(words, shown, marked, bold=True)
 
 
-def _joined(words: Sequence[str], shown: set[int], marked: Sequence[int], *, bold: bool = False) -> str:
-    """Return some words of a sentence, the marked ones in brackets, with "…" for those between and around."""
+def _cut_to_room(words: Sequence[str], positions: Sequence[int], marked: Sequence[int], room: int) -> str:
+    """Return as many of some words as have room, each with the end cut off, the marked ones in brackets."""
+    for count in range(len(positions), 0, -1):
+        shown = set(positions[:count])
+        left = room - _columns_of(_joined(words, shown, marked, longest=_MIN_WORD_COLUMNS))
+        if left >= 0 or count == 1:
+            break
+    longest = max(1, _MIN_WORD_COLUMNS + left // count)
+    # of wide letters, words may have taken a column less before
+    while longest > 1 and _columns_of(_joined(words, shown, marked, longest=longest)) > room:
+        longest -= 1
+    return _joined(words, shown, marked, bold=True, longest=longest)
+
+
+def _joined(
+    words: Sequence[str],
+    shown: set[int],
+    marked: Sequence[int],
+    *,
+    bold: bool = False,
+    longest: int | None = None,
+) -> str:
+    """Return some words of a sentence, the marked ones in brackets, with "…" for those between and around.
+
+    Words of more columns than `longest` are cut.
+    """
     parts: list[str] = []
     previous = -1
     for position in sorted(shown):
         if position > previous + 1:
             parts.append("…")
         word = printable(words[position])
+        if longest is not None:
+            word = _shortened(word, longest)
         if position in marked:
             word = click.style(f"[{word}]", bold=True) if bold else f"[{word}]"
         parts.append(word)
