@@ -35,7 +35,7 @@ from nmtalign.corpus.units import (
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothTexts, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.names import CellValues, CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
@@ -536,6 +536,10 @@ class _Pairs:
         if self.unit.count == "tokens":
             return self.aligner.tokens_of(pair)
         return words_between_spaces(pair)
+
+    def texts(self, n: int) -> BothTexts | None:
+        """Return the texts of pair n, and where its words are in them."""
+        return self.unit.texts(self.pairs[n], self.aligner.text, self.aligner.languages)
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""

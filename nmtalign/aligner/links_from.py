@@ -45,6 +45,7 @@ from nmtalign.links.alignments import (
     AlignedPair,
     Alignment,
     AlignmentMatrix,
+    BothTexts,
     BothWords,
     concatenate_batches,
 )
@@ -444,6 +445,10 @@ class _Linked(NamedTuple):
             source_tokens, target_tokens = _words_of_pair(pair, self.text)
             return tuple(source_tokens), tuple(target_tokens)
         return words_between_spaces(pair)
+
+    def texts(self, n: int) -> BothTexts | None:
+        """Return the texts of pair n, and where its words are in them."""
+        return self.unit.texts(self.pairs[n], self.text)
 
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides
+from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
 from nmtalign.validation import is_iterable, reject_exhausted
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ LinkedTable: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | PolarsFra
 # a table has columns of the sides and of the links; pandas is not imported here, so its class is a string
 LinkedBitext = Union[LinkedPairs, LinkedTable]  # noqa: UP007
 
+WordSpans = Sequence[tuple[int, int]]  # start and end of each word, in characters
+BothSpans = tuple[WordSpans | None, WordSpans | None]
+
 ADVICE_ON_PAIRS = "pass a batch, aligned pairs, or tuples (source, target, links)"
 LINK_COLUMNS = ("links", "alignment", "alignments")
 
@@ -53,11 +56,13 @@ class LinkedPair(NamedTuple):
 
 
 class LinkedLines(NamedTuple):
-    """A linked pair and its lines, whose space-separated words are those of the pair."""
+    """A linked pair and its lines, as the caller gave them."""
 
     source: str
     target: str
     pair: LinkedPair
+    word_spans: BothSpans = (None, None)  # where the words are in both lines; None: between spaces
+    has_text: bool = True  # False if the lines are words that were joined by spaces
 
     @classmethod
     def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
@@ -124,11 +129,30 @@ def _linked_lines(pairs: Iterable[Any], frame_index: pd.Index | None = None) -> 
             pair = _as_linked_pair(given)
         except DataError as error:
             raise error.at(name_pair(number, frame_index)) from None
-        source, target = " ".join(pair.source), " ".join(pair.target)
-        if isinstance(given, tuple | list) and not isinstance(given, LinkedPair):
-            source = given[0] if isinstance(given[0], str) else source
-            target = given[1] if isinstance(given[1], str) else target
-        yield LinkedLines(source, target, pair)
+        yield _with_lines(given, pair)
+
+
+def _with_lines(given: Any, pair: LinkedPair) -> LinkedLines:
+    """Return a pair with its lines; words without a text are joined by spaces."""
+    texts = given.texts if isinstance(given, na.AlignedPair) else None
+    if texts is not None:
+        source, target = texts
+        return LinkedLines(source.text, target.text, pair, (source.spans, target.spans))
+    sides = given[:2] if isinstance(given, tuple | list) and not isinstance(given, LinkedPair) else pair[:2]
+    lines: list[str] = []
+    spans: list[WordSpans | None] = []
+    has_text = True
+    for side in sides:
+        doc_words = words_of_doc(side)
+        if isinstance(side, str):
+            lines.append(side)
+        elif doc_words is not None:
+            lines.append(doc_words.text)
+        else:
+            lines.append(" ".join(side))
+            has_text = False
+        spans.append(None if doc_words is None else doc_words.spans)
+    return LinkedLines(lines[0], lines[1], pair, (spans[0], spans[1]), has_text)
 
 
 def _as_linked_pair(pair: Any) -> LinkedPair:
@@ -148,6 +172,9 @@ def _words_of(sentence: Any) -> list[str]:
     """Return the words of a line or a list of words."""
     if isinstance(sentence, str):
         return [word for word in sentence.split(" ") if word]
+    doc_words = words_of_doc(sentence)
+    if doc_words is not None:
+        return doc_words
     if not isinstance(sentence, Sequence) or not all(isinstance(word, str) for word in sentence):
         raise DataError(f"expected a sentence as text or as a list of words, found {short_repr(sentence)}")
     return list(sentence)

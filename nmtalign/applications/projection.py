@@ -44,6 +44,7 @@ from nmtalign.names import (
 from nmtalign.validation import check_bool, check_choice, is_iterable
 
 MAX_LISTED_PAIRS = 5  # in a warning
+_ADVICE_ON_CHARACTERS = "pass a batch of lines, or write format='spans', which counts words"
 
 
 # --- lines of annotations --------------------------------------------------------------------------
@@ -90,7 +91,9 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     offset = matched_offsets(marked.text, lines.source, format)
     if offset is None:
         raise DataError(_difference(lines.source, marked.text))
-    source, target = split_line(lines.source), split_line(lines.target)
+    source_spans, target_spans = lines.word_spans
+    source = split_line(lines.source, source_spans)
+    target = split_line(lines.target, target_spans)
     targets_of = link_atoms(source, target, lines.pair.links)
     placed = place_markup(marked, offset, source, target, targets_of, split=split)
     if "<" in lines.target and not _has_text(placed.text, lines.target, format):
@@ -145,8 +148,13 @@ def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> tu
     if format == "spans":
         spans = _as_spans(annotation, len(pair.source), "words")
         return project_spans(spans, pair.links, len(pair.target)), count_unlinked(spans, pair.links)
+    if not lines.has_text:
+        expected = "expected lines of text or Docs, because `char-spans` count characters"
+        raise DataError(f"{expected}, found words without a text; {_ADVICE_ON_CHARACTERS}")
     spans = _as_spans(annotation, len(lines.source), "characters")
-    source, target = split_line(lines.source), split_line(lines.target)
+    source_spans, target_spans = lines.word_spans
+    source = split_line(lines.source, source_spans)
+    target = split_line(lines.target, target_spans)
     linked = link_atoms(source, target, pair.links)
     links = [(s, t) for s, targets in enumerate(linked) for t in targets]
     spans_of_atoms = _atoms_inside(spans, source)
@@ -203,6 +211,8 @@ def project(
     A target word gets the annotation of the words that it is linked to; words without a link inside an
     annotation become part of it. The result is well-formed, whatever the links are. Markup is inserted
     in the target line at characters: the result without its markup is the target line, spaces included.
+    The lines are those that were aligned, whatever `count` and the tokenizer are, and ``doc.text`` of a Doc
+    of spaCy. Lists of words have no text: they are joined by spaces, and have no ``char-spans``.
 
     Parameters
     ----------
@@ -222,7 +232,7 @@ def project(
         * ``bioes``, ``iob1``: other schemes of such labels;
         * ``spans``: tuples (start, end, label) of words, the end not included, such as ``[(1, 3, "X")]`` or
           ``"1-3:X"``;
-        * ``char-spans``: the same of characters;
+        * ``char-spans``: the same of characters of the line, or of ``doc.text``;
         * ``conllu``: a sentence in CoNLL-U, of which parts of speech and features are projected.
     format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans", "conllu"}
         The format of `tags` and of the result.

@@ -195,7 +195,19 @@ def _inner_record(row: Any, is_nested: bool, number: int) -> Mapping[Any, Any]:
     return record
 
 
-def words_of_doc(value: Any) -> list[str] | None:
+class DocWords(list[str]):
+    """The tokens of a ``Doc`` or ``Span`` of spaCy, with its text and where they are in it."""
+
+    def __init__(self, words: Iterable[str], text: str, spans: Sequence[tuple[int, int]]) -> None:
+        super().__init__(words)
+        self.text = text
+        self.spans = spans  # start and end of each word in `text`
+
+    def __reduce__(self) -> tuple[type[DocWords], tuple[Any, ...]]:
+        return DocWords, (list(self), self.text, self.spans)
+
+
+def words_of_doc(value: Any) -> DocWords | None:
     """Return the tokens of a ``Doc`` or ``Span`` of spaCy; None for anything else.
 
     A line break is a token of its own there. It becomes a space, because words have no line breaks, and
@@ -203,4 +215,11 @@ def words_of_doc(value: Any) -> list[str] | None:
     """
     if not (hasattr(value, "vocab") and hasattr(value, "noun_chunks")):
         return None
-    return [token.text.replace("\n", " ").replace("\r", " ") for token in value]
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    text_start = getattr(value, "start_char", 0)  # of a Span, whose tokens count from the start of the Doc
+    for token in value:
+        words.append(token.text.replace("\n", " ").replace("\r", " "))
+        start = token.idx - text_start
+        spans.append((start, start + len(token.text)))
+    return DocWords(words, value.text, spans)

@@ -106,6 +106,44 @@ def test_the_command_projects_what_the_function_does(files, capsys):
     assert [line.split() for line in written] == na.project(LINKED, LABELS, format="bio")
 
 
+SPOKEN = '"Well, no, yes, no!", he said (Monday), in  Paris.'
+SPOKEN_FRENCH = "« Bon, non, oui, non\t!  », dit-il (lundi), à\u00a0Paris."
+
+
+@pytest.mark.parametrize("kind", ["words", "tokens", "docs", "spans of docs", "doc tuples"])
+def test_characters_are_those_of_the_text(kind):
+    aligner = na.load()
+    source, target = SPOKEN, SPOKEN_FRENCH
+    if kind in ("words", "tokens"):
+        batch = aligner.align_batch([(source, target)], count=kind)
+    else:
+        spacy = pytest.importorskip("spacy")
+        docs = spacy.blank("en")(source), spacy.blank("fr")(target)
+        if kind == "spans of docs":
+            around = spacy.blank("en")(f"Before. {source}"), spacy.blank("fr")(f"Avant. {target}")
+            docs = around[0][2:], around[1][2:]
+            assert (docs[0].text, docs[1].text) == (source, target)
+        batch = aligner.align_batch([docs])
+        if kind == "doc tuples":
+            batch = [(*docs, batch.links(0))]
+    start = source.index("Paris")
+    [[place]] = na.project(batch, [[(start, start + 5, "GPE")]], format="char-spans")
+    assert target[place.start : place.end].removeprefix("à\u00a0") == "Paris"
+    assert place.end == target.index("Paris") + 5
+    [tagged] = na.project(batch, [source.replace("Paris", "<b>Paris</b>")])
+    assert tagged.replace("<b>", "").replace("</b>", "") == target
+    assert tagged.endswith("Paris</b>.")
+
+
+def test_words_without_a_text_have_no_characters():
+    words = "the black cat".split(), "le chat noir".split()
+    line_pair = na.load().align("the black cat", "le chat noir")
+    pieces = na.load().align_batch([("the bl@@ ack cat", "le chat noir")], pieces="bpe")
+    for pairs in ([(*words, "0-0 1-2 2-1")], na.load().align_batch([words]), [line_pair], pieces):
+        with pytest.raises(na.DataError, match="pair 0: expected lines of text or Docs.*format='spans'"):
+            na.project(pairs, [[(4, 9, "ADJ")]], format="char-spans")
+
+
 # --- lexicon and phrases --------------------------------------------------------------------------
 
 
