@@ -136,11 +136,11 @@ def test_characters_are_those_of_the_text(kind):
 
 
 def test_words_without_a_text_have_no_characters():
-    words = "the black cat".split(), "le chat noir".split()
+    words = ["the", "black", "cat"], ["le", "chat", "noir"]
     line_pair = na.load().align("the black cat", "le chat noir")
     pieces = na.load().align_batch([("the bl@@ ack cat", "le chat noir")], pieces="bpe")
     for pairs in ([(*words, "0-0 1-2 2-1")], na.load().align_batch([words]), [line_pair], pieces):
-        with pytest.raises(na.DataError, match="pair 0: expected lines of text or Docs.*format='spans'"):
+        with pytest.raises(na.DataError, match=r"pair 0: expected lines of text or Docs.*format='spans'"):
             na.project(pairs, [[(4, 9, "ADJ")]], format="char-spans")
 
 
