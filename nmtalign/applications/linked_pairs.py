@@ -96,7 +96,7 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
-    return _linked_lines(pairs)
+    return _linked_lines(pairs, frame_index_of(pairs))
 
 
 def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
@@ -104,9 +104,15 @@ def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
 
     The column ``pair`` of the table numbers the pairs.
     """
-    frame: Any = pairs
-    index = frame.index if hasattr(frame, "itertuples") else getattr(frame, "frame_index", None)
+    index = frame_index_of(pairs)
     return table if index is None else table.set_index(index[table["pair"].to_numpy(int)])
+
+
+def frame_index_of(pairs: object) -> pd.Index | None:
+    """Return the index of a DataFrame, or of the one that a batch comes from; None without one."""
+    frame: Any = pairs
+    index: pd.Index | None = frame.index if hasattr(frame, "itertuples") else None
+    return getattr(frame, "frame_index", None) if index is None else index
 
 
 def _rows_with_links(table: PairTable) -> Iterable[Any]:
