@@ -25,6 +25,7 @@ from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
+    TOKENS,
     WORDS,
     LinkUnit,
     expand_pair,
@@ -540,6 +541,13 @@ class _Pairs:
     def texts(self, n: int) -> BothTexts | None:
         """Return the texts of pair n, and where its words are in them."""
         return self.unit.texts(self.pairs[n], self.aligner.text, self.aligner.languages)
+
+    @property
+    def splitting(self) -> tuple[TextSettings, Languages] | None:
+        """The settings and languages that split lines into tokens; None if links count something else."""
+        if self.unit != TOKENS:
+            return None
+        return self.aligner.text, self.aligner.languages
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""

@@ -90,6 +90,16 @@ def _without_spaces(line: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
+def without_edge_marks(word: str) -> str:
+    """Return a word without the punctuation at its edges; a word of nothing else is returned unchanged.
+
+    >>> without_edge_marks("(dogs)."), without_edge_marks("...")
+    ('dogs', '...')
+    """
+    lead, trail = _edge_marks(word)
+    return word if lead == len(word) else word[lead : len(word) - trail]
+
+
 def _edge_marks(word: str) -> tuple[int, int]:
     """Return the number of marks before and after the middle of a word; all of it if it is punctuation."""
     if all(map(_is_mark, word)):

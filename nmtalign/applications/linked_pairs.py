@@ -77,7 +77,7 @@ def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
     >>> pair.source, sorted(pair.links.links)[1]
     (['the', 'cat'], Link(source=1, target=1))
     """
-    return (lines.pair for lines in read_linked_lines(pairs))
+    return (pair for _, pair in _read_linked(pairs))
 
 
 def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
@@ -87,16 +87,21 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
     >>> lines.source, lines.target, lines.pair.target
     ('the cat', 'le  chat', ['le', 'chat'])
     """
+    return (_with_lines(given, pair) for given, pair in _read_linked(pairs))
+
+
+def _read_linked(pairs: LinkedBitext) -> Iterator[tuple[Any, LinkedPair]]:
+    """Return an iterator over the items of a linked bitext, and the words and links of each."""
     table = None if isinstance(pairs, na.AlignedBatch) else as_table(pairs)
     if table is not None:
-        return _linked_lines(_rows_with_links(table), table.frame_index)
+        return _as_linked_pairs(_rows_with_links(table), table.frame_index)
     if isinstance(pairs, na.AlignedPair):
         raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
     if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
-    return _linked_lines(pairs, frame_index_of(pairs))
+    return _as_linked_pairs(pairs, frame_index_of(pairs))
 
 
 def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
@@ -128,14 +133,16 @@ def _rows_with_links(table: PairTable) -> Iterable[Any]:
     return zip(*[table.column(number) for number in columns], strict=True)
 
 
-def _linked_lines(pairs: Iterable[Any], frame_index: pd.Index | None = None) -> Iterator[LinkedLines]:
-    """Yield each pair as :class:`LinkedLines`; words that were given as a list are joined by spaces."""
+def _as_linked_pairs(
+    pairs: Iterable[Any], frame_index: pd.Index | None = None
+) -> Iterator[tuple[Any, LinkedPair]]:
+    """Yield each item, and its words and links; an error names the pair."""
     for number, given in enumerate(pairs):
         try:
             pair = _as_linked_pair(given)
         except DataError as error:
             raise error.at(name_pair(number, frame_index)) from None
-        yield _with_lines(given, pair)
+        yield given, pair
 
 
 def _with_lines(given: Any, pair: LinkedPair) -> LinkedLines:
@@ -195,3 +202,16 @@ def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignme
     if isinstance(links, str):
         links = parse_pharaoh(links)
     return na.Alignment(links, source_length, target_length)
+
+
+def has_words_between_spaces(pairs: object) -> bool:
+    """Return whether the words of a linked bitext are those between spaces of its lines.
+
+    The first pair decides. Words that were given as lists, tokens and pieces are the choice of the caller.
+    """
+    first = pairs[0] if isinstance(pairs, Sequence) and len(pairs) and not isinstance(pairs, str) else None
+    if isinstance(first, na.AlignedPair):
+        texts = first.texts
+        sides = () if texts is None else zip(texts, first.tokens, strict=True)
+        return texts is not None and all(_words_of(side.text) == list(words) for side, words in sides)
+    return isinstance(first, tuple | list) and len(first) == 3 and isinstance(first[0], str)

@@ -476,6 +476,10 @@ class Origin(Protocol):
     def texts(self, n: int) -> BothTexts | None:
         """Return the texts of pair n and where its words are in them; None if that is not known."""
 
+    @property
+    def splitting(self) -> tuple[Any, tuple[str | None, str | None]] | None:
+        """The settings and languages that split lines into what links count; None for given words."""
+
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: bit-identical to the batch."""
 

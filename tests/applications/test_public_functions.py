@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.corpus.bitext_index import write_index
+from nmtalign.corpus.bitext_index import write_index_file
 from nmtalign.text.tokenization import TextSettings
 from tests.cli.running import run
 
@@ -215,7 +215,7 @@ def test_an_index_on_disk_has_the_same_places(tmp_path):
         (s.split(), t.split(), {tuple(map(int, link.split("-"))) for link in links.split()})
         for s, t, links in LINKED
     ]
-    write_index(path, split, TextSettings())
+    write_index_file(path, split, TextSettings())
     for words in ("the", "cat", "le chat"):
         pd.testing.assert_frame_equal(na.find(str(path), words), na.find(LINKED, words))
 
@@ -227,3 +227,54 @@ def test_a_limit_draws_the_same_places_each_time():
     assert drawn["pair"].is_monotonic_increasing
     pd.testing.assert_frame_equal(drawn, na.find(pairs, "a", examples=20))
     assert len(na.find(pairs, "a")) == 3000
+
+
+RAW = [
+    ("I like dogs.", "J'aime les chiens."),
+    ("my dog, a good dog", "mon chien, un bon chien"),
+    ("The dog.", "Le chien."),
+]
+
+
+def test_words_beside_punctuation_are_found_in_tokens_and_advised_in_lines(monkeypatch):
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    aligner = na.load()
+    batch = aligner.align_batch(RAW)
+    with pytest.warns(na.AdviceWarning, match=r"'dog' also occurs .* 'dog[,.]'.*count='tokens'") as told:
+        assert len(na.find(batch, "dog", side="source")) == 1
+    assert told[0].filename == __file__
+    with pytest.warns(na.AdviceWarning, match=r"% of the links .* count='tokens'") as told:
+        assert "dog." in na.lexicon(batch)["source"].tolist()
+    assert told[0].filename == __file__
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    lines = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)]
+    with pytest.warns(na.AdviceWarning, match="'chien' also occurs"):
+        na.find(lines, "bon chien")
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokens = aligner.align_batch(RAW, count="tokens")
+        assert len(na.find(tokens, "dog", side="source")) == 3
+        assert na.find(tokens, "dog, a").iloc[0]["source_positions"] == [1, 2, 3]
+        assert "dog." not in na.lexicon(tokens)["source"].tolist()
+        na.find(batch, "dogs.")
+        na.find(aligner.align_batch([(["Mr.", "Smith"], ["M.", "Smith"])]), "Mr")
+        na.lexicon([("the cat", "le chat", "0-0 1-1")] * 9 + [("Mr. Smith", "M. Smith", "0-0 1-1")] * 1)
+
+
+def test_an_index_is_written_from_a_batch(tmp_path):
+    tokens = na.load().align_batch(RAW, count="tokens")
+    na.write_index(tmp_path / "corpus.db", tokens)
+    na.write_index(str(tmp_path / "corpus.db"), tokens)  # replaces the file
+    index = na.open_index(tmp_path / "corpus.db")
+    for words in ("dog", "dog, a", "chien"):
+        pd.testing.assert_frame_equal(na.find(index, words), na.find(tokens, words))
+    with pytest.raises(na.UsageError, match="the path of the index"):
+        na.write_index(tokens, tmp_path / "corpus.db")
+
+
+def test_a_word_without_translations_has_no_rows():
+    table = na.lexicon(LINKED, word="zebra")
+    assert len(table) == 0
+    assert list(table.columns) == list(na.lexicon(LINKED).columns)
+    assert table.dtypes["association"] == np.float64

@@ -86,14 +86,14 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
-    from nmtalign.corpus.bitext_index import write_index
+    from nmtalign.corpus.bitext_index import write_index_file
 
     output = file.output
     if output == "-":
         raise UsageError("-o: an index cannot be written to standard output; name a file")
     pairs, text, languages = _corpus(linked, named)
     with open_progress("pairs", linked.files) as progress, atomic_file(output) as partial:
-        write_index(partial, progress.count(pairs), text, languages)
+        write_index_file(partial, progress.count(pairs), text, languages)
 
 
 @dataclass(frozen=True, kw_only=True)
