@@ -48,7 +48,7 @@ from nmtalign.names import (
     TagFormat,
 )
 from nmtalign.text.containers import words_of_doc
-from nmtalign.validation import check_bool, check_choice, is_iterable
+from nmtalign.validation import check_bool, check_choice, check_same_index, is_iterable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -325,12 +325,15 @@ def project(
     check_bool(split, "split")
     if not is_iterable(tags) or isinstance(tags, str):
         raise UsageError(f"expected the annotations of each pair, found {short_repr(tags)}; pass a list")
+    frame_index = frame_index_of(pairs)
+    if frame_index is not None and hasattr(tags, "iloc"):
+        column: Any = tags
+        check_same_index(frame_index, column.index, "the pairs and `tags`")
     projected: list[Any] = []
     unlinked_pairs: list[int] = []  # a pair occurs once for each annotation
     displaced: list[tuple[int, LabeledSpan]] = []
     missing = object()
     remaining_tags = iter(tags)
-    frame_index = frame_index_of(pairs)
     for number, lines in enumerate(read_linked_lines(pairs)):
         annotation = next(remaining_tags, missing)
         if annotation is missing:
