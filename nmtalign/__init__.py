@@ -15,7 +15,7 @@ _NAMES_OF_MODULE = {
     "aligner.opening": "load vector_aligner",
     "aligner.train": "train",
     "applications.bilingual_lexicon": "lexicon",
-    "applications.concordance": "find",
+    "applications.concordance": "find write_index",
     "applications.conversion": "convert",
     "applications.phrases": "phrases",
     "applications.projection": "project",

@@ -10,6 +10,7 @@ from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
 from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
 from nmtalign.applications.concordance import find as find
+from nmtalign.applications.concordance import write_index as write_index
 from nmtalign.applications.conversion import convert as convert
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project

@@ -47,9 +47,14 @@ def name_pair(number: int, frame_index: Any = None) -> str:
     """
     if frame_index is None:
         return f"pair {number:,}"
+    return f"pair {number:,} (index {show_label(frame_index, number)})"
+
+
+def show_label(frame_index: Any, number: int) -> str:
+    """Return the label of a row of an index, as messages show it."""
     label = frame_index[number]
     label = label.item() if hasattr(label, "item") else label  # a number of NumPy as one of Python
-    return f"pair {number:,} (index {short_repr(label)})"
+    return short_repr(label)
 
 
 def escape_controls(text: str) -> str:

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from nmtalign.calls import closest_name
-from nmtalign.display import short_repr, with_plural
+from nmtalign.display import short_repr, show_label, with_plural
 from nmtalign.errors import UsageError
 
 
@@ -88,6 +88,19 @@ def reject_exhausted(rows: Iterator[Any], what: str) -> Iterator[Any]:
         found = "an iterator with nothing left, such as a generator that was read before"
         raise UsageError(f"expected {what}, found {found}; pass a list, which can be read again")
     yield from chain(first, rows)
+
+
+def check_same_index(first: Any, second: Any, what: str) -> None:
+    """Raise UsageError if two indexes of pandas have the same length, but differ."""
+    if len(first) != len(second) or first.equals(second):
+        return
+    differing = [n for n, label in enumerate(first) if label != second[n]]
+    position = differing[0] if differing else 0
+    labels = f"{show_label(first, position)} and {show_label(second, position)}"
+    found = f"found {labels} at position {position}"
+    by_position = "column.reset_index(drop=True) of both pairs them by position"
+    by_label = "a frame, pd.DataFrame({'source': first, 'target': second}), by index"
+    raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
 
 
 def normalize_index(n: Any, count: int) -> int:

@@ -23,7 +23,7 @@ from benchmark_corpus import TEXTS
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.corpus.bitext_index import open_index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.text.tokenization import TextSettings
 
 RARE = 3  # occurrences in one copy
@@ -66,7 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "corpus.db")
         pairs = islice(copies(linked), options.pairs)
-        made, wall, cpu = timed(lambda: write_index(path, pairs, text_settings))
+        made, wall, cpu = timed(lambda: write_index_file(path, pairs, text_settings))
         size = sum(len(f"{' '.join(s)}\n{' '.join(t)}\n".encode()) for s, t, _ in linked) / len(linked) * made
         print(f"{made:,} pairs: {path.stat().st_size / 1e6:,.0f} MB of {size / 1e6:,.0f} MB text, built in")
         print(f"{wall:,.0f} s, {cpu:,.0f} CPU seconds, some of which make the copies")

@@ -679,11 +679,6 @@ CALLS = {
     "a word to find": (lambda: na.find([("a", "b", "0-0")], 5), USAGE, "expected words as text, .*found 5"),
     "a side to find": (lambda: na.find([("a", "b", "")], "a", side="left"), USAGE, "one of the sides"),
     "an index of no file": (lambda: na.find("nothing.db", "a"), DATA, "found no file"),
-    "a word of no lexicon": (
-        lambda: na.lexicon([("a", "b", "0-0")], word="c"),
-        DATA,
-        "no translation of 'c' is as probable as `min_probability`",
-    ),
     "an encoder that links by number": (
         lambda: na.links_from(PAIRS, encoder=3),
         USAGE,

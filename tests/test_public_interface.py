@@ -132,6 +132,7 @@ PUBLIC_NAMES = {
     "save_heatmaps",
     "show",
     "train",
+    "write_index",
     "write_links",
 }
 

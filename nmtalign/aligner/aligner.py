@@ -25,6 +25,7 @@ from nmtalign.corpus.line_words import links_of_tokens, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
+    TOKENS,
     WORDS,
     LinkUnit,
     expand_pair,
@@ -33,7 +34,7 @@ from nmtalign.corpus.units import (
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, UnknownWords
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothTexts, BothWords, UnknownWords
 from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
@@ -407,7 +408,7 @@ class Aligner(TableResult):
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown: list[UnknownWords | None] = [None] * len(pairs)
-        if self.scorer.word_forms(self.text) is not None:  # the words have given vectors, or none
+        if self.scorer.word_forms(self.text_settings) is not None:  # the words have given vectors, or none
             unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         return self.decoder_of(text).pairs(
             [self.tokens_of(pair) for pair in pairs],
@@ -538,6 +539,17 @@ class _Pairs:
         if self.unit.name == "tokens":
             return self.aligner.tokens_of(pair)
         return words_between_spaces(pair)
+
+    def texts(self, n: int) -> BothTexts | None:
+        """Return the texts of pair n, and where its words are in them."""
+        return self.unit.texts(self.pairs[n], self.aligner.text_settings, self.aligner.languages)
+
+    @property
+    def splitting(self) -> tuple[TextSettings, Languages] | None:
+        """The settings and languages that split lines into tokens; None if links count something else."""
+        if self.unit != TOKENS:
+            return None
+        return self.aligner.text_settings, self.aligner.languages
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""

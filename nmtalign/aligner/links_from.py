@@ -26,7 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.corpus.units import BothPieceLines, LinkUnit, link_unit
+from nmtalign.corpus.units import TOKENS, BothPieceLines, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -45,6 +45,7 @@ from nmtalign.links.alignments import (
     AlignedPair,
     Alignment,
     AlignmentMatrix,
+    BothTexts,
     BothWords,
     concatenate_batches,
 )
@@ -71,7 +72,7 @@ from nmtalign.text.bitext import (
     words_between_spaces,
 )
 from nmtalign.text.subwords import PieceLine, numbered_pieces
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import (
     check_bool,
     check_choice,
@@ -448,6 +449,15 @@ class _Linked(NamedTuple):
             source_tokens, target_tokens = _words_of_pair(pair, self.text_settings)
             return tuple(source_tokens), tuple(target_tokens)
         return words_between_spaces(pair)
+
+    def texts(self, n: int) -> BothTexts | None:
+        """Return the texts of pair n, and where its words are in them."""
+        return self.unit.texts(self.pairs[n], self.text_settings)
+
+    @property
+    def splitting(self) -> tuple[TextSettings, Languages] | None:
+        """The settings that split lines into tokens; None if links count something else."""
+        return (self.text_settings, (None, None)) if self.unit == TOKENS else None
 
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n."""

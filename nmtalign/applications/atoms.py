@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 MAX_EDGE_MARKS = 8  # on each edge of a word; the others stay with the middle
+_BETWEEN_SPACES = re.compile("[^ ]+")
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
 _OPENING_QUOTES = frozenset("'‘’‚")
 _CLOSING_QUOTES = frozenset("'’‘")
@@ -36,24 +37,33 @@ class WordAtoms(NamedTuple):
 
 
 class LineAtoms(NamedTuple):
-    """A line, its atoms, and the atoms of each of its space-separated words."""
+    """A line, its atoms, and the atoms of each of its words."""
 
     line: str
     atoms: list[Atom]
     words: list[WordAtoms]
 
 
-def split_line(line: str) -> LineAtoms:
-    """Return the atoms of a line.
+def split_line(line: str, word_spans: Iterable[tuple[int, int]] | None = None) -> LineAtoms:
+    """Return the atoms of a line whose words are at `word_spans`, by default between spaces.
+
+    Characters between words that are not spaces, such as a tab, are atoms that belong to no word.
 
     >>> [line[atom.start : atom.end] for line in ['le "chat", noir'] for atom in split_line(line).atoms]
     ['le', '"', 'chat', '"', ',', 'noir']
     """
     atoms: list[Atom] = []
     words: list[WordAtoms] = []
-    for match in re.finditer("[^ ]+", line):
-        start, end = match.span()
-        lead, trail = _edge_marks(match[0])
+    position = 0
+    if word_spans is None:
+        word_spans = _spans_between_spaces(line, 0, len(line))
+    for given_start, given_end in word_spans:
+        start = max(given_start, position)  # tokens of a sub-word model may overlap
+        end = max(given_end, start)
+        atoms += _spans_between_spaces(line, position, start)
+        position = end
+        start, end = _without_spaces(line, start, end)
+        lead, trail = _edge_marks(line[start:end])
         is_punctuation = lead == end - start
         if is_punctuation:
             lead = trail = 0
@@ -63,7 +73,32 @@ def split_line(line: str) -> LineAtoms:
         atoms.append(Atom(start + lead, end - trail))
         atoms += [Atom(mark, mark + 1) for mark in range(end - trail, end)]
         words.append(WordAtoms(range(first, middle), middle, range(middle + 1, len(atoms)), is_punctuation))
+    atoms += _spans_between_spaces(line, position, len(line))
     return LineAtoms(line, atoms, words)
+
+
+def _spans_between_spaces(line: str, start: int, end: int) -> list[Atom]:
+    """Return where the words between spaces are in a part of a line."""
+    return [Atom(*match.span()) for match in _BETWEEN_SPACES.finditer(line, start, end)]
+
+
+def _without_spaces(line: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of a word without the spaces at its edges, which spaCy has in tokens of spaces."""
+    while start < end and line[start] == " ":
+        start += 1
+    while start < end and line[end - 1] == " ":
+        end -= 1
+    return start, end
+
+
+def without_edge_marks(word: str) -> str:
+    """Return a word without the punctuation at its edges; a word of nothing else is returned unchanged.
+
+    >>> without_edge_marks("(dogs)."), without_edge_marks("...")
+    ('dogs', '...')
+    """
+    lead, trail = _edge_marks(word)
+    return word if lead == len(word) else word[lead : len(word) - trail]
 
 
 def _edge_marks(word: str) -> tuple[int, int]:

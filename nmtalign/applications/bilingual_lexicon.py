@@ -17,9 +17,15 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import nmtalign as na
-from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_pairs
+from nmtalign.applications.atoms import without_edge_marks
+from nmtalign.applications.linked_pairs import (
+    LinkedBitext,
+    LinkedPair,
+    has_words_between_spaces,
+    read_linked_pairs,
+)
 from nmtalign.calls import check_call
-from nmtalign.errors import DataError
+from nmtalign.errors import advise
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.validation import check_number, check_type
 
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_TRANSLATIONS = 100  # the default number of translations per word in a shortlist
+MAX_PUNCTUATED_SHARE = 0.05  # of links, for words that are separated from their punctuation
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 LEXICON_COLUMNS = (
@@ -149,16 +156,14 @@ def choose_entries(
 ) -> list[LexiconEntry]:
     """Return the entries whose probability in either direction is at least `min_probability`.
 
-    With a `word`, only its entries are returned; DataError is raised if there are none.
+    With a `word`, only its entries are returned.
     """
-    chosen = [entry for entry in entries if max(entry.forward, entry.reverse) >= min_probability]
-    if word is None:
-        return chosen
-    of_word = [entry for entry in chosen if word in (entry.source, entry.target)]
-    if not of_word:
-        hint = "; a model contains words in lower case" if word != word.lower() else ""
-        raise DataError(f"no translation of {word!r} is as probable as `min_probability`{hint}")
-    return of_word
+    chosen: list[LexiconEntry] = []
+    for entry in entries:
+        is_of_word = word is None or word in (entry.source, entry.target)
+        if is_of_word and max(entry.forward, entry.reverse) >= min_probability:
+            chosen.append(entry)
+    return chosen
 
 
 def most_frequent(entries: Iterable[LexiconEntry], limit: int) -> list[LexiconEntry]:
@@ -249,7 +254,7 @@ def lexicon(
     min_probability : float
         Minimum probability, in either direction.
     word : str, optional
-        Only the translations of this word, of either language.
+        Only the translations of this word, of either language; a model has words in lower case.
 
     Returns
     -------
@@ -262,7 +267,13 @@ def lexicon(
     Raises
     ------
     DataError
-        If a link is outside of its sentence pair, or `word` has no translation.
+        If a link is outside of its sentence pair.
+
+    Warns
+    -----
+    AdviceWarning
+        If many links are of words with punctuation, such as ``dog.``: a batch that was aligned with
+        ``count="tokens"`` separates it.
 
     References
     ----------
@@ -288,10 +299,30 @@ def lexicon(
     if isinstance(pairs, na.Aligner):
         entries = (entry for entry in entries_of_model(pairs) if entry.links >= min_links)
     else:
-        entries = count_links(pairs).entries(min_links=min_links)
+        counted = count_links(pairs).entries()
+        if has_words_between_spaces(pairs):
+            _advise_on_punctuated_words(counted)
+        entries = (entry for entry in counted if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
     table = pd.DataFrame(chosen, columns=list(LEXICON_COLUMNS))
     return table.astype({"association": float})
+
+
+def _advise_on_punctuated_words(entries: Iterable[LexiconEntry]) -> None:
+    """Warn if many links are of words between spaces that contain punctuation."""
+    all_links = punctuated_links = 0.0
+    example = ""
+    for entry in entries:
+        all_links += entry.links
+        words = (entry.source, entry.target)
+        punctuated = next((word for word in words if without_edge_marks(word) != word), None)
+        if punctuated is not None:
+            punctuated_links += entry.links
+            example = example or punctuated
+    if punctuated_links > MAX_PUNCTUATED_SHARE * all_links:
+        found = f"{punctuated_links / all_links:.0%} of the links are of words with punctuation"
+        advice = "align_batch(..., count='tokens') separates punctuation from words"
+        advise(f"{found}, such as {example!r}; {advice}", topic="punctuation in lexicon", stacklevel=4)
 
 
 def count_links(pairs: LinkedBitext) -> LinkCounts:

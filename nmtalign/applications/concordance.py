@@ -15,16 +15,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.applications.linked_pairs import LinkedBitext, keep_frame_index, read_linked_pairs
+import nmtalign as na
+from nmtalign.applications.atoms import without_edge_marks
+from nmtalign.applications.linked_pairs import (
+    LinkedBitext,
+    has_words_between_spaces,
+    keep_frame_index,
+    read_linked_pairs,
+)
 from nmtalign.arrays import Integers, Longs
 from nmtalign.calls import check_call
-from nmtalign.corpus.bitext_index import UNKNOWN_FORM, BitextIndex, Block, build_index, open_index
+from nmtalign.corpus.bitext_index import (
+    UNKNOWN_FORM,
+    BitextIndex,
+    Block,
+    IndexedPair,
+    IndexLanguages,
+    build_index,
+    open_index,
+    write_index_file,
+)
 from nmtalign.display import short_repr
-from nmtalign.errors import UsageError
+from nmtalign.errors import UsageError, advise
+from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
 from nmtalign.names import SIDES, Side
 from nmtalign.validation import check_choice, check_number
@@ -285,7 +302,9 @@ def find(
     """Return a concordance: where words occur in a linked bitext, and what they are linked to.
 
     The translation of an occurrence consists of all words of the other side that one of its words is linked
-    to. Case makes no difference.
+    to. Case makes no difference. The words are those that the positions of the links count: among
+    space-separated words, ``dog.`` differs from ``dog``. In a batch that was aligned with ``count="tokens"``,
+    punctuation marks are tokens of their own.
 
     Parameters
     ----------
@@ -293,7 +312,8 @@ def find(
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
         or a Pharaoh line. A table has these in columns, that of the links is named ``links``. An index is
-        one that :func:`open_index` has opened; a path is that of its file.
+        one that :func:`write_index` has written and :func:`open_index` has opened; a path is that of its
+        file.
     words : str
         One word, or several that are adjacent.
     side : {"source", "target"}, optional
@@ -311,6 +331,11 @@ def find(
         not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
         their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, its
         index is kept.
+
+    Warns
+    -----
+    AdviceWarning
+        If the words also occur with punctuation, which makes them other words.
 
     References
     ----------
@@ -337,9 +362,9 @@ def find(
     elif isinstance(pairs, str | Path):
         index = open_index(pairs)
     else:
-        index = build_index(
-            (pair.source, pair.target, sorted(pair.links.links)) for pair in read_linked_pairs(pairs)
-        )
+        index = build_index(_indexed_pairs(pairs), *_splitting_of(pairs))
+        if has_words_between_spaces(pairs):
+            _advise_on_punctuation(index, words, SIDES if side is None else (side,))
     rows = []
     for name in SIDES if side is None else (side,):
         result = search(index, words, name, translation=translation, max_examples=examples)
@@ -347,6 +372,60 @@ def find(
             rows.append(_row_of(occurrence, name, index))
     table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
     return keep_frame_index(table, pairs)
+
+
+def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
+    """Yield the words and links of each pair as an index reads them."""
+    for pair in read_linked_pairs(pairs):
+        yield pair.source, pair.target, sorted(pair.links.links)
+
+
+def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
+    """Return the settings and languages that split searched words as the lines of a batch were split."""
+    origin = pairs.origin if isinstance(pairs, na.AlignedBatch) else None
+    splitting = None if origin is None else origin.splitting
+    return (None, (None, None)) if splitting is None else splitting
+
+
+def _advise_on_punctuation(index: BitextIndex, words: str, sides: Iterable[Side]) -> None:
+    """Warn if searched words also occur with punctuation, which makes them other words between spaces."""
+    for side in sides:
+        for word in index.normalized([word for word in words.split(" ") if word]):
+            for form in index.forms_with(word, SIDES.index(side)):
+                if form != word and without_edge_marks(form) == word:
+                    found = f"{word!r} also occurs with punctuation, as {form!r}, which is another word here"
+                    advice = "align_batch(..., count='tokens') separates punctuation from words"
+                    advise(f"{found}; {advice}", topic="punctuation in find", stacklevel=4)
+                    return
+
+
+@check_call("write write_index('corpus.db', batch)")
+def write_index(path: str | Path, pairs: LinkedBitext) -> None:
+    """Write an index of a linked bitext, in which :func:`find` searches many words quickly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write; an older one is replaced.
+    pairs : AlignedBatch, iterable, or table
+        The sentence pairs with their links, as for :func:`find`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import nmtalign as na
+    >>> batch = na.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     na.write_index(f"{folder}/corpus.db", batch)
+    ...     index = na.open_index(f"{folder}/corpus.db")
+    ...     [na.find(index, word)["translation"].item() for word in ("the", "dog")]
+    ['le', 'chien']
+    """
+    if not isinstance(path, str | Path):
+        raise UsageError(f"expected the path of the index to write first, found {short_repr(path)}")
+    settings, languages = _splitting_of(pairs)
+    with atomic_file(path) as partial:
+        write_index_file(partial, _indexed_pairs(pairs), settings, languages)
 
 
 class ConcordanceRow(NamedTuple):

@@ -1,20 +1,22 @@
-"""Spans with labels, and the schemes BIO, BIOES and IOB1.
+"""Spans with labels, the schemes BIO, BIOES and IOB1, and plain labels of words.
 
-Words without a link inside a span are part of it; a word that two spans claim goes to the one that begins
-first. Projected labels are well-formed, whatever the links are.
+Words without a link inside a span are part of it. Of spans that do not overlap, a word that two claim goes to
+the one that begins first; spans over each other are projected independently. Projected labels are
+well-formed, whatever the links are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
 from nmtalign.names import LabelFormat
 
-MAX_SPANS_PER_WORD = 100  # on average over the words, or characters, of a line
+MAX_SPANS_PER_WORD = 100  # that may overlap at a word
+NO_LABEL = "_"  # of a target word without a link, in the format of plain labels
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9}):(.+)")
 _ADVICE = {
     "bio": "expected B-X, I-X after B-X or I-X, or O",
@@ -34,23 +36,71 @@ class LabeledSpan(NamedTuple):
 # --- spans ---------------------------------------------------------------------------------------
 
 
+class ProjectedSpans(NamedTuple):
+    """Spans of the target, and the spans of the source that have no place in it."""
+
+    spans: list[LabeledSpan]
+    unlinked: int  # spans of the source whose words have no link
+    displaced: list[LabeledSpan]  # spans of the source whose linked words all belong to spans before them
+
+
 def project_spans(
-    spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]], target_length: int
-) -> list[LabeledSpan]:
-    """Return the spans of target words that the source spans are linked to, in order; no two share a word.
+    spans: Iterable[LabeledSpan], links: Collection[tuple[int, int]], target_length: int
+) -> ProjectedSpans:
+    """Return the spans of target words that the source spans are linked to, in order.
 
     A span goes to the words its words are linked to, and to words without a link between them. If words that
-    belong to other spans are in between, it becomes several spans; without any link, none.
+    belong to other spans are in between, it becomes several spans; without any link, none. Spans that do not
+    overlap share no word of the target. Spans over each other do not affect each other.
     """
     targets_of: dict[int, list[int]] = {}
     linked_targets: set[int] = set()
     for s, t in links:
         targets_of.setdefault(s, []).append(t)
         linked_targets.add(t)
-    owners: list[tuple[int, str] | None] = [None] * target_length  # number and label of a span
+    projected: list[LabeledSpan] = []
+    displaced: list[LabeledSpan] = []
+    unlinked = 0
+    for layer in _layers_of(spans):
+        owners = _owners_of_words(layer, targets_of, linked_targets, target_length)
+        projected += _spans_of_owners(owners)
+        placed_numbers = {owner[0] for owner in owners if owner is not None}
+        for number, span in enumerate(layer):
+            if number in placed_numbers:
+                continue
+            if targets_of.keys().isdisjoint(range(span.start, span.end)):
+                unlinked += 1
+            else:
+                displaced.append(span)
+    projected.sort(key=lambda span: (span.start, -span.end))  # a span comes before those inside of it
+    return ProjectedSpans(projected, unlinked, displaced)
+
+
+def _layers_of(spans: Iterable[LabeledSpan]) -> list[list[LabeledSpan]]:
+    """Return the spans in as few layers as possible; no two spans of a layer overlap."""
+    layers: list[list[LabeledSpan]] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end, span.label)):
+        layer = next((layer for layer in layers if layer[-1].end <= span.start), None)
+        if layer is not None:
+            layer.append(span)
+        elif len(layers) < MAX_SPANS_PER_WORD:
+            layers.append([span])
+        else:
+            raise DataError(f"expected at most {MAX_SPANS_PER_WORD} spans over a word, found more")
+    return layers
+
+
+def _owners_of_words(
+    layer: Sequence[LabeledSpan],
+    targets_of: Mapping[int, Iterable[int]],
+    linked_targets: Collection[int],
+    target_length: int,
+) -> list[tuple[int, str] | None]:
+    """Return the number and the label of the span that each target word belongs to."""
+    owners: list[tuple[int, str] | None] = [None] * target_length
     # words that are linked, or have an owner, lead on to the next word; the last entry is the end
     next_free = [t + (t in linked_targets) for t in range(target_length + 1)]
-    for number, span in enumerate(sorted(spans)):
+    for number, span in enumerate(layer):
         claim = number, span.label
         words = {t for s in range(span.start, span.end) for t in targets_of.get(s, ())}
         for word in words:
@@ -61,7 +111,7 @@ def project_spans(
             owners[word] = claim
             next_free[word] = word + 1
             word = _find_free(next_free, word)
-    return _spans_of_owners(owners)
+    return owners
 
 
 def _spans_of_owners(owners: Sequence[tuple[int, str] | None]) -> list[LabeledSpan]:
@@ -101,27 +151,12 @@ def parse_spans(line: str, length: int, unit: str = "words") -> list[LabeledSpan
         if span is None or not span.start < span.end <= length:
             raise DataError(f"expected spans like 0-2:NAME within {length} {unit}, found {part!r}")
         spans.append(span)
-    check_number_of_spans(spans, length, unit)
     return spans
-
-
-def check_number_of_spans(spans: Iterable[LabeledSpan], length: int, unit: str) -> None:
-    """Raise DataError if so many spans overlap that their projection would take too long."""
-    covered = sum(span.end - span.start for span in spans)
-    if covered > MAX_SPANS_PER_WORD * length:
-        limit = f"at most {MAX_SPANS_PER_WORD} spans over a {unit[:-1]} on the average"
-        raise DataError(f"expected {limit}, found more")
 
 
 def split_spaces(line: str) -> list[str]:
     """Return the parts of a line between spaces."""
     return [part for part in line.split(" ") if part]
-
-
-def count_unlinked(spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]]) -> int:
-    """Return the number of spans of which no word has a link."""
-    linked = {s for s, _ in links}
-    return sum(linked.isdisjoint(range(span.start, span.end)) for span in spans)
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -166,6 +201,8 @@ def _tags_of(format: LabelFormat, is_open: bool) -> tuple[str, ...]:
 
 def _format_hint(tag: str, name: str, format: LabelFormat) -> str:
     """Return the format that may be meant."""
+    if not name and len(tag) > 1:
+        return "; plain labels of words, such as parts of speech, are in the format labels"
     if name and tag in ("E", "S") and format != "bioes":
         return "; such labels are in the format bioes"
     if name and tag == "I" and format == "bio":
@@ -191,3 +228,20 @@ def labels_of_spans(spans: Iterable[LabeledSpan], length: int, format: LabelForm
             labels[end - 1] = f"S-{label}" if end - start == 1 else f"E-{label}"
         previous = span
     return labels
+
+
+def project_labels(
+    labels: Sequence[str], links: Collection[tuple[int, int]], target_length: int
+) -> tuple[list[str], int]:
+    """Return a plain label for each target word, and the number of source words without a link.
+
+    A target word gets the label of the first source word that it is linked to, or `NO_LABEL`.
+
+    >>> project_labels(["DET", "ADJ", "NOUN"], [(0, 0), (1, 2), (2, 1)], 4)
+    (['DET', 'NOUN', 'ADJ', '_'], 0)
+    """
+    projected = [NO_LABEL] * target_length
+    for s, t in sorted(links, reverse=True):
+        projected[t] = labels[s]
+    linked = {s for s, _ in links}
+    return projected, len(labels) - len(linked)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides
+from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
 from nmtalign.validation import is_iterable, reject_exhausted
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ LinkedTable: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | PolarsFra
 # a table has columns of the sides and of the links; pandas is not imported here, so its class is a string
 LinkedBitext = Union[LinkedPairs, LinkedTable]  # noqa: UP007
 
+WordSpans = Sequence[tuple[int, int]]  # start and end of each word, in characters
+BothSpans = tuple[WordSpans | None, WordSpans | None]
+
 ADVICE_ON_PAIRS = "pass a batch, aligned pairs, or tuples (source, target, links)"
 LINK_COLUMNS = ("links", "alignment", "alignments")
 
@@ -53,11 +56,13 @@ class LinkedPair(NamedTuple):
 
 
 class LinkedLines(NamedTuple):
-    """A linked pair and its lines, whose space-separated words are those of the pair."""
+    """A linked pair and its lines, as the caller gave them."""
 
     source: str
     target: str
     pair: LinkedPair
+    word_spans: BothSpans = (None, None)  # where the words are in both lines; None: between spaces
+    has_text: bool = True  # False if the lines are words that were joined by spaces
 
     @classmethod
     def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
@@ -72,7 +77,7 @@ def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
     >>> pair.source, sorted(pair.links.links)[1]
     (['the', 'cat'], Link(source=1, target=1))
     """
-    return (lines.pair for lines in read_linked_lines(pairs))
+    return (pair for _, pair in _read_linked(pairs))
 
 
 def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
@@ -82,16 +87,21 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
     >>> lines.source, lines.target, lines.pair.target
     ('the cat', 'le  chat', ['le', 'chat'])
     """
+    return (_with_lines(given, pair) for given, pair in _read_linked(pairs))
+
+
+def _read_linked(pairs: LinkedBitext) -> Iterator[tuple[Any, LinkedPair]]:
+    """Return an iterator over the items of a linked bitext, and the words and links of each."""
     table = None if isinstance(pairs, na.AlignedBatch) else as_table(pairs)
     if table is not None:
-        return _linked_lines(_rows_with_links(table), table.frame_index)
+        return _as_linked_pairs(_rows_with_links(table), table.frame_index)
     if isinstance(pairs, na.AlignedPair):
         raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
     if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
-    return _linked_lines(pairs)
+    return _as_linked_pairs(pairs, frame_index_of(pairs))
 
 
 def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
@@ -99,9 +109,15 @@ def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
 
     The column ``pair`` of the table numbers the pairs.
     """
-    frame: Any = pairs
-    index = frame.index if hasattr(frame, "itertuples") else getattr(frame, "frame_index", None)
+    index = frame_index_of(pairs)
     return table if index is None else table.set_index(index[table["pair"].to_numpy(int)])
+
+
+def frame_index_of(pairs: object) -> pd.Index | None:
+    """Return the index of a DataFrame, or of the one that a batch comes from; None without one."""
+    frame: Any = pairs
+    index: pd.Index | None = frame.index if hasattr(frame, "itertuples") else None
+    return getattr(frame, "frame_index", None) if index is None else index
 
 
 def _rows_with_links(table: PairTable) -> Iterable[Any]:
@@ -117,18 +133,39 @@ def _rows_with_links(table: PairTable) -> Iterable[Any]:
     return zip(*[table.column(number) for number in columns], strict=True)
 
 
-def _linked_lines(pairs: Iterable[Any], frame_index: pd.Index | None = None) -> Iterator[LinkedLines]:
-    """Yield each pair as :class:`LinkedLines`; words that were given as a list are joined by spaces."""
+def _as_linked_pairs(
+    pairs: Iterable[Any], frame_index: pd.Index | None = None
+) -> Iterator[tuple[Any, LinkedPair]]:
+    """Yield each item, and its words and links; an error names the pair."""
     for number, given in enumerate(pairs):
         try:
             pair = _as_linked_pair(given)
         except DataError as error:
             raise error.at(name_pair(number, frame_index)) from None
-        source, target = " ".join(pair.source), " ".join(pair.target)
-        if isinstance(given, tuple | list) and not isinstance(given, LinkedPair):
-            source = given[0] if isinstance(given[0], str) else source
-            target = given[1] if isinstance(given[1], str) else target
-        yield LinkedLines(source, target, pair)
+        yield given, pair
+
+
+def _with_lines(given: Any, pair: LinkedPair) -> LinkedLines:
+    """Return a pair with its lines; words without a text are joined by spaces."""
+    texts = given.texts if isinstance(given, na.AlignedPair) else None
+    if texts is not None:
+        source, target = texts
+        return LinkedLines(source.text, target.text, pair, (source.spans, target.spans))
+    sides = given[:2] if isinstance(given, tuple | list) and not isinstance(given, LinkedPair) else pair[:2]
+    lines: list[str] = []
+    spans: list[WordSpans | None] = []
+    has_text = True
+    for side in sides:
+        doc_words = words_of_doc(side)
+        if isinstance(side, str):
+            lines.append(side)
+        elif doc_words is not None:
+            lines.append(doc_words.text)
+        else:
+            lines.append(" ".join(side))
+            has_text = False
+        spans.append(None if doc_words is None else doc_words.spans)
+    return LinkedLines(lines[0], lines[1], pair, (spans[0], spans[1]), has_text)
 
 
 def _as_linked_pair(pair: Any) -> LinkedPair:
@@ -148,6 +185,9 @@ def _words_of(sentence: Any) -> list[str]:
     """Return the words of a line or a list of words."""
     if isinstance(sentence, str):
         return [word for word in sentence.split(" ") if word]
+    doc_words = words_of_doc(sentence)
+    if doc_words is not None:
+        return doc_words
     if not isinstance(sentence, Sequence) or not all(isinstance(word, str) for word in sentence):
         raise DataError(f"expected a sentence as text or as a list of words, found {short_repr(sentence)}")
     return list(sentence)
@@ -162,3 +202,16 @@ def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignme
     if isinstance(links, str):
         links = parse_pharaoh(links)
     return na.Alignment(links, source_length, target_length)
+
+
+def has_words_between_spaces(pairs: object) -> bool:
+    """Return whether the words of a linked bitext are those between spaces of its lines.
+
+    The first pair decides. Words that were given as lists, tokens and pieces are the choice of the caller.
+    """
+    first = pairs[0] if isinstance(pairs, Sequence) and len(pairs) and not isinstance(pairs, str) else None
+    if isinstance(first, na.AlignedPair):
+        texts = first.texts
+        sides = () if texts is None else zip(texts, first.tokens, strict=True)
+        return texts is not None and all(_words_of(side.text) == list(words) for side, words in sides)
+    return isinstance(first, tuple | list) and len(first) == 3 and isinstance(first[0], str)

@@ -110,7 +110,8 @@ class _Positions:
         length = 0
         for atom in source.atoms:
             self._starts.append(length)
-            length += atom.end - atom.start
+            text_of_atom = source.line[atom.start : atom.end]
+            length += len(text_of_atom) - text_of_atom.count(" ")
             self._ends.append(length)
 
     def node(self, element: Element) -> Node:

@@ -9,28 +9,34 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 from operator import index
-from typing import Any, Literal, NamedTuple, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, overload
 
 from nmtalign.applications.atoms import LineAtoms, link_atoms, split_line
 from nmtalign.applications.conllu_projection import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
-    check_number_of_spans,
-    count_unlinked,
+    ProjectedSpans,
     labels_of_spans,
     parse_spans,
+    project_labels,
     project_spans,
     spans_of_labels,
     split_spaces,
 )
-from nmtalign.applications.linked_pairs import LinkedBitext, LinkedLines, LinkedPair, read_linked_lines
+from nmtalign.applications.linked_pairs import (
+    LinkedBitext,
+    LinkedLines,
+    LinkedPair,
+    frame_index_of,
+    read_linked_lines,
+)
 from nmtalign.applications.markup import find_tags, matched_offsets, parse_markup
 from nmtalign.applications.placing import place_markup
 from nmtalign.calls import check_call
-from nmtalign.display import short_repr
+from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.names import (
     LABEL_FORMATS,
@@ -41,19 +47,33 @@ from nmtalign.names import (
     SpanFormat,
     TagFormat,
 )
-from nmtalign.validation import check_bool, check_choice, is_iterable
+from nmtalign.text.containers import words_of_doc
+from nmtalign.validation import check_bool, check_choice, check_same_index, is_iterable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_LISTED_PAIRS = 5  # in a warning
+_ADVICE_ON_CHARACTERS = "pass a batch of lines, or write format='spans', which counts words"
 
 
 # --- lines of annotations --------------------------------------------------------------------------
 
 
 class ProjectedLine(NamedTuple):
-    """The annotations of a target sentence as a line, and how many of the source found no place."""
+    """The annotations of a target sentence as a line, and those of the source that found no place."""
 
     text: str
     unlinked: int  # annotations of the source whose words have no link
+    displaced: Sequence[LabeledSpan] = ()  # spans of the source whose words all belong to other spans
+
+
+class Projected(NamedTuple):
+    """The same as an object of Python."""
+
+    annotation: str | list[str] | list[LabeledSpan]
+    unlinked: int
+    displaced: Sequence[LabeledSpan] = ()
 
 
 def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: bool = False) -> ProjectedLine:
@@ -64,20 +84,24 @@ def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: boo
     if _is_markup(format):
         return _project_markup(line, lines, format, split)
     if _is_label(format):
-        labels, unlinked = _project_labels(split_spaces(line), lines.pair, format)
-        return ProjectedLine(" ".join(labels), unlinked)
+        labels, unlinked, displaced = _project_labels(split_spaces(line), lines.pair, format)
+        return ProjectedLine(" ".join(labels), unlinked, displaced)
     if format == "conllu":
         return ProjectedLine(*project_sentence(line, lines))
-    spans, unlinked = _project_spans(line, lines, format)
-    return ProjectedLine(" ".join(f"{start}-{end}:{label}" for start, end, label in spans), unlinked)
+    spans, unlinked, displaced = _project_spans(line, lines, format)
+    return ProjectedLine(" ".join(map(_text_of_span, spans)), unlinked, displaced)
+
+
+def _text_of_span(span: LabeledSpan) -> str:
+    return f"{span.start}-{span.end}:{span.label}"
 
 
 def _is_markup(format: TagFormat) -> TypeGuard[MarkupFormat]:
     return format in MARKUP_FORMATS
 
 
-def _is_label(format: TagFormat) -> TypeGuard[LabelFormat]:
-    return format in LABEL_FORMATS
+def _is_label(format: TagFormat) -> TypeGuard[LabelFormat | Literal["labels"]]:
+    return format == "labels" or format in LABEL_FORMATS
 
 
 # --- markup --------------------------------------------------------------------------------------
@@ -90,7 +114,9 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     offset = matched_offsets(marked.text, lines.source, format)
     if offset is None:
         raise DataError(_difference(lines.source, marked.text))
-    source, target = split_line(lines.source), split_line(lines.target)
+    source_spans, target_spans = lines.word_spans
+    source = split_line(lines.source, source_spans)
+    target = split_line(lines.target, target_spans)
     targets_of = link_atoms(source, target, lines.pair.links)
     placed = place_markup(marked, offset, source, target, targets_of, split=split)
     if "<" in lines.target and not _has_text(placed.text, lines.target, format):
@@ -129,32 +155,46 @@ def _difference(source: str, text: str) -> str:
 # --- labels and spans ----------------------------------------------------------------------------
 
 
-def _project_labels(labels: Sequence[str], pair: LinkedPair, format: LabelFormat) -> tuple[list[str], int]:
-    """Return labels of the target words, and the number of annotations without a link."""
+def _project_labels(
+    labels: Sequence[str], pair: LinkedPair, format: LabelFormat | Literal["labels"]
+) -> tuple[list[str], int, list[LabeledSpan]]:
+    """Return labels of the target words, the number of annotations without a link, and displaced spans."""
     if len(labels) != len(pair.source):
         raise DataError(f"expected a label for each of {len(pair.source)} source words, found {len(labels)}")
-    spans = spans_of_labels(labels, format)
     target_length = len(pair.target)
-    projected = project_spans(spans, pair.links, target_length)
-    return labels_of_spans(projected, target_length, format), count_unlinked(spans, pair.links)
+    links = pair.links.links
+    if format == "labels":
+        return *project_labels(labels, links, target_length), []
+    spans, unlinked, displaced = project_spans(spans_of_labels(labels, format), links, target_length)
+    return labels_of_spans(spans, target_length, format), unlinked, displaced
 
 
-def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> tuple[list[LabeledSpan], int]:
-    """Return spans of the target, and the number of spans without a link."""
+def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> ProjectedSpans:
+    """Return spans of the target, and the spans of the source that have no place in it."""
     pair = lines.pair
     if format == "spans":
-        spans = _as_spans(annotation, len(pair.source), "words")
-        return project_spans(spans, pair.links, len(pair.target)), count_unlinked(spans, pair.links)
-    spans = _as_spans(annotation, len(lines.source), "characters")
-    source, target = split_line(lines.source), split_line(lines.target)
+        spans = _as_spans(annotation, lines, "words")
+        return project_spans(spans, pair.links.links, len(pair.target))
+    if not lines.has_text:
+        expected = "expected lines of text or Docs, because `char-spans` count characters"
+        raise DataError(f"{expected}, found words without a text; {_ADVICE_ON_CHARACTERS}")
+    spans = _as_spans(annotation, lines, "characters")
+    source_spans, target_spans = lines.word_spans
+    source = split_line(lines.source, source_spans)
+    target = split_line(lines.target, target_spans)
     linked = link_atoms(source, target, pair.links)
     links = [(s, t) for s, targets in enumerate(linked) for t in targets]
-    spans_of_atoms = _atoms_inside(spans, source)
-    projected = [
-        LabeledSpan(target.atoms[start].start, target.atoms[end - 1].end, label)
-        for start, end, label in project_spans(spans_of_atoms, links, len(target.atoms))
-    ]
-    return projected, count_unlinked(spans_of_atoms, links)
+    projected = project_spans(_atoms_inside(spans, source), links, len(target.atoms))
+    return projected._replace(
+        spans=[_characters_of(span, target) for span in projected.spans],
+        displaced=[_characters_of(span, source) for span in projected.displaced],
+    )
+
+
+def _characters_of(span: LabeledSpan, line: LineAtoms) -> LabeledSpan:
+    """Return a span of atoms as a span of characters."""
+    first, last = line.atoms[span.start], line.atoms[span.end - 1]
+    return LabeledSpan(first.start, last.end, span.label)
 
 
 def _atoms_inside(spans: Iterable[LabeledSpan], line: LineAtoms) -> list[LabeledSpan]:
@@ -168,8 +208,18 @@ def _atoms_inside(spans: Iterable[LabeledSpan], line: LineAtoms) -> list[Labeled
 
 # --- the public function ---------------------------------------------------------------------------
 
-Labels = str | Sequence[str]  # the labels of one sentence: a line such as "O B-X I-X", or a list of labels
-Spans = str | Sequence[tuple[int, int, str]]  # a line such as "1-3:X", or (start, end, label)
+
+class DocSpan(Protocol):
+    """A span of spaCy, to type checkers."""
+
+    @property
+    def label_(self) -> str: ...
+
+
+# the labels of one sentence: a line such as "O B-X I-X", a list, or an array
+Labels: TypeAlias = "str | Sequence[str] | NDArray[Any]"
+# a line such as "1-3:X", tuples (start, end, label), or spans of spaCy
+Spans = str | Iterable[tuple[int, int, str] | DocSpan]
 
 
 @overload
@@ -184,7 +234,11 @@ def project(
 
 @overload
 def project(
-    pairs: LinkedBitext, tags: Iterable[Labels], *, format: LabelFormat, split: bool = False
+    pairs: LinkedBitext,
+    tags: Iterable[Labels],
+    *,
+    format: LabelFormat | Literal["labels"],
+    split: bool = False,
 ) -> list[list[str]]: ...
 
 
@@ -203,6 +257,8 @@ def project(
     A target word gets the annotation of the words that it is linked to; words without a link inside an
     annotation become part of it. The result is well-formed, whatever the links are. Markup is inserted
     in the target line at characters: the result without its markup is the target line, spaces included.
+    The lines are those that were aligned, whatever `count` and the tokenizer are, and ``doc.text`` of a Doc
+    of spaCy. Lists of words have no text: they are joined by spaces, and have no ``char-spans``.
 
     Parameters
     ----------
@@ -220,11 +276,14 @@ def project(
           and a pair of codes, such as ``<bx id="1"/>`` and ``<ex id="1"/>``, is an element;
         * ``bio``: a label for each word, such as ``["O", "B-X", "I-X"]`` or ``"O B-X I-X"``;
         * ``bioes``, ``iob1``: other schemes of such labels;
+        * ``labels``: a plain label for each word, such as its part of speech. A target word gets that of the
+          first word that it is linked to, ``_`` without a link;
         * ``spans``: tuples (start, end, label) of words, the end not included, such as ``[(1, 3, "X")]`` or
-          ``"1-3:X"``;
-        * ``char-spans``: the same of characters;
+          ``"1-3:X"``; or spans of spaCy, such as ``doc.ents``. They may be nested or overlap, and are then
+          projected independently of each other;
+        * ``char-spans``: the same of characters of the line, or of ``doc.text``;
         * ``conllu``: a sentence in CoNLL-U, of which parts of speech and features are projected.
-    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans", "conllu"}
+    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "labels", "spans", "char-spans", "conllu"}
         The format of `tags` and of the result.
     split : bool
         Split an element of markup whose words are apart in the target into several elements. Otherwise one
@@ -241,7 +300,8 @@ def project(
     -----
     NmtalignWarning
         If no word of an annotation has a link. An element then goes between the words next to it; a label
-        or span is omitted.
+        or span is omitted. Also if all words that a span is linked to belong to spans before it; such a
+        span is omitted, and named.
 
     Raises
     ------
@@ -258,13 +318,20 @@ def project(
     ['le <b>chat</b> noir']
     >>> na.project([("a house,", "une  maison!", "0-0 1-1")], ["<br>a <b>house</b>,"], format="html")
     ['<br>une  <b>maison</b>!']
+    >>> na.project(pairs, [["DET", "ADJ", "NOUN"]], format="labels")
+    [['DET', 'NOUN', 'ADJ']]
     """
     check_choice(format, TAG_FORMATS, "formats")
     check_bool(split, "split")
     if not is_iterable(tags) or isinstance(tags, str):
         raise UsageError(f"expected the annotations of each pair, found {short_repr(tags)}; pass a list")
+    frame_index = frame_index_of(pairs)
+    if frame_index is not None and hasattr(tags, "iloc"):
+        column: Any = tags
+        check_same_index(frame_index, column.index, "the pairs and `tags`")
     projected: list[Any] = []
     unlinked_pairs: list[int] = []  # a pair occurs once for each annotation
+    displaced: list[tuple[int, LabeledSpan]] = []
     missing = object()
     remaining_tags = iter(tags)
     for number, lines in enumerate(read_linked_lines(pairs)):
@@ -272,58 +339,88 @@ def project(
         if annotation is missing:
             raise DataError(f"expected annotations of each pair, found those of only {number:,}")
         try:
-            result, unlinked = _project_annotation(annotation, lines, format, split)
+            result = _project_annotation(_as_python(annotation), lines, format, split)
         except DataError as error:
-            raise error.at(f"pair {number:,}") from None
-        projected.append(result)
-        unlinked_pairs += [number] * unlinked
+            raise error.at(name_pair(number, frame_index)) from None
+        projected.append(result.annotation)
+        unlinked_pairs += [number] * result.unlinked
+        displaced += [(number, span) for span in result.displaced]
     if next(remaining_tags, missing) is not missing:
         raise DataError(f"expected annotations of each of {len(projected):,} pairs, found more")
     if unlinked_pairs:
         text = describe_unlinked(unlinked_pairs, format, "pair")
         warnings.warn(text, NmtalignWarning, stacklevel=3)
+    if displaced:
+        warnings.warn(describe_displaced(displaced, "pair"), NmtalignWarning, stacklevel=3)
     return projected
 
 
-def _project_annotation(
-    annotation: Any, lines: LinkedLines, format: TagFormat, split: bool
-) -> tuple[str | list[str] | list[LabeledSpan], int]:
-    """Return annotations of the target, and how many annotations of the source have no link."""
+def _as_python(annotation: Any) -> Any:
+    """Return an array of NumPy, polars or pyarrow as a list, and a value of pyarrow as one of Python."""
+    for name in ("tolist", "to_pylist", "to_list", "as_py"):
+        convert = getattr(annotation, name, None)
+        if convert is not None:
+            return convert()
+    return annotation
+
+
+def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, split: bool) -> Projected:
+    """Return the annotations of the target, and those of the source that found no place."""
     if _is_markup(format):
         if not isinstance(annotation, str):
             raise DataError(f"expected a line with tags as text, found {short_repr(annotation)}")
-        return _project_markup(annotation, lines, format, split)
+        return Projected(*_project_markup(annotation, lines, format, split))
     if _is_label(format):
         labels = split_spaces(annotation) if isinstance(annotation, str) else annotation
         if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"expected a list of labels, found {short_repr(labels)}")
-        return _project_labels(labels, lines.pair, format)
+        return Projected(*_project_labels(labels, lines.pair, format))
     if format == "conllu":
         if not isinstance(annotation, str):
             raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
-        return project_sentence(annotation, lines)
-    return _project_spans(annotation, lines, format)
+        return Projected(*project_sentence(annotation, lines))
+    return Projected(*_project_spans(annotation, lines, format))
 
 
-def _as_spans(annotation: Any, length: int, unit: str) -> list[LabeledSpan]:
-    """Return the spans of a line or of tuples (start, end, label) within `length` words or characters."""
+def _as_spans(annotation: Any, lines: LinkedLines, unit: str) -> list[LabeledSpan]:
+    """Return the spans of a line, of tuples (start, end, label), or of entities of spaCy."""
+    length = len(lines.pair.source) if unit == "words" else len(lines.source)
     if isinstance(annotation, str):
         return parse_spans(annotation, length, unit)
     wanted = f"expected spans like (0, 2, 'NAME') within {length} {unit}"
-    if not isinstance(annotation, Sequence):
+    if not is_iterable(annotation) or isinstance(annotation, Mapping | Set):
         raise DataError(f"{wanted}, found {short_repr(annotation)}")
     spans: list[LabeledSpan] = []
     for entry in annotation:
+        given = _as_tuple(entry, lines, unit)
         try:
-            start, end, label = entry
+            start, end, label = given
             span = LabeledSpan(index(start), index(end), label)
         except (TypeError, ValueError):
             raise DataError(f"{wanted}, found {short_repr(entry)}") from None
         if not isinstance(label, str) or not 0 <= span.start < span.end <= length:
             raise DataError(f"{wanted}, found {short_repr(entry)}")
         spans.append(span)
-    check_number_of_spans(spans, length, unit)
     return spans
+
+
+def _as_tuple(entry: Any, lines: LinkedLines, unit: str) -> Any:
+    """Return a ``Span`` of spaCy as (start, end, label), anything else unchanged.
+
+    A Span counts from the start of its Doc: DataError is raised if its words are not there in the source.
+    """
+    if not hasattr(entry, "label_"):
+        return entry
+    if unit == "words":
+        start, end = entry.start, entry.end
+        is_same = list(words_of_doc(entry) or ()) == list(lines.pair.source[start:end])
+    else:
+        start, end = entry.start_char, entry.end_char
+        is_same = entry.text == lines.source[start:end]
+    if not is_same:
+        found = f"found {short_repr(entry.text)}, which is not at {unit} {start} to {end} of the source"
+        raise DataError(f"expected spans of the Doc that was aligned, {found}")
+    return start, end, entry.label_
 
 
 def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> str:
@@ -336,3 +433,13 @@ def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> s
         return f"1 annotation has no linked word; {done} ({unit} {where})"
     done = f"they were {inserted}" if _is_markup(format) else "they were omitted"
     return f"{len(numbers):,} annotations have no linked word; {done} ({unit}s {where})"
+
+
+def describe_displaced(displaced: Sequence[tuple[int, LabeledSpan]], unit: str) -> str:
+    """Return a message on spans whose words all belong to other spans, with the numbers of their pairs."""
+    listed = [f"{_text_of_span(span)} ({unit} {number})" for number, span in displaced[:MAX_LISTED_PAIRS]]
+    places = ", ".join(listed) + (", ..." if len(displaced) > MAX_LISTED_PAIRS else "")
+    linked = "linked only to words of annotations before"
+    if len(displaced) == 1:
+        return f"1 annotation is {linked} it and was omitted: {places}"
+    return f"{len(displaced):,} annotations are {linked} them and were omitted: {places}"

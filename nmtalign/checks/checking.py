@@ -32,8 +32,10 @@ from nmtalign.checks.translations import (
     find_slips,
     pairs_without_links,
 )
+from nmtalign.display import short_repr
 from nmtalign.names import SIDES
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
+from nmtalign.text.containers import CellFault
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
 from nmtalign.text.tokenization import Languages
 from nmtalign.validation import check_type
@@ -101,7 +103,8 @@ def check(
         One row for each finding, in the order of the lines, with the columns ``line`` (from 1), ``last`` (the
         last line, if the finding is about several), ``side`` (source, target or pair; a pair has the line of
         its source), ``kind``, ``severity`` (``error`` or ``hint``), ``value`` and ``advice``. For a DataFrame
-        the column ``index`` comes first, with the index of the line.
+        the columns ``index`` and ``last_index`` have the index of both lines: a finding is about the rows
+        ``frame.iloc[line - 1 : last]``. Cells without text, and line breaks, are findings, too.
 
     Examples
     --------
@@ -119,11 +122,31 @@ def check(
     findings = find_all(
         sides.source, sides.target, aligner, languages=languages or of_aligner, workers=workers
     )
-    table = table_of_findings(findings)
+    table = table_of_findings(_with_faults_of_cells(findings, sides.faults))
     if sides.frame_index is not None:
-        rows = table["line"].to_numpy(int) - 1
-        table.insert(0, "index", sides.frame_index[rows].to_numpy())
+        for place, name, lines in ((0, "index", "line"), (3, "last_index", "last")):
+            rows = table[lines].to_numpy(int) - 1
+            table.insert(place, name, sides.frame_index[rows].to_numpy())
     return table
+
+
+def _with_faults_of_cells(findings: Sequence[Finding], faults: Sequence[CellFault]) -> list[Finding]:
+    """Return findings with those of cells that are missing or have line breaks.
+
+    A missing cell is an empty line to the other checks, whose findings about it are left out.
+    """
+    missing_rows = {fault.row for fault in faults if fault.kind == "missing"}
+    kept = [Finding(fault.row, fault.side, fault.kind, short_repr(fault.value)) for fault in faults]
+    for finding in findings:
+        if finding.kind not in ("empty", "one-sided") or finding.line not in missing_rows:
+            kept.append(finding)
+    return in_order_of_lines(kept)
+
+
+def in_order_of_lines(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order of their lines and kinds."""
+    order = {kind: rank for rank, kind in enumerate(KINDS)}
+    return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
 
 
 def table_of_findings(findings: Iterable[Finding]) -> pd.DataFrame:
@@ -180,8 +203,7 @@ def find_all(
     if any(finding.kind == "swapped-files" for finding in findings):
         of_pairs = [finding for finding in of_pairs if finding.kind != "swapped-files"]  # one is enough
     findings += pairing.with_line_numbers(of_pairs)
-    order = {kind: rank for rank, kind in enumerate(KINDS)}
-    return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
+    return in_order_of_lines(findings)
 
 
 class _Pairing:

@@ -38,6 +38,7 @@ KINDS: dict[str, Kind] = {
     # the two sides of a pair
     "empty": Kind("hint", "pairs without text", "remove the pair from both files"),
     "one-sided": Kind("error", "pairs with an empty side", "translate the line, or remove the pair"),
+    "missing": Kind("error", "cells without text", "remove the pair, or write its text"),
     "copy": Kind("error", "untranslated copies", "translate the line, or remove the pair"),
     "maybe-copy": Kind("hint", "pairs with the same text on both sides", "look at the pair; names may stay"),
     "swapped": Kind("error", "pairs with swapped sides", "exchange the two sides"),
@@ -65,6 +66,7 @@ KINDS: dict[str, Kind] = {
     # the characters of a line
     "tab": Kind("error", "tabs inside lines", "replace the tab by a space, or split the columns"),
     "bars": Kind("error", "'|||' inside lines", "remove the bars, or split the sides (`pairs=FILE`)"),
+    "line-break": Kind("error", "line breaks inside lines", "replace the line break by a space"),
     "carriage-return": Kind(
         "error", "carriage returns inside lines", "replace the carriage return by a space or a line end"
     ),

@@ -151,20 +151,20 @@ class _SideWriter:
             yield side, form, number, _pack(blocks_of_form[number])
 
 
-def write_index(
+def write_index_file(
     path: str | Path,
     pairs: Iterable[IndexedPair],
-    text_settings: TextSettings,
+    text_settings: TextSettings | None = None,
     languages: IndexLanguages = (None, None),
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
     Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the
-    lines into words; searched words are split in the same way.
+    lines into words; searched words are split in the same way, without settings at spaces.
     """
     try:
         with sqlite3.connect(as_path(path)) as database:
-            count = _write_tables(database, pairs, text_settings, languages)
+            count = _write_tables(database, pairs, text_settings or TextSettings(), languages)
     except sqlite3.Error as error:
         if "full" in str(error) or "I/O" in str(error):
             raise OSError(errno.ENOSPC, str(error), str(path)) from None
@@ -319,6 +319,11 @@ class BitextIndex:
             raise DataError(MISMATCH)
         return number, blocks
 
+    def forms_with(self, text: str, side: int) -> list[str]:
+        """Return the forms of a side that contain a text."""
+        query = "SELECT form FROM forms WHERE side = ? AND instr(form, ?) > 0"
+        return [form for (form,) in self._database.execute(query, (side, text))]
+
     def tokens(self, line: str, side: int) -> list[str]:
         """Split a line of a side as the bitext was split."""
         lines = ("", line) if side == 1 else (line, "")
@@ -333,7 +338,7 @@ def open_index(path: str | Path) -> BitextIndex:
     Parameters
     ----------
     path : str or Path
-        The file that ``nmtalign index`` has written.
+        The file that :func:`nmtalign.write_index`, or ``nmtalign index``, has written.
 
     Raises
     ------
@@ -345,8 +350,7 @@ def open_index(path: str | Path) -> BitextIndex:
     >>> import tempfile
     >>> import nmtalign as na
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pair = (["the", "cat"], ["le", "chat"], [(0, 0), (1, 1)])
-    ...     _ = write_index(f"{folder}/corpus.db", [pair], TextSettings())
+    ...     na.write_index(f"{folder}/corpus.db", [("the cat", "le chat", "0-0 1-1")])
     ...     index = na.open_index(f"{folder}/corpus.db")
     ...     [na.find(index, word)["translation"].item() for word in ("the", "cat")]
     ['le', 'chat']
@@ -365,7 +369,7 @@ def build_index(
     text_settings: TextSettings | None = None,
     languages: IndexLanguages = (None, None),
 ) -> BitextIndex:
-    """Return an index in memory; the arguments are those of :func:`write_index`.
+    """Return an index in memory; the arguments are those of :func:`write_index_file`.
 
     Without `text_settings`, searched words are split at spaces.
     """

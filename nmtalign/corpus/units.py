@@ -26,11 +26,14 @@ from nmtalign.links.alignments import (
     AlignedPair,
     Alignment,
     AlignmentMatrix,
+    BothTexts,
     Link,
+    WordsInText,
     links_inside,
 )
 from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
 from nmtalign.text.bitext import Pair, SentencePair
+from nmtalign.text.containers import DocWords
 from nmtalign.text.subwords import (
     PieceLine,
     check_space_mark,
@@ -197,6 +200,24 @@ class LinkUnit:
             return join_marked(subword_lines[side], self.marks)[1]
         assert self.models is not None
         return segment_line(pair[side], load_segmenter(self.models[side]))
+
+    def texts(self, pair: Any, text: TextSettings, languages: Languages = (None, None)) -> BothTexts | None:
+        """Return the texts of both sides, and where the words that links count are in them.
+
+        None is returned for lists of words, which have no text, and for sub-words.
+        """
+        if self.expands or self.marks is not None:
+            return None
+        source, target = pair[0], pair[1]
+        if isinstance(source, DocWords) and isinstance(target, DocWords):
+            return WordsInText(source.text, source.spans), WordsInText(target.text, target.spans)
+        if not (isinstance(source, str) and isinstance(target, str)):
+            return None
+        settings = text if self.name == "tokens" else SPACE_SETTINGS
+        source_tokens, target_tokens = settings.tokens_of_pair((source, target), languages)
+        source_spans = [(token.start, token.end) for token in source_tokens]
+        target_spans = [(token.start, token.end) for token in target_tokens]
+        return WordsInText(source, source_spans), WordsInText(target, target_spans)
 
     def shown(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)

@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class WordsInText(NamedTuple):
+    """A text as the caller gave it, and the start and the end of each linked word in it, in characters."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+
+BothTexts = tuple[WordsInText, WordsInText]  # of source and target
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
 
 
@@ -418,6 +428,11 @@ class AlignedPair(Viewable):
         return self.matrix.source_tokens, self.matrix.target_tokens
 
     @property
+    def texts(self) -> BothTexts | None:
+        """Both texts and the characters of their words, for a pair of a batch; None if they are not known."""
+        return None
+
+    @property
     def words(self) -> list[tuple[str, str, float]]:
         """Source word, target word and probability of each link."""
         source, target = self.tokens
@@ -458,6 +473,13 @@ class Origin(Protocol):
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n."""
+
+    def texts(self, n: int) -> BothTexts | None:
+        """Return the texts of pair n and where its words are in them; None if that is not known."""
+
+    @property
+    def splitting(self) -> tuple[Any, tuple[str | None, str | None]] | None:
+        """The settings and languages that split lines into what links count; None for given words."""
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: bit-identical to the batch."""
@@ -677,6 +699,11 @@ class _PairOfBatch(AlignedPair):
     def tokens(self) -> BothWords:
         """All source words and all target words."""
         return self._origin.tokens(self._n)
+
+    @property
+    def texts(self) -> BothTexts | None:
+        """Both texts, and where the words are in them."""
+        return self._origin.texts(self._n)
 
     @cached_property
     def _aligned(self) -> AlignedPair:

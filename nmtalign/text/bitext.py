@@ -31,9 +31,18 @@ from nmtalign.files.text_files import (
     try_lines,
     zip_lines,
 )
-from nmtalign.names import PairFormat
+from nmtalign.names import PairFormat, Side
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
-from nmtalign.text.containers import SideNames, as_table, record_rows, words_of_doc
+from nmtalign.text.containers import (
+    CellFault,
+    SideNames,
+    as_table,
+    check_cells,
+    record_rows,
+    repair_cell,
+    repair_rows,
+    words_of_doc,
+)
 from nmtalign.text.escapes import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
@@ -48,6 +57,7 @@ from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages
 from nmtalign.validation import (
     check_choices,
     check_number,
+    check_same_index,
     is_iterable,
     normalize_index,
     reject_exhausted,
@@ -216,6 +226,7 @@ class Bitext(Sequence[SentencePair]):
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
     _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
+    frame_index: pd.Index | None = None  # of the DataFrame that the pairs come from
 
     @check_call()
     def __init__(
@@ -227,7 +238,9 @@ class Bitext(Sequence[SentencePair]):
         target: ColumnName = None,
     ) -> None:
         self._held = []
-        for pair in check_pairs(pairs, targets, source=source, target=target, lines=True):
+        checked = read_pairs(pairs, targets, source=source, target=target, lines=True)
+        self.frame_index = checked.frame_index
+        for pair in checked.pairs:
             self._held.append(SentencePair(str(pair[0]), str(pair[1])))
         self._read = self._held.__iter__
         self._files: Sequence[str | Path] = ()
@@ -283,6 +296,8 @@ class Bitext(Sequence[SentencePair]):
             return self._pairs[normalize_index(n, len(self))]
         part = Bitext._from_files(self._read, self._files)
         part._held = [self._pairs[number] for number in numbers]
+        if self.frame_index is not None:
+            part.frame_index = self.frame_index[list(numbers)]
         return part
 
     def frame(self) -> pd.DataFrame:
@@ -328,6 +343,7 @@ class UnpairedLines(NamedTuple):
     source: list[str]
     target: list[str]
     frame_index: pd.Index | None = None  # of the DataFrame that they come from
+    faults: Sequence[CellFault] = ()  # missing cells, which are empty lines, and line breaks, now spaces
 
 
 def lines_of_sides(
@@ -342,8 +358,10 @@ def lines_of_sides(
     """Return the lines of both sides; two files, or two sequences, may have different numbers of lines.
 
     For the containers see :func:`read_pairs`. `track` yields the records of a file, and may count them.
+    Missing cells and line breaks are not errors, but `faults` of the result.
     """
     names = SideNames(source, target, languages)
+    faults: list[CellFault] = []
     if targets is None and not names.are_given:
         if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
             return UnpairedLines(*pairs._read_sides(track))
@@ -351,19 +369,22 @@ def lines_of_sides(
             pairs, targets = pairs
     if targets is not None:
         _check_no_columns(names, "the sentences of both sides")
-        source_lines = _check_lines(pairs, "source")
-        target_lines = _check_lines(targets, "target")
-        return UnpairedLines(source_lines, target_lines, _shared_index(pairs, targets))
-    checked = read_pairs(pairs, source=source, target=target, lines=True, languages=languages)
-    sides = UnpairedLines([], [], checked.frame_index)
+        source_lines = _check_lines(pairs, "source", faults)
+        target_lines = _check_lines(targets, "target", faults)
+        return UnpairedLines(source_lines, target_lines, _shared_index(pairs, targets), faults)
+    checked = read_pairs(pairs, source=source, target=target, lines=True, languages=languages, faults=faults)
+    sides = UnpairedLines([], [], checked.frame_index, faults)
     for source_line, target_line in track(checked.pairs):
         sides.source.append(str(source_line))
         sides.target.append(str(target_line))
     return sides
 
 
-def _check_lines(side: Any, name: str) -> list[str]:
-    return [_check_line(line, name) for line in _check_sentences(side, name)]
+def _check_lines(side: Any, name: Side, faults: list[CellFault]) -> list[str]:
+    lines: list[str] = []
+    for number, cell in enumerate(_check_sentences(side, name)):
+        lines.append(_check_line(repair_cell(cell, number, name, faults), name))
+    return lines
 
 
 def _check_line(line: Any, name: str) -> str:
@@ -512,6 +533,7 @@ def read_pairs(
     target: ColumnName = None,
     lines: bool | None = None,
     languages: Languages = (None, None),
+    faults: list[CellFault] | None = None,
 ) -> CheckedPairs:
     """Return the sentence pairs of a container: the only reader of the pairs of a caller.
 
@@ -521,17 +543,21 @@ def read_pairs(
     of `languages`. With `targets`, `pairs` are the sentences of the source side.
 
     `lines` says whether all pairs have to be lines of text (True) or lists of words (False); by default, all
-    have to be like the first one. A `Bitext` is already checked.
+    have to be like the first one. A `Bitext` is already checked. With `faults`, missing cells become empty
+    lines, line breaks become spaces, and these faults are added to the list.
     """
     names = SideNames(source, target, languages)
     if targets is not None:
         _check_no_columns(names, "the sentences of both sides")
         frame_index = _shared_index(pairs, targets)
-        return CheckedPairs(_check_rows(_pairs_of_sides(pairs, targets), lines, frame_index), frame_index)
+        rows: Iterable[Any] = _pairs_of_sides(pairs, targets, faults)
+        rows = rows if faults is None else repair_rows(rows, faults)
+        return CheckedPairs(_check_rows(rows, lines, frame_index), frame_index)
     if isinstance(pairs, Bitext) and lines is not False:
         _check_no_columns(names, "a Bitext")
-        return CheckedPairs(iter(pairs), None)
-    rows, frame_index = _read_rows(pairs, names)
+        return CheckedPairs(iter(pairs), pairs.frame_index)
+    rows, frame_index = _read_rows(pairs, names, faults)
+    rows = rows if faults is None else repair_rows(rows, faults)
     return CheckedPairs(_check_rows(rows, lines, frame_index), frame_index)
 
 
@@ -543,11 +569,15 @@ def _check_no_columns(names: SideNames, found: str) -> None:
 
 
 def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
-    """Return the index of two columns of one DataFrame; None if they have none, or different ones."""
+    """Return the index of two columns of pandas; None if they have none, or different lengths.
+
+    UsageError is raised if it differs: the rows of the columns then may not belong together.
+    """
     if not (hasattr(sources, "iloc") and hasattr(targets, "iloc")):
         return None
+    check_same_index(sources.index, targets.index, "the two columns")
     index: pd.Index = sources.index
-    return index if index.equals(targets.index) else None
+    return index if len(index) == len(targets.index) else None
 
 
 def _check_rows(
@@ -609,7 +639,8 @@ def _check_side(side: Any, name: str) -> Sentence:
     if isinstance(side, str):
         if "\n" in side:
             found = f"found a line break in the {name}"
-            raise DataError(f"expected one line per side, {found}; to read files, use read_bitext")
+            advice = "replace it by a space; read_bitext reads files"
+            raise DataError(f"expected one line per side, {found}; {advice}")
         if not (side.isascii() or is_encodable(side)):
             raise DataError(f"expected text, found an unpaired surrogate in the {name}: {short_repr(side)}")
         return side
@@ -631,11 +662,13 @@ def _check_side(side: Any, name: str) -> Sentence:
     return words
 
 
-def _read_rows(pairs: Any, names: SideNames) -> tuple[Iterable[Any], pd.Index | None]:
+def _read_rows(
+    pairs: Any, names: SideNames, faults: list[CellFault] | None = None
+) -> tuple[Iterable[Any], pd.Index | None]:
     """Return an iterable over what should be pairs, and the index of a DataFrame."""
     table = as_table(pairs)
     if table is not None:
-        return table.rows(names), table.frame_index
+        return table.rows(names, faults=faults), table.frame_index
     if isinstance(pairs, str | bytes | Path) or not is_iterable(pairs):
         wanted = "expected sentence pairs (source, target)"
         raise UsageError(f"{wanted}, found {short_repr(pairs)}; nmtalign.read_bitext reads files")
@@ -644,7 +677,7 @@ def _read_rows(pairs: Any, names: SideNames) -> tuple[Iterable[Any], pd.Index | 
         raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short_repr(pairs)}")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
         _check_no_columns(names, "the sentences of both sides")
-        return _rows_of_two(pairs), _shared_index(*pairs)
+        return _rows_of_two(pairs, faults), _shared_index(*pairs)
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs")
     return _rows_or_records(pairs, names), None
@@ -669,7 +702,7 @@ def _may_be_side(value: Any) -> bool:
     return is_iterable(value) and words_of_doc(value) is None
 
 
-def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
+def _rows_of_two(both: tuple[Any, Any], faults: list[CellFault] | None) -> Iterable[Any]:
     """Return the pairs of a tuple of two: they are two sides or, if that is impossible, two pairs.
 
     Two lists, arrays or columns of a table are always sides. Plain tuples may be sides or pairs; a UsageError
@@ -683,7 +716,7 @@ def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
             "write two pairs as a list, [(source, target), (source, target)], "
             "two sides as two lists, ([source, source], [target, target])"
         )
-    return _pairs_of_sides(*both)
+    return _pairs_of_sides(*both, faults)
 
 
 def _is_pair(row: Any) -> bool:
@@ -701,18 +734,27 @@ _ONE_PAIR = "read_bitext reads files, and a single pair goes in a list: [(source
 _MISSING: Any = object()
 
 
-def _pairs_of_sides(sources: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
-    """Return pairs from the sentences of both sides; raise UsageError unless both are sequences."""
+def _pairs_of_sides(
+    sources: Any, targets: Any, faults: list[CellFault] | None = None
+) -> Iterator[tuple[Any, Any]]:
+    """Return pairs from the sentences of both sides; raise UsageError unless both are sequences.
+
+    For `faults` see :meth:`PairTable.rows`.
+    """
     checked_sources = _check_sentences(sources, "source")
     checked_targets = _check_sentences(targets, "target")
     if isinstance(sources, Sized) and isinstance(targets, Sized):
         _check_equal_counts(len(sources), len(targets))
+        if faults is None and not any(isinstance(side, Iterator) for side in (sources, targets)):
+            check_cells((checked_sources, checked_targets), _shared_index(sources, targets))
     return _zip_sides(checked_sources, checked_targets)
 
 
 def _check_sentences(side: Any, name: str) -> Iterable[Any]:
     """Return the sentences of a side; raise UsageError, with what to write instead, for anything else."""
     expected = f"expected the {name} sentences as a list"
+    if hasattr(side, "to_pylist"):  # a column of pyarrow
+        return list(side.to_pylist())
     if isinstance(side, str | bytes | Path):
         advice = "align takes two lines of text, read_bitext reads two files, and options have names"
         raise UsageError(f"{expected}, found {short_repr(side)}; {advice}")

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from nmtalign.display import short_repr
+from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import SIDES, Side
 from nmtalign.text.headers import find_side_columns, language_of_column
 from nmtalign.validation import is_iterable
 
 TRANSLATION_COLUMN = "translation"  # whose rows are dictionaries: one text for each language
+MAX_LISTED_CELLS = 5  # in an error
 ADVICE_ON_COLUMNS = "name both sides, such as `source='en'` and `target='fr'`"
 
 
@@ -41,12 +43,103 @@ class PairTable(NamedTuple):
     column: Callable[[int], Sequence[Any]]  # the values of a column, by its number
     frame_index: Any = None  # the index of a DataFrame of pandas
 
-    def rows(self, names: SideNames) -> Iterable[Any]:
-        """Return what should be pairs (source, target)."""
+    def rows(self, names: SideNames, *, faults: list[CellFault] | None = None) -> Iterable[Any]:
+        """Return what should be pairs (source, target).
+
+        DataError is raised if a cell is missing or has a line break; with `faults`, see :func:`repair_rows`.
+        """
         if _has_translations(self, names):
             return record_rows(self.column(list(self.names).index(TRANSLATION_COLUMN)), names)
         source, target = choose_sides(self.names, names)
-        return zip(self.column(source), self.column(target), strict=True)
+        columns = self.column(source), self.column(target)
+        if faults is None:
+            check_cells(columns, self.frame_index, (self.names[source], self.names[target]))
+        return zip(*columns, strict=True)
+
+
+class CellFault(NamedTuple):
+    """A cell that is not a line of text."""
+
+    row: int
+    side: Side
+    kind: Literal["missing", "line-break"]
+    value: Any
+
+
+def _place_of_fault(fault: CellFault) -> tuple[int, int]:
+    return fault.row, SIDES.index(fault.side)
+
+
+def _find_fault(value: Any) -> Literal["missing", "line-break"] | None:
+    """Return why a cell is not a line of text; None for text, and for anything that is checked later."""
+    if isinstance(value, str):
+        return "line-break" if "\n" in value else None
+    is_nan = isinstance(value, float) and value != value
+    is_missing = value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")  # of pandas
+    return "missing" if is_missing else None
+
+
+def check_cells(
+    columns: tuple[Iterable[Any], Iterable[Any]],
+    frame_index: Any = None,
+    names: tuple[Hashable, Hashable] | None = None,
+) -> None:
+    """Raise DataError if cells of both sides are missing, or have line breaks; it counts and lists them."""
+    faults: list[CellFault] = []
+    for side, column in zip(SIDES, columns, strict=True):
+        for row, value in enumerate(column):
+            kind = _find_fault(value)
+            if kind is not None:
+                faults.append(CellFault(row, side, kind, value))
+    if not faults:
+        return
+    first = min(faults, key=_place_of_fault)
+    same_kind = [fault for fault in faults if fault.kind == first.kind]
+    same_kind.sort(key=_place_of_fault)
+    if first.kind == "missing":
+        message = (
+            f"expected a line of text or a list of words as {first.side}, found {short_repr(first.value)}"
+        )
+    else:
+        message = f"expected one line a side, found a line break in the {first.side}"
+    if len(same_kind) > 1:
+        listed = [f"{name_pair(fault.row, frame_index)} {fault.side}" for fault in same_kind]
+        shown = ", ".join(listed[:MAX_LISTED_CELLS]) + (", ..." if len(listed) > MAX_LISTED_CELLS else "")
+        message += f"; {len(same_kind):,} cells are so: {shown}"
+    raise DataError(f"{message}; {_advice_on(first, frame_index, names)}").at(
+        name_pair(first.row, frame_index)
+    )
+
+
+def _advice_on(fault: CellFault, frame_index: Any, names: tuple[Hashable, Hashable] | None) -> str:
+    """Return what to write instead of a table, or lists, with faults."""
+    check = "nmtalign.check lists all faults"
+    if frame_index is not None and names is not None:
+        if fault.kind == "missing":
+            return f"write frame.dropna(subset={list(names)!r}); {check}"
+        column = f"frame[{names[SIDES.index(fault.side)]!r}]"
+        return f"write {column} = {column}.str.replace('\\n', ' '); {check}"
+    if fault.kind == "missing":
+        return f"leave these pairs out, or write '' for an empty side; {check}"
+    return f"replace line breaks by spaces; {check}"
+
+
+def repair_rows(rows: Iterable[Any], faults: list[CellFault]) -> Iterator[Any]:
+    """Yield rows with empty lines for missing cells and spaces for line breaks, and collect the faults."""
+    for number, row in enumerate(rows):
+        if isinstance(row, tuple | list) and len(row) == 2:
+            yield [repair_cell(cell, number, side, faults) for cell, side in zip(row, SIDES, strict=True)]
+        else:
+            yield row
+
+
+def repair_cell(value: Any, row: int, side: Side, faults: list[CellFault]) -> Any:
+    """Return a cell of :func:`repair_rows`."""
+    kind = _find_fault(value)
+    if kind is None:
+        return value
+    faults.append(CellFault(row, side, kind, value))
+    return "" if kind == "missing" else value.replace("\n", " ")
 
 
 def as_table(value: Any) -> PairTable | None:
@@ -195,7 +288,19 @@ def _inner_record(row: Any, is_nested: bool, number: int) -> Mapping[Any, Any]:
     return record
 
 
-def words_of_doc(value: Any) -> list[str] | None:
+class DocWords(list[str]):
+    """The tokens of a ``Doc`` or ``Span`` of spaCy, with its text and where they are in it."""
+
+    def __init__(self, words: Iterable[str], text: str, spans: Sequence[tuple[int, int]]) -> None:
+        super().__init__(words)
+        self.text = text
+        self.spans = spans  # start and end of each word in `text`
+
+    def __reduce__(self) -> tuple[type[DocWords], tuple[Any, ...]]:
+        return DocWords, (list(self), self.text, self.spans)
+
+
+def words_of_doc(value: Any) -> DocWords | None:
     """Return the tokens of a ``Doc`` or ``Span`` of spaCy; None for anything else.
 
     A line break is a token of its own there. It becomes a space, because words have no line breaks, and
@@ -203,4 +308,11 @@ def words_of_doc(value: Any) -> list[str] | None:
     """
     if not (hasattr(value, "vocab") and hasattr(value, "noun_chunks")):
         return None
-    return [token.text.replace("\n", " ").replace("\r", " ") for token in value]
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    text_start = getattr(value, "start_char", 0)  # of a Span, whose tokens count from the start of the Doc
+    for token in value:
+        words.append(token.text.replace("\n", " ").replace("\r", " "))
+        start = token.idx - text_start
+        spans.append((start, start + len(token.text)))
+    return DocWords(words, value.text, spans)

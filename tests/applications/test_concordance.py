@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nmtalign.applications.concordance import GAP_SIGN, search
 from nmtalign.corpus import bitext_index
-from nmtalign.corpus.bitext_index import build_index, open_index, write_index
+from nmtalign.corpus.bitext_index import build_index, open_index, write_index_file
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.text.tokenization import TextSettings
@@ -137,7 +137,7 @@ def test_a_query_is_cut_as_the_text_was():
 
 def test_an_index_on_disk_is_the_one_in_memory(tmp_path):
     path = tmp_path / "odd ?#% name.db"
-    assert write_index(path, PAIRS, TEXT) == 4
+    assert write_index_file(path, PAIRS, TEXT) == 4
     before = path.read_bytes()
     assert search(open_index(path), "house", "source") == search(build_index(PAIRS, TEXT), "house", "source")
     assert open_index(path).pair_count == 4
@@ -146,7 +146,7 @@ def test_an_index_on_disk_is_the_one_in_memory(tmp_path):
 
 def test_the_same_pairs_make_the_same_file(tmp_path):
     for name in "ab":
-        write_index(tmp_path / name, PAIRS, TEXT)
+        write_index_file(tmp_path / name, PAIRS, TEXT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -164,7 +164,7 @@ def other_database(path):
 
 
 def damaged(path):
-    write_index(path, PAIRS, TEXT)
+    write_index_file(path, PAIRS, TEXT)
     with sqlite3.connect(path) as database:
         database.execute("UPDATE blocks SET source = ?", (b"\x01",))
     database.close()
@@ -199,7 +199,7 @@ def test_what_is_no_index_is_refused(tmp_path, make, told):
     ],
 )
 def test_what_cannot_be_sought_is_not_called_damage(tmp_path, arguments, told):
-    write_index(tmp_path / "x.db", PAIRS, TEXT)
+    write_index_file(tmp_path / "x.db", PAIRS, TEXT)
     for index in (open_index(tmp_path / "x.db"), build_index(PAIRS, TEXT)):
         with pytest.raises(UsageError, match=told):
             search(index, **{"words": "house", "side": "source", **arguments})
@@ -212,4 +212,4 @@ def test_errors_of_what_gives_the_pairs_stay_what_they_are(tmp_path, error):
         raise error("of the caller")
 
     with pytest.raises(error, match="of the caller"):
-        write_index(tmp_path / "x.db", pairs(), TEXT)
+        write_index_file(tmp_path / "x.db", pairs(), TEXT)

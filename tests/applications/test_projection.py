@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,6 @@ from hypothesis import strategies as st
 import nmtalign as na
 from nmtalign.applications.labels import (
     LabeledSpan,
-    count_unlinked,
     labels_of_spans,
     parse_spans,
     project_spans,
@@ -37,7 +39,7 @@ def disjoint(drawn):
 @given(cuts, links_of_six)
 def test_spans_stay_in_the_sentence_apart_and_on_linked_words(drawn, links):
     spans = disjoint(drawn)
-    projected = project_spans(spans, links, 7)
+    projected = project_spans(spans, links, 7).spans
     end = 0
     for span in projected:
         assert end <= span.start < span.end <= 7
@@ -64,13 +66,70 @@ def slowly_projected(spans, links, length):
     return [span and span.label for span in carried]
 
 
+def slow_layers(spans):
+    """Return the spans in layers without overlaps; each span is in the first layer that has room for it."""
+    layers = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end, span.label)):
+        rooms = [layer for layer in layers if all(not covers(other, span) for other in layer)]
+        if rooms:
+            rooms[0].append(span)
+        else:
+            layers.append([span])
+    return layers
+
+
+def covers(span, other):
+    return bool(set(range(span.start, span.end)) & set(range(other.start, other.end)))
+
+
 @given(cuts, links_of_six)
 def test_spans_over_each_other_are_projected_as_by_slow_loops(drawn, links):
     spans = [LabeledSpan(min(a, b), max(a, b) + 1, label) for a, b, label in drawn]
-    found = [None] * 7
-    for start, end, label in project_spans(spans, links, 7):
-        found[start:end] = [label] * (end - start)
-    assert found == slowly_projected(spans, links, 7)
+    projected = project_spans(spans, links, 7)
+    found = Counter((t, span.label) for span in projected.spans for t in range(span.start, span.end))
+    expected = Counter()
+    for layer in slow_layers(spans):
+        for t, label in enumerate(slowly_projected(layer, links, 7)):
+            expected[t, label] += label is not None
+    assert found == +expected
+    with_link = [span for span in spans if any(span.start <= s < span.end for s, _ in links)]
+    assert projected.unlinked == len(spans) - len(with_link)
+    assert {span.label for span in with_link} == {
+        span.label for span in [*projected.spans, *projected.displaced]
+    }
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([(0, 3, "NP"), (1, 2, "ADJ")], [(0, 3, "NP"), (2, 3, "ADJ")]),
+        ([(0, 3, "NP"), (3, 4, "V"), (0, 4, "S")], [(0, 4, "S"), (0, 3, "NP"), (3, 4, "V")]),
+        ([(0, 1, "A"), (0, 1, "B")], [(0, 1, "A"), (0, 1, "B")]),
+        ([(0, 2, "A"), (1, 3, "B")], [(0, 1, "A"), (1, 3, "B"), (2, 3, "A")]),
+    ],
+)
+def test_spans_over_each_other_keep_their_labels_and_words(spans, expected):
+    pairs = [("the black cat sleeps", "le chat noir dort", "0-0 1-2 2-1 3-3")]
+    assert na.project(pairs, [spans], format="spans") == [expected]
+    source_ends, target_ends = (3, 9, 13, 20), (2, 7, 12, 17)
+    source_starts, target_starts = (0, 4, 10, 14), (0, 3, 8, 13)
+    characters = [(source_starts[start], source_ends[end - 1], label) for start, end, label in spans]
+    assert na.project(pairs, [characters], format="char-spans") == [
+        [(target_starts[start], target_ends[end - 1], label) for start, end, label in expected]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format", "annotation", "kept"),
+    [
+        ("spans", [(0, 1, "PER"), (1, 2, "LOC")], [(0, 1, "PER")]),
+        ("bio", ["B-PER", "B-LOC"], ["B-PER"]),
+    ],
+)
+def test_spans_whose_words_belong_to_others_are_named(format, annotation, kept):
+    with pytest.warns(na.NmtalignWarning, match=r"1 annotation is linked only .* 1-2:LOC \(pair 0\)") as told:
+        assert na.project([("du Nord", "Northern", "0-0 1-0")], [annotation], format=format) == [kept]
+    assert told[0].filename == __file__
 
 
 MANY = 50_000
@@ -81,31 +140,33 @@ def test_spans_far_apart_end():
     spans = parse_spans(" ".join(f"{n}-{n + 1}:{n}" for n in range(MANY)), MANY)
     start = time.process_time()
     found = project_spans(spans, STAR | {(n, t) for n in range(MANY) for t in (0, 2 * MANY)}, 2 * MANY + 1)
-    assert found == [LabeledSpan(0, 2 * MANY + 1, "0")]
+    assert found.spans == [LabeledSpan(0, 2 * MANY + 1, "0")]
     assert time.process_time() - start < 10
-    with pytest.raises(DataError, match="expected at most 100 spans over a word on the average, found more"):
-        parse_spans(" ".join(["0-3:A"] * 100 + ["0-1:B"]), 3)
+    with pytest.raises(DataError, match="expected at most 100 spans over a word, found more"):
+        project_spans(parse_spans(" ".join(["0-3:A"] * 100 + ["0-1:B"]), 3), [(0, 0)], 1)
 
 
 @given(cuts, links_of_six)
 def test_labels_are_well_formed(drawn, links):
-    labels = labels_of_spans(project_spans(disjoint(drawn), links, 7), 7)
+    spans = project_spans(disjoint(drawn), links, 7).spans
+    labels = labels_of_spans(spans, 7)
     assert len(labels) == 7
-    assert spans_of_labels(labels) == project_spans(disjoint(drawn), links, 7)
+    assert spans_of_labels(labels) == spans
 
 
 @given(cuts)
 def test_the_identity_carries_everything(drawn):
     spans = disjoint(drawn)
-    assert project_spans(spans, {(n, n) for n in range(6)}, 6) == spans
+    assert project_spans(spans, {(n, n) for n in range(6)}, 6) == (spans, 0, [])
     assert spans_of_labels(labels_of_spans(spans, 6)) == spans
 
 
 def test_labels_by_hand():
     links = {(0, 3), (1, 2), (3, 0), (3, 1)}
     spans = spans_of_labels(["B-PER", "I-PER", "O", "B-LOC"])
-    assert labels_of_spans(project_spans(spans, links, 5), 5) == ["B-LOC", "I-LOC", "B-PER", "I-PER", "O"]
-    assert project_spans(spans, set(), 5) == []
+    projected = project_spans(spans, links, 5).spans
+    assert labels_of_spans(projected, 5) == ["B-LOC", "I-LOC", "B-PER", "I-PER", "O"]
+    assert project_spans(spans, set(), 5) == ([], 2, [])
 
 
 @pytest.mark.parametrize(
@@ -190,6 +251,51 @@ def test_spans_of_no_word_are_counted():
         na.project([("a  b", "x y", "0-0 1-1")], ["1-5:X"], format="char-spans")
 
 
-def test_spans_without_links_are_counted():
-    spans = [LabeledSpan(1, 3, "b"), LabeledSpan(2, 3, "i"), LabeledSpan(3, 4, "u")]
-    assert count_unlinked(spans, {(1, 0), (3, 2)}) == 1
+def test_plain_labels_go_to_linked_words():
+    pairs = [("the black cat", "le chat tout noir", "0-0 1-3 2-1 1-1")]
+    assert na.project(pairs, ["DET ADJ NOUN"], format="labels") == [["DET", "ADJ", "_", "ADJ"]]
+    with pytest.raises(DataError, match=r"found 'DET'; plain labels of words.* are in the format labels"):
+        na.project(pairs, ["DET ADJ NOUN"], format="bio")
+    with pytest.warns(na.NmtalignWarning, match="1 annotation has no linked word"):
+        assert na.project([("a b", "x", "1-0")], [["A", "B"]], format="labels") == [["B"]]
+
+
+def test_labels_are_read_from_arrays():
+    labels = ["O", "B-X", "I-X"]
+    pairs = [("the black cat", "le chat noir", "0-0 1-2 2-1")]
+    containers = [np.array(labels), np.array(labels, object), pd.Series(labels), tuple(labels)]
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    containers += [polars.Series(labels), pyarrow.array(labels), pyarrow.chunked_array([labels])]
+    for container in containers:
+        assert na.project(pairs, [container], format="bio") == [labels]
+    columns = [pd.Series([np.array(labels)], index=["s7"]), np.array([labels]), polars.Series([labels])]
+    for column in [*columns, pyarrow.array([labels]), pyarrow.chunked_array([[labels]])]:
+        assert na.project(pairs, column, format="bio") == [labels]
+    tagged = pyarrow.array(["the <b>black</b> cat"])
+    assert na.project(pairs, tagged) == ["le chat <b>noir</b>"]
+
+
+def test_entities_of_spacy_are_spans():
+    spacy = pytest.importorskip("spacy")
+    source, target = spacy.blank("en")("Well,  Mary sleeps."), spacy.blank("fr")("Bon,  Marie dort.")
+    entity = source.char_span(7, 11, label="PER")
+    source.ents = [entity]
+    source.spans["sc"] = [entity]
+    batch = na.load().align_batch([(source, target)])
+    found = target.char_span(6, 11)
+    for entities in (source.ents, source.spans["sc"], [entity]):
+        assert na.project(batch, [entities], format="spans") == [[(found.start, found.end, "PER")]]
+        assert na.project(batch, [entities], format="char-spans") == [[(6, 11, "PER")]]
+    part = na.load().align_batch([(source[1:], target[1:])])
+    for format in ("spans", "char-spans"):
+        with pytest.raises(DataError, match="expected spans of the Doc that was aligned, found 'Mary'"):
+            na.project(part, [source.ents], format=format)
+
+
+def test_errors_of_annotations_have_the_index_of_the_frame():
+    frame = pd.DataFrame({"en": ["a dog", "a cat"], "fr": ["un chien", "un chat"]}, index=["s1", "s2"])
+    batch = na.load().align_batch(frame)
+    linked = frame.assign(links=["0-0 1-1"] * 2)
+    for pairs in (batch, linked):
+        with pytest.raises(DataError, match=r"pair 1 \(index 's2'\): expected a label for each"):
+            na.project(pairs, ["O O", "O"], format="bio")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.corpus.bitext_index import write_index
+from nmtalign.corpus.bitext_index import write_index_file
 from nmtalign.text.tokenization import TextSettings
 from tests.cli.running import run
 
@@ -106,6 +106,44 @@ def test_the_command_projects_what_the_function_does(files, capsys):
     assert [line.split() for line in written] == na.project(LINKED, LABELS, format="bio")
 
 
+SPOKEN = '"Well, no, yes, no!", he said (Monday), in  Paris.'
+SPOKEN_FRENCH = "« Bon, non, oui, non\t!  », dit-il (lundi), à\u00a0Paris."
+
+
+@pytest.mark.parametrize("kind", ["words", "tokens", "docs", "spans of docs", "doc tuples"])
+def test_characters_are_those_of_the_text(kind):
+    aligner = na.load()
+    source, target = SPOKEN, SPOKEN_FRENCH
+    if kind in ("words", "tokens"):
+        batch = aligner.align_batch([(source, target)], count=kind)
+    else:
+        spacy = pytest.importorskip("spacy")
+        docs = spacy.blank("en")(source), spacy.blank("fr")(target)
+        if kind == "spans of docs":
+            around = spacy.blank("en")(f"Before. {source}"), spacy.blank("fr")(f"Avant. {target}")
+            docs = around[0][2:], around[1][2:]
+            assert (docs[0].text, docs[1].text) == (source, target)
+        batch = aligner.align_batch([docs])
+        if kind == "doc tuples":
+            batch = [(*docs, batch.links(0))]
+    start = source.index("Paris")
+    [[place]] = na.project(batch, [[(start, start + 5, "GPE")]], format="char-spans")
+    assert target[place.start : place.end].removeprefix("à\u00a0") == "Paris"
+    assert place.end == target.index("Paris") + 5
+    [tagged] = na.project(batch, [source.replace("Paris", "<b>Paris</b>")])
+    assert tagged.replace("<b>", "").replace("</b>", "") == target
+    assert tagged.endswith("Paris</b>.")
+
+
+def test_words_without_a_text_have_no_characters():
+    words = ["the", "black", "cat"], ["le", "chat", "noir"]
+    line_pair = na.load().align("the black cat", "le chat noir")
+    pieces = na.load().align_batch([("the bl@@ ack cat", "le chat noir")], pieces="bpe")
+    for pairs in ([(*words, "0-0 1-2 2-1")], na.load().align_batch([words]), [line_pair], pieces):
+        with pytest.raises(na.DataError, match=r"pair 0: expected lines of text or Docs.*format='spans'"):
+            na.project(pairs, [[(4, 9, "ADJ")]], format="char-spans")
+
+
 # --- lexicon and phrases --------------------------------------------------------------------------
 
 
@@ -177,7 +215,7 @@ def test_an_index_on_disk_has_the_same_places(tmp_path):
         (s.split(), t.split(), {tuple(map(int, link.split("-"))) for link in links.split()})
         for s, t, links in LINKED
     ]
-    write_index(path, split, TextSettings())
+    write_index_file(path, split, TextSettings())
     for words in ("the", "cat", "le chat"):
         pd.testing.assert_frame_equal(na.find(str(path), words), na.find(LINKED, words))
 
@@ -189,3 +227,54 @@ def test_a_limit_draws_the_same_places_each_time():
     assert drawn["pair"].is_monotonic_increasing
     pd.testing.assert_frame_equal(drawn, na.find(pairs, "a", examples=20))
     assert len(na.find(pairs, "a")) == 3000
+
+
+RAW = [
+    ("I like dogs.", "J'aime les chiens."),
+    ("my dog, a good dog", "mon chien, un bon chien"),
+    ("The dog.", "Le chien."),
+]
+
+
+def test_words_beside_punctuation_are_found_in_tokens_and_advised_in_lines(monkeypatch):
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    aligner = na.load()
+    batch = aligner.align_batch(RAW)
+    with pytest.warns(na.AdviceWarning, match=r"'dog' also occurs .* 'dog[,.]'.*count='tokens'") as told:
+        assert len(na.find(batch, "dog", side="source")) == 1
+    assert told[0].filename == __file__
+    with pytest.warns(na.AdviceWarning, match=r"% of the links .* count='tokens'") as told:
+        assert "dog." in na.lexicon(batch)["source"].tolist()
+    assert told[0].filename == __file__
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    lines = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)]
+    with pytest.warns(na.AdviceWarning, match="'chien' also occurs"):
+        na.find(lines, "bon chien")
+    monkeypatch.setattr("nmtalign.errors._given_advice", set())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokens = aligner.align_batch(RAW, count="tokens")
+        assert len(na.find(tokens, "dog", side="source")) == 3
+        assert na.find(tokens, "dog, a").iloc[0]["source_positions"] == [1, 2, 3]
+        assert "dog." not in na.lexicon(tokens)["source"].tolist()
+        na.find(batch, "dogs.")
+        na.find(aligner.align_batch([(["Mr.", "Smith"], ["M.", "Smith"])]), "Mr")
+        na.lexicon([("the cat", "le chat", "0-0 1-1")] * 9 + [("Mr. Smith", "M. Smith", "0-0 1-1")] * 1)
+
+
+def test_an_index_is_written_from_a_batch(tmp_path):
+    tokens = na.load().align_batch(RAW, count="tokens")
+    na.write_index(tmp_path / "corpus.db", tokens)
+    na.write_index(str(tmp_path / "corpus.db"), tokens)  # replaces the file
+    index = na.open_index(tmp_path / "corpus.db")
+    for words in ("dog", "dog, a", "chien"):
+        pd.testing.assert_frame_equal(na.find(index, words), na.find(tokens, words))
+    with pytest.raises(na.UsageError, match="the path of the index"):
+        na.write_index(tokens, tmp_path / "corpus.db")
+
+
+def test_a_word_without_translations_has_no_rows():
+    table = na.lexicon(LINKED, word="zebra")
+    assert len(table) == 0
+    assert list(table.columns) == list(na.lexicon(LINKED).columns)
+    assert table.dtypes["association"] == np.float64

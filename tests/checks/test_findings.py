@@ -184,6 +184,15 @@ def test_findings_of_a_spoiled_text():
     assert list(frame["line"]) == sorted(frame["line"])
 
 
+def test_all_rows_of_a_slip_have_an_index():
+    target = [*TARGET[:100], "oo aa ee", *TARGET[100:299]]
+    frame = pd.DataFrame({"en": SOURCE[:300], "fr": target}, index=[f"t{n}" for n in range(300)])
+    found = na.check(frame)
+    [slip] = found[found["kind"] == "slip"].to_dict("records")
+    assert (slip["index"], slip["last_index"]) == ("t100", f"t{slip['last'] - 1}")
+    assert len(frame.loc[slip["index"] : slip["last_index"]]) == slip["last"] - 100 >= 199
+
+
 def test_an_aligner_tells_that_the_files_are_swapped():
     pairs = [("la maison est grande", "the house is big"), ("le chat noir", "the black cat")] * 30
     frame = na.check(pairs, na.load())

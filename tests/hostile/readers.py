@@ -29,7 +29,7 @@ from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
 from nmtalign.batch.shards import is_shard_complete
 from nmtalign.cli.configuration import read_config
-from nmtalign.corpus.bitext_index import open_index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import read_array, read_arrays
@@ -113,7 +113,7 @@ def _index() -> bytes:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        write_index(Path(folder) / "x.db", [(["a", "cat"], ["chat"], {(1, 0)})] * 3, TextSettings())
+        write_index_file(Path(folder) / "x.db", [(["a", "cat"], ["chat"], {(1, 0)})] * 3, TextSettings())
         return (Path(folder) / "x.db").read_bytes()
 
 

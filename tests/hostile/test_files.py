@@ -29,7 +29,7 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli
-from nmtalign.corpus.bitext_index import open_index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -550,7 +550,7 @@ def test_many_tags_take_little_time_and_deep_ones_are_refused() -> None:
 
 
 def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:
-    write_index(tmp_path / "x", [(["a"], ["b"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x", [(["a"], ["b"], {(0, 0)})], TextSettings())
     with sqlite3.connect(tmp_path / "x") as database:
         database.execute("DROP TABLE words")
         endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"

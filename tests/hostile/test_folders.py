@@ -15,7 +15,7 @@ import pytest
 import nmtalign
 from nmtalign.applications.concordance import search
 from nmtalign.batch.shards import is_shard_complete
-from nmtalign.corpus.bitext_index import open_index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.checksums import fingerprint
@@ -156,7 +156,7 @@ def test_the_tokenizer_of_a_model_is_listed(tmp_path: Path) -> None:
     path.unlink()
     meta["files"] = fingerprints(tmp_path / "model")
     path.write_text(json.dumps(meta), encoding="utf-8")
-    opened = nmtalign.load(tmp_path / "model").text.tokenizer
+    opened = nmtalign.load(tmp_path / "model").text_settings.tokenizer
     assert opened == f"sentencepiece:{tmp_path / 'model' / 'x.model'}"
 
 
@@ -204,7 +204,7 @@ def test_what_is_resumed_is_plain(tmp_path: Path) -> None:
 
 
 def test_an_index_opens_no_file_beside_it(tmp_path: Path) -> None:
-    write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     for ending in ("journal", "wal"):
         os.mkfifo(tmp_path / f"x.db-{ending}")
     assert search(open_index(tmp_path / "x.db"), "cat", "source").translations == [("chat", 1)]
@@ -218,14 +218,14 @@ def test_an_index_has_the_tokenizer_in_it(tmp_path: Path) -> None:
     )
     text_settings = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}")
     assert [token.text for token in text_settings.tokens("cats")] == ["cat", "s"]
-    write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text_settings)
+    write_index_file(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text_settings)
     (tmp_path / "x.model").unlink()
     assert search(open_index(tmp_path / "x.db"), "cats", "source").translations == [("chats", 1)]
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "../x.model", "x.model"])
 def test_an_index_names_no_file_outside(name: str, tmp_path: Path) -> None:
-    write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     (tmp_path / "x.model").write_bytes(b"")
     text = json.dumps({"tokenizer": f"sentencepiece:{name}"})
     with sqlite3.connect(tmp_path / "x.db") as database:
@@ -235,7 +235,7 @@ def test_an_index_names_no_file_outside(name: str, tmp_path: Path) -> None:
 
 
 def test_an_index_writes_its_files_nowhere_else(tmp_path: Path) -> None:
-    write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute("INSERT INTO files VALUES (?, ?)", (str(tmp_path / "written"), b"bytes"))
     open_index(tmp_path / "x.db")
@@ -278,7 +278,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("case", DAMAGES)
 def test_damaged_indexes(case: str, tmp_path: Path) -> None:
-    write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     command, value = DAMAGES[case]
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute(command, (value,))
@@ -287,7 +287,7 @@ def test_damaged_indexes(case: str, tmp_path: Path) -> None:
 
 
 def test_words_that_are_no_text_are_the_fault_of_the_caller(tmp_path: Path) -> None:
-    write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     index = open_index(tmp_path / "x.db")
     for query, translation in (("\udce9", None), ("cat", "\udce9")):
         with pytest.raises(UsageError, match="expected words as text, in UTF-8, found"):

@@ -128,7 +128,8 @@ def test_the_index_of_a_frame_survives_in_tables_filters_and_errors() -> None:
     assert batch[frame["id"] < 2].table().index.tolist() == [63, 63]
     assert batch.compare(batch).index.tolist() == [63, 63, 105, 105]
     assert na.load().align_batch(frame["en"], frame["fr"]).frame_index is not None
-    assert na.load().align_batch(frame["en"], frame["fr"].reset_index(drop=True)).frame_index is None
+    assert na.Bitext(frame).frame_index is not None
+    assert set(na.load().align_batch(na.Bitext(frame)[1:]).table().index) == {105}
     frame.loc[105, "fr"] = None
     with pytest.raises(na.DataError, match=r"pair 1 \(index 105\)"):
         na.load().align_batch(frame)
@@ -163,3 +164,64 @@ def test_tokens_of_documents_are_words() -> None:
 def test_other_containers_have_no_index() -> None:
     assert read_pairs(PAIRS).frame_index is None
     assert read_pairs(COLUMNS).frame_index is None
+
+
+def test_columns_of_different_indexes_are_not_paired_by_position() -> None:
+    source = pd.Series(["the cat", "a dog"], index=[1, 2])
+    target = pd.Series(["un chien", "le chat"], index=[2, 1])
+    aligner = na.load()
+    calls: list[Callable[[], Any]] = [
+        lambda: aligner.align_batch(source, target),
+        lambda: aligner.align_batch((source, target)),
+        lambda: na.train(source, target),
+        lambda: na.check(source, target),
+        lambda: list(na.iter_chunks(source, target)),
+        lambda: na.project(
+            aligner.align_batch(source, target.sort_index()),
+            pd.Series(["O O", "O O"], index=[2, 1]),
+            format="bio",
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(na.UsageError, match=r"found 1 and 2 at position 0; .*reset_index.*DataFrame"):
+            call()
+    assert len(aligner.align_batch(source, target.tolist())) == 2
+    with pytest.raises(na.DataError, match="as many target as source sentences"):
+        aligner.align_batch(source, target[:1])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_missing_cells_are_counted_and_listed(missing: Any) -> None:
+    frame = pd.DataFrame(
+        {"en": ["a dog", missing, "x", "y"], "fr": ["un chien", "z", missing, missing]},
+        index=[f"s{n}" for n in range(4)],
+        dtype=object,
+    )
+    message = (
+        r"pair 1 \(index 's1'\): expected .* as source, found .*; 3 cells are so: "
+        r".*pair 3 \(index 's3'\) target; write frame.dropna\(subset=\['en', 'fr'\]\)"
+    )
+    with pytest.raises(na.DataError, match=message):
+        na.load().align_batch(frame)
+    with pytest.raises(na.DataError, match=r"pair 1: .*3 cells are so: .*leave these pairs out"):
+        na.load().align_batch(frame["en"].tolist(), frame["fr"].tolist())
+    assert len(na.load().align_batch(frame.dropna(subset=["en", "fr"]))) == 1
+    found = na.check(frame)
+    assert found[found["kind"] == "missing"]["index"].tolist() == ["s1", "s2", "s3"]
+    assert not {"empty", "one-sided"} & set(found["kind"])
+    assert (na.check(frame["en"], frame["fr"])["kind"] == "missing").sum() == 3
+    assert (na.check(list(zip(frame["en"], frame["fr"], strict=True)))["kind"] == "missing").sum() == 3
+
+
+def test_line_breaks_in_cells_are_counted_and_checked() -> None:
+    frame = pd.DataFrame({"en": ["a\ndog", "a\ncat"], "fr": ["un chien", "un chat"]})
+    with pytest.raises(na.DataError, match=r"2 cells are so: .*; write frame\['en'\] = .*str.replace"):
+        na.load().align_batch(frame)
+    found = na.check(frame)
+    assert found[found["kind"] == "line-break"]["line"].tolist() == [1, 2]
+
+
+def test_columns_of_pyarrow_are_sides() -> None:
+    table = arrow()
+    assert list(check_pairs(table["en"], table["fr"])) == PAIRS
+    assert list(check_pairs((table["en"].combine_chunks(), table["fr"].combine_chunks()))) == PAIRS

@@ -95,7 +95,7 @@ def index_command(
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
-    from nmtalign.corpus.bitext_index import write_index
+    from nmtalign.corpus.bitext_index import write_index_file
 
     output = file.output
     if output == "-":
@@ -107,7 +107,7 @@ def index_command(
     ):
         bad = errors.open(files)
         pairs, text_settings, languages = _corpus(linked, named, bad)
-        write_index(partial, progress.count(pairs), text_settings, languages)
+        write_index_file(partial, progress.count(pairs), text_settings, languages)
     errors.say(bad)
 
 

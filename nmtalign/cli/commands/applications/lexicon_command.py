@@ -15,7 +15,7 @@ from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, print_text
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
             entries = _entries_of_model(aligner, listed.model, bad, plain=plain)
             others = _jumps_of_model(aligner)
         chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
+        if listed.word is not None and not chosen:
+            raise DataError(_no_translation(listed.word))
         files = _files(chosen, listed, others)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
@@ -114,6 +116,11 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
         rows = _table_rows(most_frequent(chosen, listed.max_rows), listed)
         print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
+
+
+def _no_translation(word: str) -> str:
+    hint = "; a model contains words in lower case" if word != word.lower() else ""
+    return f"no translation of {word!r} is as probable as `min_probability`{hint}"
 
 
 def _files(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
@@ -17,6 +18,9 @@ from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
+
+if TYPE_CHECKING:
+    from nmtalign.applications.labels import LabeledSpan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,8 @@ def project_command(
     """Project annotations from SOURCE to TARGET over LINKS.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags FILE has one line
-    per pair: the SOURCE line with tags (xml, html, xliff); one label per source word (bio, bioes, iob1); or
+    per pair: the SOURCE line with tags (xml, html, xliff); one label per source word (bio, bioes, iob1,
+    or labels for plain ones such as parts of speech); or
     spans such as 0-2:NAME, end not included, in words (spans) or characters (char-spans). With conllu, it has
     one CoNLL-U sentence per pair, whose parts of speech and features are projected.
 
@@ -57,10 +62,16 @@ def project_command(
     """
     from nmtalign.applications.conllu_projection import read_sentences
     from nmtalign.applications.linked_pairs import LinkedLines
-    from nmtalign.applications.projection import check_target, describe_unlinked, project_line
+    from nmtalign.applications.projection import (
+        check_target,
+        describe_displaced,
+        describe_unlinked,
+        project_line,
+    )
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
+    displaced_spans: list[tuple[int, LabeledSpan]] = []  # with the number of their line
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
@@ -78,8 +89,9 @@ def project_command(
             if not bad.has_current:
                 linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
                 try:
-                    text, unlinked = project_line(tag_line, linked_lines, tags_format, split=split)
+                    text, unlinked, displaced = project_line(tag_line, linked_lines, tags_format, split=split)
                     unlinked_lines.extend([number] * unlinked)
+                    displaced_spans.extend((number, span) for span in displaced)
                 except DataError as error:
                     place = f"{tags}, sentence {number:,}" if is_conllu else tags
                     bad.add(error.at(place, line=None if is_conllu else number))
@@ -92,3 +104,5 @@ def project_command(
     errors.say(bad)
     if unlinked_lines:
         log(describe_unlinked(unlinked_lines, tags_format, "line"), event="unlinked")
+    if displaced_spans:
+        log(describe_displaced(displaced_spans, "line"), event="displaced")
