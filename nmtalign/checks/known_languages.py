@@ -18,7 +18,7 @@ from nmtalign.text.tokenization import Languages
 MAX_COUNTED_LINES = 2_000  # from the start of a text; more say no more
 _MIN_SHARE = 0.05  # of the words that are function words of a language
 _MIN_COUNT = 8  # of these words
-_MIN_RATIO = 3.0  # of the shares of two languages
+_MIN_SHARE_RATIO = 3.0  # of the shares of two languages
 LANGUAGES_OF_BUNDLED_MODEL = ("en", "fr")
 
 _FUNCTION_WORDS = """
@@ -52,7 +52,7 @@ uk: і в не на що з та як це до я але за у він від 
 """
 
 
-def _read_table() -> dict[str, frozenset[str]]:
+def _read_frequent_words() -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
     for line in _FUNCTION_WORDS.strip().split("\n"):
         language, words = line.split(": ")
@@ -60,7 +60,7 @@ def _read_table() -> dict[str, frozenset[str]]:
     return table
 
 
-FUNCTION_WORDS = _read_table()
+FUNCTION_WORDS = _read_frequent_words()
 
 
 def find_swapped_files(
@@ -101,7 +101,7 @@ def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
     counts, total = _count_words(lines)
     count = sum(counts[word] for word in FUNCTION_WORDS[language] - FUNCTION_WORDS[other])
     other_count = sum(counts[word] for word in FUNCTION_WORDS[other] - FUNCTION_WORDS[language])
-    return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_RATIO * other_count)
+    return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_SHARE_RATIO * other_count)
 
 
 def _likeliest_language(lines: Sequence[str]) -> str:

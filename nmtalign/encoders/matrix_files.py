@@ -317,7 +317,9 @@ def _checked_products(product: str, units: str, words: WordPair, tokens: Sequenc
     if not all(words):
         return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
     for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
-        count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
+        count = (
+            sum(vectors.shape[:1]) if word_of_piece is None else _count_piece_words(vectors, word_of_piece)
+        )
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
             expected = f"expected vectors of {len(side)} {name} words, all of the same dimension"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
@@ -379,7 +381,7 @@ def _open_folder(path: Path, side: str) -> SideReader:
     return SideReader(len(lengths), read)
 
 
-def _count_words(vectors: Reals, words: Integers) -> int:
+def _count_piece_words(vectors: Reals, words: Integers) -> int:
     """Return the number of words of sub-words; DataError unless these are numbered from 0, in order."""
     begins = np.diff(np.asarray(words, np.int64).ravel(), prepend=-1)  # 1 where a word begins
     fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"

@@ -161,7 +161,6 @@ def train_command(
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
     engine: TrainEngineOptions,
-    bad: BadRecords,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
     sides (--pairs).

@@ -9,7 +9,7 @@ import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
 import { drawMatrix, lensSpace, matrixSizes, matrixWidth } from "./matrix.js";
-import { toolsOf } from "./actions.js";
+import { toolsOf } from "../picture/actions.js";
 import { TERMS, term } from "./terms.js";
 
 // What marks the words of a card that is drawn; a notebook has no search.
