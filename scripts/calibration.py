@@ -131,7 +131,7 @@ def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, 
     """Align gold lines."""
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
     text = encode_text([aligner.words_of(pair) for pair in words])
-    decoder, columns = aligner.decoder(aligner.scorer.score_text(text)), []
+    decoder, columns = aligner.decoder_for_scores(aligner.scorer.score_text(text)), []
     for k, bucket in enumerate(text.buckets):
         (t, s, b), _, _, evidence = decoder.scored_links(k)
         found = decoder.links(k)

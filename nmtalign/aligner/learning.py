@@ -141,7 +141,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if bitext.text.line_words:
         # gold links count the words of lines; those of tokens depend on the links that the aligner finds
         source_words, target_words = bitext.text.line_words
-        batch = aligner.decoder(scores).align(default_workers(options.workers))
+        batch = aligner.decoder_for_scores(scores).align(default_workers(options.workers))
         gold = []
         for k, n in enumerate(numbers):
             words = source_words.sentence(n), target_words.sentence(n)
@@ -154,7 +154,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
         seed=options.hyperparameters.seed,
         report=options.progress.note,
     )
-    log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
+    log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
 
@@ -165,7 +165,7 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
         return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
-    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_text(text).source):
+    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_tokens(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""
 
@@ -213,7 +213,7 @@ def _alignment_of(
     """Return a function that aligns the training text.
 
     Its argument `linked_unit` is what links count, "words" (the default) or "tokens". The links are those of
-    :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are used,
+    :meth:`Aligner.align_tokens`. For a text that is not read part by part, the counts of the estimate are used,
     which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
@@ -226,8 +226,8 @@ def _alignment_of(
     def align_tokens() -> AlignedBatch:
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            return aligner.decoder(scores).align(default_workers(aligner.workers))
-        return aligner.align_text(text)
+            return aligner.decoder_for_scores(scores).align(default_workers(aligner.workers))
+        return aligner.align_tokens(text)
 
     @cache
     def align(linked_unit: str = "words") -> AlignedBatch:

@@ -400,7 +400,7 @@ def links_from(
     piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
     batch = unit.convert(batch, line_words, piece_lines)
     batch = replace(batch, unit=unit.name)
-    return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
+    return replace(batch, origin=LinkedTextOrigin(batch, listed, text_settings, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
@@ -427,7 +427,7 @@ def _numbered_sides(pair: Pair, marks: SubwordMarks) -> list[tuple[list[str], Pi
     return [numbered_pieces(line, marks) for line in lines]
 
 
-class _Linked(NamedTuple):
+class LinkedTextOrigin(NamedTuple):
     """Links and their sentence pairs; the weight of a link is its probability."""
 
     batch: AlignedBatch
@@ -467,7 +467,7 @@ class _Linked(NamedTuple):
             raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
         return (self.aligned(n).posterior for n in range(len(self.pairs)))
 
-    def chosen(self, numbers: Sequence[int]) -> _Linked:
+    def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
         """Return some of the pairs."""
         batch = replace(self.batch, origin=None)[list(numbers)]
         return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])

@@ -215,7 +215,7 @@ def _find_by_scores(
         if len(numbers) < MIN_LEARNED_PAIRS:
             return
         aligner = _learn(pairs, numbers, workers)
-    elif aligner.covered(pairs).swapped:
+    elif aligner.measure_coverage(pairs).swapped:
         yield Finding(0, "pair", "swapped-files", "")
         return
     batch = aligner.align_batch(pairs, workers=workers)

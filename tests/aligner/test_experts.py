@@ -278,7 +278,7 @@ def test_the_same_links_in_any_company(advised):
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    alone = advised.align_pair(next(with_links(pairs[1:2], expert[1:2])))
+    alone = advised.align_checked_pair(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
     trained = learn(with_links(pairs, TOY.links), LearnOptions(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
@@ -308,7 +308,7 @@ def test_links_of_words_are_those_of_their_tokens():
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
     aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
-    encoded = aligner.encoded(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
+    encoded = aligner.encode_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
     weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
     assert annotated[:4, :4, :3].all()
@@ -320,7 +320,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     words = [f"w{n}" for n in range(600)]
     aligner = nmtalign.train(TOY.words, expert=TOY.links, preset="fast", workers=1)
     links = [{(n, 599 - n) for n in range(0, 600, 50)} | {(n, n) for n in range(600)}]
-    text = aligner.encoded(list(with_links([(words, words)], links)))
+    text = aligner.encode_pairs(list(with_links([(words, words)], links)))
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)

@@ -59,7 +59,7 @@ def test_gold_links_move_the_sum_of_probabilities_to_the_right_ones(links, size)
 
 def decoder_of(pairs, extraction=None) -> Decoder:
     aligner = replace(toy_training().aligner, extraction=extraction)
-    return aligner.decoder(aligner.scorer.score_text(encode_text(pairs)))
+    return aligner.decoder_for_scores(aligner.scorer.score_text(encode_text(pairs)))
 
 
 class Contrary(LinkProbabilities):

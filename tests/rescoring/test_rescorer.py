@@ -65,7 +65,7 @@ def unrescored(aligner: Aligner) -> Aligner:
 
 
 def decoder_of(aligner: Aligner, pairs):
-    return aligner.decoder(aligner.scorer.score_text(encode_text(pairs)))
+    return aligner.decoder_for_scores(aligner.scorer.score_text(encode_text(pairs)))
 
 
 def test_rows_and_columns_sum_to_at_most_1(taught):

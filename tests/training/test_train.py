@@ -150,7 +150,7 @@ def test_small_and_odd_bitexts(pairs):
     aligner = learn(pairs, LearnOptions(FAST, workers=1)).aligner
     for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
-    batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text_settings))
+    batch = replace(aligner, workers=1).align_tokens(encode_lines(pairs, aligner.text_settings))
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 

@@ -170,8 +170,8 @@ def _corpus(
         pairs = (pair for _, pair in linked.read(BadRecords()))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
-    text = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
-    aligner = replace(aligner, text=text)
+    text_settings = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+    aligner = replace(aligner, text_settings=text_settings)
     return _align_files(aligner, linked), aligner.text_settings, aligner.languages
 
 
