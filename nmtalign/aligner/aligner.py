@@ -408,7 +408,7 @@ class Aligner(TableResult):
         return aligned_pairs
 
     def _aligned_pairs(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        aligned = self.decoder_for_text(text).pairs(
+        aligned = self.decoder_for_text(text).aligned_pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
@@ -450,7 +450,7 @@ class Aligner(TableResult):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(int(is_first_section[links_of_bucket.sections].sum()))
-        return self.decoder_for_text(replace(text, buckets=())).collected(links_of_buckets)
+        return self.decoder_for_text(replace(text, buckets=())).collect_links(links_of_buckets)
 
     def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets of a part of a text."""

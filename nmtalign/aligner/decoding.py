@@ -82,7 +82,7 @@ class Decoder(NamedTuple):
         cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
         return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
-    def links(self, k: int) -> BucketLinks:
+    def links_of_bucket(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
@@ -124,15 +124,17 @@ class Decoder(NamedTuple):
             kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
-    def align(self, workers: int) -> AlignedBatch:
+    def align_all(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        return self.collected(self.links_of_buckets(workers))
+        return self.collect_links(self.links_of_buckets(workers))
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
-        return parallel_map(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
+        return parallel_map(
+            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cells
+        )
 
-    def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
+    def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         all_sections = self.text.sections
         no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
@@ -199,7 +201,7 @@ class Decoder(NamedTuple):
         sections = self.text.sections
         if self.scores is None or not self.has_null:
             least = np.exp(-MAX_COST)
-            scores = np.clip(self.align(1).scores, least, 1 - MIN_PROBABILITY)
+            scores = np.clip(self.align_all(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
         evidence = np.zeros((2, sections.pairs))
@@ -226,7 +228,7 @@ class Decoder(NamedTuple):
         forward = evidence_of_pairs(posteriors.forward, none, evidence)
         return forward, evidence_of_pairs(none, posteriors.reverse, evidence)
 
-    def pairs(
+    def aligned_pairs(
         self,
         words: Sequence[BothWords],
         description: str,
@@ -268,19 +270,19 @@ class Decoder(NamedTuple):
         Scores are NaN in cells that no section of a long pair has.
         """
         # the posteriors of a bucket serve its arrays and its links
-        caching = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
+        cached_decoder = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         links: list[BucketLinks] = []
         arrays: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
-                values = caching._values(name, k)
+                values = cached_decoder._values(name, k)
                 if name not in arrays:
                     arrays[name] = self._empty(name, values.dtype)
                 self.text.sections.copy_cores_into(arrays[name], bucket, values)
-            links.append(caching.links(k))
+            links.append(cached_decoder.links_of_bucket(k))
         for name in names:
             _normalize(arrays.setdefault(name, self._empty(name)), self.text.sections, name)
-        return self.collected(links), arrays
+        return self.collect_links(links), arrays
 
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         """Return an array (T, S) for each pair, with the value of the cells that no section has."""

@@ -141,7 +141,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if bitext.text.line_words:
         # gold links count the words of lines; those of tokens depend on the links that the aligner finds
         source_words, target_words = bitext.text.line_words
-        batch = aligner.decoder_for_scores(scores).align(default_workers(options.workers))
+        batch = aligner.decoder_for_scores(scores).align_all(default_workers(options.workers))
         gold = []
         for k, n in enumerate(numbers):
             words = source_words.sentence(n), target_words.sentence(n)
@@ -226,7 +226,7 @@ def _alignment_of(
     def align_tokens() -> AlignedBatch:
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            return aligner.decoder_for_scores(scores).align(default_workers(aligner.workers))
+            return aligner.decoder_for_scores(scores).align_all(default_workers(aligner.workers))
         return aligner.align_tokens(text)
 
     @cache

@@ -169,13 +169,13 @@ class Linker:
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
-        batch = self._decoder(matrices).align(1)
+        batch = self._decoder(matrices).align_all(1)
         return links_of_words(batch, (_line_words(matrices, 0), _line_words(matrices, 1)))
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         source_units, target_units = _linked_units(matrix)
-        [pair] = self._decoder([matrix]).pairs(
+        [pair] = self._decoder([matrix]).aligned_pairs(
             [(tuple(source_units), tuple(target_units))],
             self.description,
             unknown=[matrix.unlinked],
