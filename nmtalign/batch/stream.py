@@ -32,7 +32,7 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.matrix_files import WordPair
+    from nmtalign.encoders.matrix_files import TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 
@@ -183,7 +183,7 @@ def _convert_attention(
 def links_of_source(
     linker: Linker,
     pairs: Iterable[SentencePair],
-    words: Iterable[WordPair],
+    words: Iterable[TokenizedPair],
     text_settings: TextSettings,
     *,
     marks: SubwordMarks | None = None,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.corpus.units import LinkUnit
-    from nmtalign.encoders.matrix_files import PairMatrix, WordPair
+    from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -458,7 +458,7 @@ class SourceOptions(Options):
         extraction: ExtractionOptions,
         tokenizer: str | None = None,
         langs: tuple[str, str] | None = None,
-    ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
+    ) -> tuple[Linker, TextSettings, Iterator[TokenizedPair]]:
         """Return a Linker, the settings that split the lines into words, and the words of each pair."""
         from nmtalign.aligner.links_from import LinkSource, open_linker
 

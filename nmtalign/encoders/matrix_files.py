@@ -31,7 +31,7 @@ from nmtalign.files.text_files import read_lines
 from nmtalign.names import SIDES
 from nmtalign.validation import is_iterable
 
-WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+TokenizedPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 SideReader = tuple[int, Callable[[int], Tokens]]
@@ -48,7 +48,7 @@ _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 class PairMatrix(NamedTuple):
     """What a source gives for one sentence pair."""
 
-    words: WordPair  # those that the matrix is of, source and target
+    words: TokenizedPair  # those that the matrix is of, source and target
     matrix: Reals  # (T, S), of words or of sub-words
     word_of_piece: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
     by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
@@ -64,10 +64,10 @@ class PairMatrix(NamedTuple):
 
 
 def match_pairs(
-    pairs: Iterable[WordPair],
+    pairs: Iterable[TokenizedPair],
     arrays: Iterator[Content],
     path: str | Path,
-    make: Callable[[WordPair, Content], PairMatrix],
+    make: Callable[[TokenizedPair, Content], PairMatrix],
     *,
     marks: bool = False,
     first: int = 1,
@@ -198,7 +198,7 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
 
 
 def read_similarities(
-    given: str | Path | Iterable[AnyArray], least: float, pairs: Iterable[WordPair]
+    given: str | Path | Iterable[AnyArray], least: float, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
     """Yield similarities, an array (T, S) per pair, given or from an .npz file.
 
@@ -215,7 +215,7 @@ def read_similarities(
     return match_pairs(pairs, arrays, "similarities", make, first=0)
 
 
-def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
+def _similarities(least: float, words: TokenizedPair, array: Reals) -> PairMatrix:
     S, T = map(len, words)
     if not S * T:
         return PairMatrix(words, np.zeros((T, S)))
@@ -244,7 +244,7 @@ def cosines(source: Reals, target: Reals) -> Floats:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
-def pair_similarities(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def pair_similarities(words: TokenizedPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
     source, target = (vectors for vectors, _ in tokens)
     pieces: tuple[Integers, Integers] | None = None
@@ -266,7 +266,7 @@ def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:
 
 
 def read_vectors(
-    path: str | Path, product: str, units: str, pairs: Iterable[WordPair]
+    path: str | Path, product: str, units: str, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
     """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
@@ -287,7 +287,7 @@ def read_vectors(
     return match_pairs(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
 
 
-def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def _products(words: TokenizedPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     if not all(words):
         return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
     for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
