@@ -18,13 +18,13 @@ import numpy as np
 from nmtalign.attention._arrays import (
     Array,
     as_floats,
-    divided,
-    expect_axis,
-    expect_matrix,
-    expect_one_axis,
-    expect_rows,
-    joined,
-    transposed,
+    check_axis,
+    check_matrix,
+    check_one_axis,
+    check_rows,
+    concatenate,
+    divide_or_keep,
+    swap_last_axes,
 )
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
@@ -49,8 +49,8 @@ def dot(queries: Array, keys: Array) -> Array:
     4.0
     """
     xp, queries, keys = as_floats(queries, keys)
-    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
-    return xp.matmul(queries, keys if keys.ndim == 1 else transposed(keys))  # (..., T, S)
+    check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    return xp.matmul(queries, keys if keys.ndim == 1 else swap_last_axes(keys))  # (..., T, S)
 
 
 @check_call()
@@ -80,7 +80,7 @@ def l2_normalize(vectors: Array) -> Array:
            [0. , 0. ]])
     """
     xp, vectors = as_floats(vectors)
-    return divided(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
+    return divide_or_keep(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
 @check_call()
@@ -98,12 +98,12 @@ def cosine(queries: Array, keys: Array) -> Array:
 
 
 def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | None = None) -> Array:
-    expect_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
+    check_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
     projected = xp.matmul(rows, matrix)
     if bias is None:
         return projected
     bias = as_floats(bias, projected)[1]
-    expect_axis("bias", bias, -1, matrix.shape[-1], name)
+    check_axis("bias", bias, -1, matrix.shape[-1], name)
     return projected + bias
 
 
@@ -145,11 +145,11 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
-    expect_one_axis("v", v)
+    check_one_axis("v", v)
     if keys.ndim == 1:
         return additive_projected(queries, keys[None, :], v)[..., 0]
-    expect_axis("projected keys", keys, -1, v.shape[0], "v")
-    expect_axis("projected queries", queries, -1, v.shape[0], "v")
+    check_axis("projected keys", keys, -1, v.shape[0], "v")
+    check_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(keys.shape)))
@@ -158,7 +158,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
         a = _activations(xp, queries[..., start : min(start + rows, T), :], keys)
         # NumPy's einsum sums each cell by itself, so that its bits depend on no other.
         blocks.append(np.einsum("...a,a->...", a, v) if xp is np else a @ v)
-    return joined(blocks, axis=-2)  # (..., T, S)
+    return concatenate(blocks, axis=-2)  # (..., T, S)
 
 
 def _activations(xp: Any, queries: Array, keys: Array) -> Array:
@@ -181,7 +181,7 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     """
     xp, queries, keys, layer_1, layer_2 = as_floats(queries, keys, layer_1, layer_2)
     key_size, query_size = keys.shape[-1], queries.shape[-1]
-    expect_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
+    check_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
 
 
@@ -198,16 +198,16 @@ def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[A
     """
     xp, queries, keys, upstream = as_floats(queries, keys, upstream)
     _expect_upstream(queries, keys, upstream)
-    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     scale = 1 / math.sqrt(queries.shape[-1])
-    return xp.matmul(upstream, keys) * scale, xp.matmul(transposed(upstream), queries) * scale
+    return xp.matmul(upstream, keys) * scale, xp.matmul(swap_last_axes(upstream), queries) * scale
 
 
 def _expect_upstream(queries: Array, keys: Array, upstream: Array) -> None:
     """Raise a :class:`UsageError` unless there is a derivative for each score."""
-    expect_rows(queries=queries, keys=keys)
-    expect_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
-    expect_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
+    check_rows(queries=queries, keys=keys)
+    check_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
+    check_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     leading = {tuple(array.shape[:-2]) for array in (queries, keys, upstream)}
     if len(leading) > 1:
         shapes = ", ".join(str(tuple(array.shape)) for array in (queries, keys, upstream))
@@ -243,21 +243,21 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     _expect_upstream(queries, keys, upstream)
-    expect_matrix("W", W)
-    expect_matrix("U", U)
-    expect_one_axis("v", v)
+    check_matrix("W", W)
+    check_matrix("U", U)
+    check_one_axis("v", v)
     if bias is not None:
         bias = as_floats(bias, W)[1]
-        expect_one_axis("bias", bias)
+        check_one_axis("bias", bias)
     projected = _projected(xp, "W", queries, W, bias)
     for name, array in (("v", v), ("U", U)):
-        expect_axis(name, array, -1, W.shape[-1], "W")
+        check_axis(name, array, -1, W.shape[-1], "W")
     activations = _activations(xp, projected, _projected(xp, "U", keys, U))  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(
-        queries=xp.matmul(by_query, transposed(W)),
-        keys=xp.matmul(by_key, transposed(U)),
+        queries=xp.matmul(by_query, swap_last_axes(W)),
+        keys=xp.matmul(by_key, swap_last_axes(U)),
         W=_summed_outer(xp, queries, by_query),
         U=_summed_outer(xp, keys, by_key),
         v=xp.matmul(xp.reshape(upstream, (-1,)), xp.reshape(activations, (-1, v.shape[0]))),
@@ -268,4 +268,4 @@ def additive_gradient(
 def _summed_outer(xp: Any, rows: Array, columns: Array) -> Array:
     """Return the sum over all leading axes of the outer products of the last axes."""
     left, right = (xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (rows, columns))
-    return xp.matmul(transposed(left), right)
+    return xp.matmul(swap_last_axes(left), right)
