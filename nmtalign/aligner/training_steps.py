@@ -20,10 +20,10 @@ from nmtalign.aligner.experts import (
     Expert,
     expert_word_counts,
 )
-from nmtalign.aligner.learn_options import (
-    LearnOptions,
-)
 from nmtalign.aligner.preparation import PreparedBitext, prepare
+from nmtalign.aligner.training_settings import (
+    TrainingSettings,
+)
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
@@ -55,13 +55,13 @@ class TrainingResult(NamedTuple):
 
 
 @blas.one_thread()
-def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
+def train_aligner(pairs: Iterable[Pair], options: TrainingSettings | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
     Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
     side, or the gold links do not belong to the pairs or are too few.
     """
-    options = options or LearnOptions()
+    options = options or TrainingSettings()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
     estimator = Estimator.prepare(
@@ -85,7 +85,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
 
 
 def estimate(
-    estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
+    estimator: Estimator, bitext: PreparedBitext, options: TrainingSettings, expert: Expert | None = None
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
@@ -99,7 +99,7 @@ def estimate(
     return estimator.run(checkpoint)
 
 
-def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
@@ -130,7 +130,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     )
 
 
-def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, or the same aligner without gold links."""
     if not bitext.gold:
         return aligner
@@ -158,7 +158,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
 
-def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> str:
+def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> str:
     """Return a warning if a text is too small to learn from; an empty text if it is not."""
     pairs, text = len(bitext.source.lengths), bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
@@ -198,7 +198,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     )
 
 
-def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions) -> Expert:
+def expert_with_trust(aligner: Aligner, text: EncodedText, options: TrainingSettings) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     period = math.ceil(text.cells / MAX_TRUST_CELLS)
     text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
@@ -208,7 +208,7 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 
 
 def _alignment_of(
-    text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
+    text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: TrainingSettings
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 

@@ -42,7 +42,7 @@ from nmtalign.vectors.embeddings import Embeddings
 BothVectors = tuple[Embeddings, Embeddings]
 
 
-def open_options(
+def open_training_settings(
     *,
     preset: PresetName = "default",
     tokenizer: str | None = None,
@@ -66,7 +66,7 @@ def open_options(
     cache: str | Path | None = None,
     workers: int | None = None,
     encoding: str = "utf-8",
-) -> LearnOptions:
+) -> TrainingSettings:
     """Open the files that the parameters of :func:`train` name.
 
     `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files.
@@ -86,7 +86,7 @@ def open_options(
         opened_vectors = open_vectors(
             vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
         )
-    return LearnOptions(
+    return TrainingSettings(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, initial_prior)),
         text_settings=text_settings,
         languages=languages,
@@ -207,8 +207,8 @@ def jumps_of_model(aligner: Aligner) -> tuple[Doubles, Doubles] | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnOptions:
-    """Options of :func:`~nmtalign.aligner.learning.learn`.
+class TrainingSettings:
+    """Options of :func:`~nmtalign.aligner.training_steps.train_aligner`.
 
     Raises UsageError if the weight of vectors is out of bounds, or is passed without vectors.
     """
@@ -244,7 +244,7 @@ class LearnOptions:
         check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
-def stage_costs(options: LearnOptions, *, aligns: bool = False) -> list[float]:
+def stage_costs(options: TrainingSettings, *, aligns: bool = False) -> list[float]:
     """Return the relative times of the stages of training, as measured (40,000 pairs).
 
     The first stage reads the bitext. The others end with a line of text: the co-occurring word pairs, each
