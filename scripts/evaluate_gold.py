@@ -28,8 +28,7 @@ from benchmark_aligners import markdown
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_settings import TrainingSettings
-from nmtalign.aligner.training_steps import train_aligner as learn_aligner
-from nmtalign.aligner.training_steps import train_rescorer
+from nmtalign.aligner.training_steps import train_aligner, train_rescorer
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -43,7 +42,7 @@ def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     words = [(s.split(), t.split()) for s, t in text]
     return replace(
-        learn_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
+        train_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
     ), words
 
 

@@ -213,8 +213,8 @@ def _alignment_of(
     """Return a function that aligns the training text.
 
     Its argument `linked_unit` is what links count, "words" (the default) or "tokens". The links are those of
-    :meth:`Aligner.align_tokens`. For a text that is not read part by part, the counts of the estimate are used,
-    which takes less than half the time. The first call frees the counts, which are large.
+    :meth:`Aligner.align_tokens`. For a text that is not read part by part, the counts of the estimate are
+    used, which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
