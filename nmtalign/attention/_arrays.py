@@ -56,11 +56,16 @@ def without_table(value: Any) -> Any:
     return value.to_numpy() if hasattr(value, "to_numpy") else value
 
 
-def as_floats(*arrays: Array) -> tuple[Any, ...]:
-    """Return the namespace, then `arrays` as arrays of floats.
+def as_floats(*arrays: Array) -> tuple[Array, ...]:
+    """Return `arrays` as arrays of floats.
 
     Lists and integers become float64, and tables NumPy arrays.
     """
+    return namespace_and_floats(*arrays)[1:]
+
+
+def namespace_and_floats(*arrays: Array) -> tuple[Any, ...]:
+    """Return the namespace, then `arrays` as :func:`as_floats` returns them."""
     arrays = tuple(map(without_table, arrays))
     xp = namespace(*arrays)
     if xp is np:

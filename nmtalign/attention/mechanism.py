@@ -27,6 +27,7 @@ from nmtalign.attention._arrays import (
     check_to_fit,
     convert_like,
     generator,
+    namespace_and_floats,
 )
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
@@ -95,7 +96,7 @@ def attend(
     """
     check_function("score", score)
     check_function("normalize", normalize)
-    xp, queries, keys, values = as_floats(queries, keys, keys if values is None else values)
+    xp, queries, keys, values = namespace_and_floats(queries, keys, keys if values is None else values)
     check_rows(keys=keys)
     check_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
@@ -178,7 +179,7 @@ class Parameters:
             value = getattr(self, field.name)
             if not str(field.type).startswith("Array") or (value is None and "None" in str(field.type)):
                 continue
-            array = value if isinstance(value, np.ndarray) else as_floats(value)[1]
+            array = value if isinstance(value, np.ndarray) else as_floats(value)[0]
             object.__setattr__(self, field.name, array)
 
 
@@ -368,26 +369,26 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     >>> linear([[1, 2]], [[3], [4]], [5])
     array([[16.]])
     """
-    xp, x, W = as_floats(x, W)
+    xp, x, W = namespace_and_floats(x, W)
     check_matrix("W", W)
     check_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
     if b is None:
         return y
-    b = as_floats(b, W)[1]
+    b, _ = as_floats(b, W)
     check_axis("b", b, -1, W.shape[-1], f"W of shape {tuple(W.shape)}")
     return y + b
 
 
 def _split_heads(x: Array, heads: int) -> Array:
     """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis."""
-    xp, x = as_floats(x)
+    xp, x = namespace_and_floats(x)
     return xp.moveaxis(xp.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
 
 
 def _merge_heads(x: Array) -> Array:
     """Return x (..., H, N, D_h) as (..., N, H D_h)."""
-    xp, x = as_floats(x)
+    xp, x = namespace_and_floats(x)
     x = xp.moveaxis(x, -3, -2)  # (..., N, H, D_h)
     return xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))

@@ -24,6 +24,7 @@ from nmtalign.attention._arrays import (
     check_sizes,
     concatenate,
     generator,
+    namespace_and_floats,
 )
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
@@ -78,7 +79,7 @@ def add_positions(words: Array, positions: Array) -> Array:
     >>> add_positions([[1.0, 1.0]], [[0.5, 0.0], [0.7, 0.0]])
     array([[1.5, 1. ]])
     """
-    _, words, positions = as_floats(words, positions)
+    words, positions = as_floats(words, positions)
     check_rows(words=words)
     check_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
     return words + _first(positions, words.shape[-2])
@@ -93,7 +94,7 @@ def concatenate_positions(words: Array, positions: Array) -> Array:
     >>> concatenate_positions([[1.0, 1.0]], [[0.5, 0.0], [0.7, 0.0]])
     array([[1. , 1. , 0.5, 0. ]])
     """
-    xp, words, positions = as_floats(words, positions)
+    xp, words, positions = namespace_and_floats(words, positions)
     check_rows(words=words)
     rows = _first(positions, words.shape[-2])
     return concatenate([words, xp.broadcast_to(rows, (*words.shape[:-2], *rows.shape))], axis=-1)

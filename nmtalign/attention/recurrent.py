@@ -24,6 +24,7 @@ from nmtalign.attention._arrays import (
     convert_like,
     generator,
     namespace,
+    namespace_and_floats,
 )
 from nmtalign.attention.mechanism import (
     Parameters,
@@ -126,7 +127,10 @@ def gru(
     xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
     if N == 0:
         return projected[..., :A]
-    state = xp.zeros_like(projected[..., 0, :A]) if state is None else as_floats(state, projected)[1]
+    if state is None:
+        state = xp.zeros_like(projected[..., 0, :A])
+    else:
+        state, _ = as_floats(state, projected)
     check_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
     if mask is not None:
         mask = convert_like(mask, projected, bool)
@@ -302,7 +306,7 @@ def decode_step(
     """
     check_parameters(Bahdanau, parameters)
     check_parameters(Annotations, source)
-    _, word, state = as_floats(word, state)
+    word, state = as_floats(word, state)
     if word.ndim != state.ndim:
         shapes = f"{tuple(word.shape)} and {tuple(state.shape)}"
         raise UsageError(f"the word and the state must have the same leading axes, found shapes {shapes}")
@@ -343,7 +347,7 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     (2, 7)
     """
     check_parameters(Bahdanau, parameters)
-    xp, source, target = as_floats(source, target)
+    xp, source, target = namespace_and_floats(source, target)
     check_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:
         raise UsageError(f"expected words on both sides, found {source.shape[-2]} and {target.shape[-2]}")

@@ -24,6 +24,7 @@ from nmtalign.attention._arrays import (
     check_rows,
     concatenate,
     divide_or_keep,
+    namespace_and_floats,
     swap_last_axes,
 )
 from nmtalign.calls import check_call
@@ -48,7 +49,7 @@ def dot(queries: Array, keys: Array) -> Array:
     >>> float(dot([1, 2, 3], [1, 0, 1]))
     4.0
     """
-    xp, queries, keys = as_floats(queries, keys)
+    xp, queries, keys = namespace_and_floats(queries, keys)
     check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     return xp.matmul(queries, keys if keys.ndim == 1 else swap_last_axes(keys))  # (..., T, S)
 
@@ -65,7 +66,7 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
     >>> scaled_dot([[1, 2, 2, 0]], [[1, 0, 1, 5]])
     array([[1.5]])
     """
-    _, queries, keys = as_floats(queries, keys)
+    queries, keys = as_floats(queries, keys)
     return dot(queries / math.sqrt(queries.shape[-1] or 1), keys)
 
 
@@ -79,7 +80,7 @@ def l2_normalize(vectors: Array) -> Array:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    xp, vectors = as_floats(vectors)
+    xp, vectors = namespace_and_floats(vectors)
     return divide_or_keep(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
@@ -102,7 +103,7 @@ def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | Non
     projected = xp.matmul(rows, matrix)
     if bias is None:
         return projected
-    bias = as_floats(bias, projected)[1]
+    bias, _ = as_floats(bias, projected)
     check_axis("bias", bias, -1, matrix.shape[-1], name)
     return projected + bias
 
@@ -127,7 +128,7 @@ def additive(
     >>> additive([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [0.0]], [[-1.0], [0.0]], [2.0]).round(4)
     array([[1.5232, 0.    ]])
     """
-    xp, queries, keys, W, U = as_floats(queries, keys, W, U)
+    xp, queries, keys, W, U = namespace_and_floats(queries, keys, W, U)
     return additive_projected(_projected(xp, "W", queries, W, bias), _projected(xp, "U", keys, U), v)
 
 
@@ -144,7 +145,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     >>> additive_projected([[0.0, 1.0]], [[0.0, -1.0], [0.0, 9.0]], [5.0, 1.0])
     array([[0., 1.]])
     """
-    xp, queries, keys, v = as_floats(queries, keys, v)
+    xp, queries, keys, v = namespace_and_floats(queries, keys, v)
     check_one_axis("v", v)
     if keys.ndim == 1:
         return additive_projected(queries, keys[None, :], v)[..., 0]
@@ -179,7 +180,7 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     >>> additive_concatenated([[1.0, 0.0]], [[0.0, 1.0]], [[-1.0], [0.0], [1.0], [0.0]], [[2.0]]).round(4)
     array([[1.5232]])
     """
-    xp, queries, keys, layer_1, layer_2 = as_floats(queries, keys, layer_1, layer_2)
+    xp, queries, keys, layer_1, layer_2 = namespace_and_floats(queries, keys, layer_1, layer_2)
     key_size, query_size = keys.shape[-1], queries.shape[-1]
     check_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
@@ -196,7 +197,7 @@ def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[A
     >>> scaled_dot_gradient([[1, 2, 3, 4]], [[5, 6, 7, 8]], [[2]])
     (array([[5., 6., 7., 8.]]), array([[1., 2., 3., 4.]]))
     """
-    xp, queries, keys, upstream = as_floats(queries, keys, upstream)
+    xp, queries, keys, upstream = namespace_and_floats(queries, keys, upstream)
     _expect_upstream(queries, keys, upstream)
     check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     scale = 1 / math.sqrt(queries.shape[-1])
@@ -241,13 +242,13 @@ def additive_gradient(
     >>> additive_gradient([[0.0]], [[0.0]], [[1.0]], [[2.0]], [3.0], [[1.0]]).keys
     array([[6.]])
     """
-    xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
+    xp, queries, keys, W, U, v, upstream = namespace_and_floats(queries, keys, W, U, v, upstream)
     _expect_upstream(queries, keys, upstream)
     check_matrix("W", W)
     check_matrix("U", U)
     check_one_axis("v", v)
     if bias is not None:
-        bias = as_floats(bias, W)[1]
+        bias, _ = as_floats(bias, W)
         check_one_axis("bias", bias)
     projected = _projected(xp, "W", queries, W, bias)
     for name, array in (("v", v), ("U", U)):

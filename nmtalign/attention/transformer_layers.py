@@ -28,6 +28,7 @@ from nmtalign.attention._arrays import (
     error_function,
     generator,
     namespace,
+    namespace_and_floats,
 )
 from nmtalign.attention.mechanism import (
     AttentionOutput,
@@ -92,7 +93,8 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     array([[-0.5,  0.5]])
     """
     check_parameters(LayerNorm, parameters)
-    p, (xp, x) = parameters, as_floats(x)
+    p = parameters
+    xp, x = namespace_and_floats(x)
     namespace(x, p.gain)  # an error unless both are of one library
     for name, array in (("gain", p.gain), *([] if p.bias is None else [("bias", p.bias)])):
         check_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
@@ -150,7 +152,7 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
     array([[0., 2.]])
     """
     check_parameters(FeedForward, parameters)
-    _, x = as_floats(x)
+    (x,) = as_floats(x)
     inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
     return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
 
@@ -271,7 +273,8 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     (4, 4)
     """
     check_parameters(TransformerBlock, parameters)
-    p, x = parameters, as_floats(x)[1]
+    p = parameters
+    (x,) = as_floats(x)
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     return AttentionOutput(_feed_forward(p, x), weights)
 
@@ -318,7 +321,8 @@ def decoder_block(
     (4, 4)
     """
     check_parameters(TransformerBlock, parameters)
-    p, x = parameters, as_floats(x)[1]
+    p = parameters
+    (x,) = as_floats(x)
     check_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
     if mask is not None:
@@ -446,7 +450,8 @@ def transformer(
     (4, 4)
     """
     check_parameters(Transformer, parameters)
-    p, (_, memory, words) = parameters, as_floats(source, target)
+    p = parameters
+    memory, words = as_floats(source, target)
     encoded, decoded = [], []
     for block in p.encoder:
         encoded.append(encoder_block(block, memory, mask=source_mask))

@@ -22,6 +22,7 @@ from nmtalign.attention._arrays import (
     check_to_fit,
     convert_like,
     divide_or_keep,
+    namespace_and_floats,
     running_sum,
     zero_for_minus_infinity,
 )
@@ -49,7 +50,7 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     >>> softmax([1000.0, 1000.0, -np.inf])
     array([0.5, 0.5, 0. ])
     """
-    xp, scores = as_floats(scores)
+    xp, scores = namespace_and_floats(scores)
     check_temperature(temperature)
     if _length(scores, axis) == 0:
         return scores
@@ -78,7 +79,7 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     >>> mask_scores([[1.0, 2.0]], [[True, False]])
     array([[  1., -inf]])
     """
-    xp, scores = as_floats(scores)
+    xp, scores = namespace_and_floats(scores)
     if mask is None:
         return scores
     mask = convert_like(mask, scores, bool)
@@ -113,7 +114,7 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
     >>> entmax15([2.0, 2.0, -1.0])
     array([0.5, 0.5, 0. ])
     """
-    _, scores = as_floats(scores)
+    (scores,) = as_floats(scores)
     return _thresholded(scores / 2, axis, _entmax_threshold, 2)
 
 
@@ -125,7 +126,7 @@ def _thresholded(
     Scores 1 or more below the top always get weight 0, so what is further down is first moved to 2 below it:
     that keeps every number small and finite, whatever the scores.
     """
-    xp, scores = as_floats(scores)
+    xp, scores = namespace_and_floats(scores)
     if _length(scores, axis) == 0:
         return scores
     scores = xp.moveaxis(scores, axis, -1)
@@ -204,7 +205,7 @@ def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, tempera
     >>> softmax_gradient([0.5, 0.5], [1.0, 0.0])
     array([ 0.25, -0.25])
     """
-    xp, weights, upstream = as_floats(weights, upstream)
+    xp, weights, upstream = namespace_and_floats(weights, upstream)
     check_to_fit("upstream", upstream, weights)
     check_temperature(temperature)
     _length(weights, axis)
