@@ -198,13 +198,13 @@ def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[A
     (array([[5., 6., 7., 8.]]), array([[1., 2., 3., 4.]]))
     """
     xp, queries, keys, upstream = namespace_and_floats(queries, keys, upstream)
-    _expect_upstream(queries, keys, upstream)
+    _check_upstream(queries, keys, upstream)
     check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     scale = 1 / math.sqrt(queries.shape[-1])
     return xp.matmul(upstream, keys) * scale, xp.matmul(swap_last_axes(upstream), queries) * scale
 
 
-def _expect_upstream(queries: Array, keys: Array, upstream: Array) -> None:
+def _check_upstream(queries: Array, keys: Array, upstream: Array) -> None:
     """Raise a :class:`UsageError` unless there is a derivative for each score."""
     check_rows(queries=queries, keys=keys)
     check_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
@@ -243,7 +243,7 @@ def additive_gradient(
     array([[6.]])
     """
     xp, queries, keys, W, U, v, upstream = namespace_and_floats(queries, keys, W, U, v, upstream)
-    _expect_upstream(queries, keys, upstream)
+    _check_upstream(queries, keys, upstream)
     check_matrix("W", W)
     check_matrix("U", U)
     check_one_axis("v", v)

@@ -187,7 +187,7 @@ class TransformerBlock:
         if self.cross_attention is not None:
             check_parameters(MultiHead, self.cross_attention)
         count = 2 if self.cross_attention is None else 3
-        _expect_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
+        _check_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
         if len(self.norms) != count:
             raise UsageError(f"expected {count} norms, one for each sub-layer, found {len(self.norms)}")
 
@@ -235,7 +235,7 @@ class TransformerBlock:
         )
 
 
-def _expect_all(kind: type, parts: Any, what: str) -> None:
+def _check_all(kind: type, parts: Any, what: str) -> None:
     """Raise a :class:`UsageError` unless this is a tuple of parameters of one kind."""
     if not isinstance(parts, tuple):
         raise UsageError(f"expected a tuple of {what}, found {short_repr(parts)}")
@@ -351,8 +351,8 @@ class Transformer:
     decoder_norm: LayerNorm
 
     def __post_init__(self) -> None:
-        _expect_all(TransformerBlock, self.encoder, "the blocks of the encoder")
-        _expect_all(TransformerBlock, self.decoder, "the blocks of the decoder")
+        _check_all(TransformerBlock, self.encoder, "the blocks of the encoder")
+        _check_all(TransformerBlock, self.decoder, "the blocks of the decoder")
         check_parameters(LayerNorm, self.encoder_norm)
         check_parameters(LayerNorm, self.decoder_norm)
 
