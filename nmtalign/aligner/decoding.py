@@ -40,7 +40,7 @@ from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, 
 
 
 class BucketLinks(NamedTuple):
-    """Links of a bucket, each column (L,); and the evidence of its sections, (sections,)."""
+    """Links of a bucket, each column (L,), and what makes the scores of its sections, (sections,)."""
 
     link_section: Ints  # number of the section of each link
     source: Ints
@@ -48,7 +48,7 @@ class BucketLinks(NamedTuple):
     posterior: Reals  # joint
     probability: Reals
     sections: Longs  # numbers of the sections of the bucket
-    evidence: Doubles  # evidence of these sections
+    pair_sums: Doubles  # of these sections: their evidence, or the sums of the posteriors of their links
 
 
 class ScoredLinks(NamedTuple):
@@ -68,10 +68,22 @@ class Decoder(NamedTuple):
     extraction: Extraction
     # marks the cells (T, S, B) of bucket k that may have links, see :meth:`TextScores.linkable`
     linkable: Callable[[int, Floats | None], Flags]
-    scores: TextScores | None = None  # the scores that the position model has read
-    has_null: bool = False  # whether there is a null word, and therefore evidence
+    # the scores that the position model has read; links from another program have none
+    scores: TextScores | None = None
+    has_null: bool = False  # whether there is a null word
     size: TrainingSize = TrainingSize()  # size of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the evidence of a pair is known, which is the case with scores and a null word."""
+        return self.scores is not None and self.has_null
+
+    def _cell_evidence(self, k: int, ratios: Floats | None) -> Floats:
+        """Return the evidence of the cells (T, S, B) of bucket k."""
+        assert self.scores is not None
+        assert ratios is not None
+        return self.scores.evidence(k, ratios)
 
     def scored_links(self, k: int) -> ScoredLinks:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
@@ -79,25 +91,25 @@ class Decoder(NamedTuple):
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._chosen_cells(posteriors, bucket)
         kept = self.linkable(k, ratios)[t, s, b]
-        cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
+        cell_evidence = self._cell_evidence(k, ratios) if self.has_evidence else None
         return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
     def links_of_bucket(self, k: int) -> BucketLinks:
-        """Compute the links of bucket k, their probability, and the evidence of its pairs."""
+        """Compute the links of bucket k, their probability, and the sums of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
         core = self.text.sections.core(bucket)  # sections overlap; only the links of their cores count
         probability = posterior
         if cell_evidence is None:
-            # without a null word, the evidence of a pair is the sum of the posteriors of its links
+            # without a null word, the sum of the posteriors of the links stands in for the evidence
             weights = posterior if core is None else posterior * core[t, s, b]
-            evidence = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
+            pair_sums = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             if core is not None:
                 cell_evidence = cell_evidence * core
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
+            pair_sums = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
         filled_columns = bucket.filled_columns
         return BucketLinks(
             link_section=bucket.sections[b].astype(np.int32),
@@ -106,7 +118,7 @@ class Decoder(NamedTuple):
             posterior=posterior,
             probability=probability,
             sections=bucket.sections[filled_columns],
-            evidence=evidence[filled_columns],
+            pair_sums=pair_sums[filled_columns],
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
@@ -139,7 +151,7 @@ class Decoder(NamedTuple):
         all_sections = self.text.sections
         no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
         columns = [np.concatenate(column) for column in zip(no_links, *links_of_buckets, strict=True)]
-        link_section, source, target, posterior, probability, sections, evidence = columns
+        link_section, source, target, posterior, probability, sections, section_sums = columns
         kept, pair, source, target = all_sections.links_in_cores(
             link_section.astype(np.int64), source, target
         )
@@ -151,13 +163,13 @@ class Decoder(NamedTuple):
             target = target[best]
             probability = probability[best]
         order = np.lexsort((target, source, pair))
-        evidence = all_sections.sum_by_pair(sections.astype(np.int64), evidence.astype(np.float64))
+        pair_sums = all_sections.sum_by_pair(sections.astype(np.int64), section_sums.astype(np.float64))
         return AlignedBatch(
             offsets=offsets_of(np.bincount(pair, minlength=all_sections.pairs)),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
-            scores=self._pair_scores(evidence),
+            scores=self._pair_scores(pair_sums),
         )
 
     def _best_of_their_words(
@@ -178,7 +190,7 @@ class Decoder(NamedTuple):
             marked[order[first]] = True
         return np.asarray(best.all(axis=0))
 
-    def _pair_scores(self, evidence: Doubles) -> Doubles:
+    def _pair_scores(self, pair_sums: Doubles) -> Doubles:
         """Return the score of each pair: the probability that it is parallel.
 
         The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
@@ -186,9 +198,10 @@ class Decoder(NamedTuple):
         """
         S = self.text.sections.source_lengths
         T = self.text.sections.target_lengths
-        if self.scores is None or not self.has_null:
-            return np.asarray(2 * evidence / np.maximum(S + T, 1))
-        scores = parallel_probability(evidence, S, T, self.size)
+        if not self.has_evidence:
+            return np.asarray(2 * pair_sums / np.maximum(S + T, 1))
+        assert self.scores is not None
+        scores = parallel_probability(pair_sums, S, T, self.size)
         if self.scores.vocabularies is not None:  # otherwise, all words are known
             scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return scores
@@ -199,7 +212,7 @@ class Decoder(NamedTuple):
         Where there is no null word, both are ``-logit`` of the pair score.
         """
         sections = self.text.sections
-        if self.scores is None or not self.has_null:
+        if not self.has_evidence:
             least = np.exp(-MAX_COST)
             scores = np.clip(self.align_all(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
@@ -212,6 +225,7 @@ class Decoder(NamedTuple):
                 np.add.at(evidence[direction], pair, values[filled])
         lengths = sections.source_lengths, sections.target_lengths
         costs = pair_costs(evidence[0], evidence[1], *lengths, self.size)
+        assert self.scores is not None
         if self.scores.vocabularies is not None:
             costs[foreign_pairs(self.text, self.scores.vocabularies)] = MAX_COST
         return costs
@@ -219,9 +233,7 @@ class Decoder(NamedTuple):
     def _evidence_of_directions(self, k: int) -> tuple[Doubles, Doubles]:
         """Return the evidence of the forward and of the reverse posteriors of bucket k, (B,) each."""
         posteriors, ratios = self.bucket_posteriors(k)
-        assert self.scores is not None
-        assert ratios is not None
-        evidence = self.scores.evidence(k, ratios)
+        evidence = self._cell_evidence(k, ratios)
         core = self.text.sections.core(self.text.buckets[k])
         evidence = evidence if core is None else evidence * core
         none = np.zeros((), np.float32)
