@@ -65,7 +65,7 @@ def folder(training, tmp_path: Path) -> Path:
 
 def test_a_saved_model_aligns_as_before(training, folder: Path):
     aligner = load_aligner(folder)
-    for field in ("description", "text", "languages", "training"):
+    for field in ("description", "text_settings", "languages", "training"):
         assert getattr(aligner, field) == getattr(training.aligner, field)
     words = [*TOY.words, (ODD, ODD[::-1]), (["unseen", "1997"], ["1997"])]
     before, after = (replace(one, workers=1).align_batch(words) for one in (training.aligner, aligner))

@@ -156,7 +156,7 @@ def test_the_tokenizer_of_a_model_is_listed(tmp_path: Path) -> None:
     path.unlink()
     meta["files"] = fingerprints(tmp_path / "model")
     path.write_text(json.dumps(meta), encoding="utf-8")
-    opened = nmtalign.load(tmp_path / "model").text.tokenizer
+    opened = nmtalign.load(tmp_path / "model").text_settings.tokenizer
     assert opened == f"sentencepiece:{tmp_path / 'model' / 'x.model'}"
 
 
