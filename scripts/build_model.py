@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.progress import Progress, open_reporter
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--bitexts", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, default=REPOSITORY / "data" / "en_fr_model")
     arguments = parser.parse_args()
-    aligner = learn(
+    aligner = train_aligner(
         _pairs(arguments.bitexts),
-        LearnOptions(
+        TrainingSettings(
             hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
             text_settings=TextSettings("simple"),
             languages=("en", "fr"),

@@ -29,9 +29,9 @@ from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
@@ -124,17 +124,17 @@ def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
 
 def learned(pairs: Pairs, preset: str) -> Aligner:
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
-    return learn(words, LearnOptions(PRESET_HYPERPARAMETERS[preset])).aligner
+    return train_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset])).aligner
 
 
 def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, gold: Gold) -> Links:
     """Align gold lines."""
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
     text = encode_text([aligner.words_of(pair) for pair in words])
-    decoder, columns = aligner.decoder(aligner.scorer.score_text(text)), []
+    decoder, columns = aligner.decoder_for_scores(aligner.scorer.score_text(text)), []
     for k, bucket in enumerate(text.buckets):
         (t, s, b), _, _, evidence = decoder.scored_links(k)
-        found = decoder.links(k)
+        found = decoder.links_of_bucket(k)
         number = text.sections.pair[bucket.sections[b]].tolist()
         triples = zip(number, s.tolist(), t.tolist(), strict=True)
         right = [f"{s}-{t}" in gold[n][1] for n, s, t in triples]

@@ -26,8 +26,8 @@ from _corpora import lines_of, parse_links, score
 from benchmark_aligners import markdown
 from calibration import expected_error
 
-from nmtalign.aligner.learn_options import open_options
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import open_training_settings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.vectors.pickles import read_pickle
 
@@ -93,8 +93,10 @@ def errors_of(
     """Return the errors of a model of a corpus on its gold lines."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
-    options = open_options(preset=preset, languages=languages, prior=prior, lemmas=lemmas, workers=1)
-    batch = learn(text, options).align()
+    options = open_training_settings(
+        preset=preset, languages=languages, prior=prior, lemmas=lemmas, workers=1
+    )
+    batch = train_aligner(text, options).align()
     first = len(text) - len(gold)
     lines = [format_pharaoh(batch.links(n)) for n in range(first, len(text))]
     right = []

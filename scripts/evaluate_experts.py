@@ -36,9 +36,9 @@ from _corpora import FAMILIES, Corpus, corpora, lines_of, parse_links, score
 import nmtalign
 from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.links_from import Linker
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
@@ -183,8 +183,10 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
 
 def softly(corpus: Corpus, alike: list[np.ndarray]) -> float:
     """Return the error of an aligner that is learned from a set, with similarities of the gold lines."""
-    options = LearnOptions(expert=encoder_of(corpus, alike))
-    batch = learn([*corpus.training, *corpus.gold_text], options).aligner.align_batch(corpus.gold_text)
+    options = TrainingSettings(expert=encoder_of(corpus, alike))
+    batch = train_aligner([*corpus.training, *corpus.gold_text], options).aligner.align_batch(
+        corpus.gold_text
+    )
     return error(corpus, [set(batch.links(n)) for n in range(len(batch))])
 
 

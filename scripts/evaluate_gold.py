@@ -26,10 +26,9 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn as learn_aligner
-from nmtalign.aligner.learning import train_rescorer
 from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner, train_rescorer
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -43,13 +42,13 @@ def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     words = [(s.split(), t.split()) for s, t in text]
     return replace(
-        learn_aligner(words, LearnOptions(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
+        train_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
     ), words
 
 
 def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner:
     """Return the aligner with a rescorer that learned from the gold links of pairs."""
-    options = LearnOptions(gold=gold, workers=1)
+    options = TrainingSettings(gold=gold, workers=1)
     return train_rescorer(aligner, prepare(pairs, options), options)
 
 

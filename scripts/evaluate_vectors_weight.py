@@ -29,9 +29,9 @@ import numpy as np
 from _corpora import lines_of, score
 
 import nmtalign as na
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import estimate, mix_scorers
 from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import estimate, mix_scorers
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.training.em import Estimator
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, likeliest_weight, sharpened
@@ -70,7 +70,7 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     """Yield the errors by weight, and the likeliest weight, of a corpus with each form of vectors."""
     pairs = list(zip(lines_of(corpus / "src"), lines_of(corpus / "tgt"), strict=True))
     gold = lines_of(corpus / "gold")
-    options = LearnOptions()
+    options = TrainingSettings()
     words = [(source.split(), target.split()) for source, target in pairs]
     bitext = prepare(words, options)
     estimator = Estimator(bitext.text, options.hyperparameters)

@@ -160,7 +160,7 @@ class Aligner(TableResult):
         """
         pair = check_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]), [pair])
-        return self.align_pair(pair)
+        return self.align_checked_pair(pair)
 
     @check_call("two sides are given as align_batch(sources, targets), options by their names")
     def align_batch(
@@ -237,15 +237,15 @@ class Aligner(TableResult):
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:
             listed = list(unit.prepared(_checked_lines(listed), aligner.text_settings, aligner.languages))
-        text = aligner.encoded(listed, linked_unit=unit.aligned_unit)
+        text = aligner.encode_pairs(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
-        batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
+        batch = aligner.align_tokens(self._with_warning(text, listed), reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         lines: list[Any] = listed if unit.expands else []
         piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
         batch = unit.convert(batch, text.line_words, piece_lines)
-        origin = _Pairs(aligner, listed, unit)
+        origin = AlignedTextOrigin(aligner, listed, unit)
         return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
     @check_call()
@@ -372,14 +372,16 @@ class Aligner(TableResult):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text_settings, languages, training, expert=expert)
 
-    def encoded(self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0) -> EncodedText:
+    def encode_pairs(
+        self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0
+    ) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
         Positions in given links count words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
-        text = self._encoded_lines(lines) if lines else encode_text(sentences)
+        text = self._encode_lines(lines) if lines else encode_text(sentences)
         if self.expert is None:
             return text
         links = self.expert.links(pairs, self.tokens_of)
@@ -394,23 +396,23 @@ class Aligner(TableResult):
         """Which values of a pair are shown by default; see :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
-    def align_pair(self, pair: Pair) -> AlignedPair:
+    def align_checked_pair(self, pair: Pair) -> AlignedPair:
         """Align a checked pair as :meth:`align` does, without a warning."""
-        return self._aligned(self.encoded([pair]), [pair])[0]
+        return self._aligned_pairs(self.encode_pairs([pair]), [pair])[0]
 
-    def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+    def align_words_of_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of space-separated words, not of tokens."""
-        text = self.encoded(pairs)
+        text = self.encode_pairs(pairs)
         aligned_pairs = []
-        for n, (aligned, lines) in enumerate(zip(self._aligned(text, pairs), pairs, strict=True)):
+        for n, (aligned, lines) in enumerate(zip(self._aligned_pairs(text, pairs), pairs, strict=True)):
             aligned_pairs.append(pair_of_words(aligned, lines, text.line_words, n))
         return aligned_pairs
 
-    def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
+    def _aligned_pairs(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown: list[UnknownWords | None] = [None] * len(pairs)
         if self.scorer.word_forms(self.text_settings) is not None:  # the words have given vectors, or none
             unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        return self.decoder_of(text).pairs(
+        return self.decoder_for_text(text).aligned_pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=unknown,
@@ -430,7 +432,7 @@ class Aligner(TableResult):
                 warnings.warn(why, NmtalignWarning, stacklevel=4)
         return text
 
-    def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
+    def align_tokens(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
 
         `done` is called with numbers of pairs that are aligned; a long pair counts with its first section.
@@ -452,19 +454,19 @@ class Aligner(TableResult):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(int(is_first_section[links_of_bucket.sections].sum()))
-        return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
+        return self.decoder_for_text(replace(text, buckets=())).collect_links(links_of_buckets)
 
     def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets of a part of a text."""
         # the index of word pairs is kept with a text, so that of a copy is freed with the copy
         copy_of_part = replace(part)
-        return self.decoder_of(copy_of_part).links_of_buckets(workers)
+        return self.decoder_for_text(copy_of_part).links_of_buckets(workers)
 
-    def decoder_of(self, text: EncodedText) -> Decoder:
+    def decoder_for_text(self, text: EncodedText) -> Decoder:
         """Return the decoder of a text."""
-        return self.decoder(self.scorer.score_text(text))
+        return self.decoder_for_scores(self.scorer.score_text(text))
 
-    def decoder(self, scores: TextScores) -> Decoder:
+    def decoder_for_scores(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs.
 
         Raises UsageError if the aligner must be fitted first.
@@ -494,12 +496,12 @@ class Aligner(TableResult):
             probabilities=probabilities,
         )
 
-    def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
+    def measure_coverage(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
-        text = self._encoded_lines(pairs)
+        text = self._encode_lines(pairs)
         return self.scorer.coverage_of(text.source, text.target, text.sections)
 
-    def _encoded_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
+    def _encode_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
         """Return pairs of lines as arrays."""
         forms = self.scorer.word_forms(self.text_settings)
         text_settings = self.text_settings if forms is None else self.text_settings.without_folding()
@@ -523,7 +525,7 @@ class Aligner(TableResult):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Pairs:
+class AlignedTextOrigin:
     """The pairs that a batch was made of, their aligner, and the unit that positions count."""
 
     aligner: Aligner
@@ -555,9 +557,9 @@ class _Pairs:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
         if self.unit.aligned_unit == "tokens" or not is_line_pair(pair):
-            aligned = self.aligner.align_pair(pair)
+            aligned = self.aligner.align_checked_pair(pair)
         else:
-            aligned = self.aligner.align_lines([pair])[0]
+            aligned = self.aligner.align_words_of_lines([pair])[0]
         if not self.unit.expands:
             return aligned
         return expand_pair(
@@ -570,8 +572,8 @@ class _Pairs:
 
     def _iter_matrices(self, values: str) -> Iterator[Reals]:
         for pairs in _chunks_of_cells(self.pairs):
-            text = self.aligner.encoded(pairs, linked_unit=self.unit.aligned_unit)
-            _, arrays = self.aligner.decoder_of(text).links_and_values([values])
+            text = self.aligner.encode_pairs(pairs, linked_unit=self.unit.aligned_unit)
+            _, arrays = self.aligner.decoder_for_text(text).links_and_values([values])
             for n, pair in enumerate(pairs):
                 piece_lines = None
                 if self.unit.expands and is_line_pair(pair):
@@ -584,9 +586,9 @@ class _Pairs:
                 matrix.flags.writeable = False
                 yield matrix
 
-    def chosen(self, numbers: Sequence[int]) -> _Pairs:
+    def chosen(self, numbers: Sequence[int]) -> AlignedTextOrigin:
         """Return some of the pairs."""
-        return _Pairs(self.aligner, [self.pairs[n] for n in numbers], self.unit)
+        return AlignedTextOrigin(self.aligner, [self.pairs[n] for n in numbers], self.unit)
 
 
 def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:

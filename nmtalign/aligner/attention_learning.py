@@ -15,9 +15,9 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_lengths
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -182,7 +182,7 @@ def learn_attention(
     )
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
-    options = LearnOptions(text_settings=student.text_settings, workers=workers)
+    options = TrainingSettings(text_settings=student.text_settings, workers=workers)
     teacher, teacher_name = _teacher(model, pairs, words, options)
 
     chosen = _choose_pairs(words)
@@ -220,11 +220,14 @@ def learn_attention(
 
 
 def _teacher(
-    model: Aligner | str | Path | None, pairs: Sequence[Pair], words: Sequence[Pair], options: LearnOptions
+    model: Aligner | str | Path | None,
+    pairs: Sequence[Pair],
+    words: Sequence[Pair],
+    options: TrainingSettings,
 ) -> tuple[Aligner, str]:
     """Return the aligner to learn from, and a name for it."""
     if model is None:
-        return learn(words, options).aligner, "learned from the same text"
+        return train_aligner(words, options).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
     return fit_text(model, pairs)[0], model.scorer.description

@@ -41,7 +41,7 @@ from nmtalign.text.tokenization import Languages
 
 
 class BucketLinks(NamedTuple):
-    """Links of a bucket, each column (L,); and the evidence of its sections, (sections,)."""
+    """Links of a bucket, each column (L,), and what makes the scores of its sections, (sections,)."""
 
     link_section: Ints  # number of the section of each link
     source: Ints
@@ -49,7 +49,7 @@ class BucketLinks(NamedTuple):
     posterior: Reals  # joint
     probability: Reals
     sections: Longs  # numbers of the sections of the bucket
-    evidence: Doubles  # evidence of these sections
+    pair_sums: Doubles  # of these sections: their evidence, or the sums of the posteriors of their links
 
 
 class ScoredLinks(NamedTuple):
@@ -69,10 +69,22 @@ class Decoder(NamedTuple):
     extraction: Extraction
     # marks the cells (T, S, B) of bucket k that may have links, see :meth:`TextScores.linkable`
     linkable: Callable[[int, Floats | None], Flags]
-    scores: TextScores | None = None  # the scores that the position model has read
-    has_null: bool = False  # whether there is a null word, and therefore evidence
+    # the scores that the position model has read; links from another program have none
+    scores: TextScores | None = None
+    has_null: bool = False  # whether there is a null word
     size: TrainingSize = TrainingSize()  # size of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the evidence of a pair is known, which is the case with scores and a null word."""
+        return self.scores is not None and self.has_null
+
+    def _cell_evidence(self, k: int, ratios: Floats | None) -> Floats:
+        """Return the evidence of the cells (T, S, B) of bucket k."""
+        assert self.scores is not None
+        assert ratios is not None
+        return self.scores.evidence(k, ratios)
 
     def scored_links(self, k: int) -> ScoredLinks:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
@@ -80,25 +92,25 @@ class Decoder(NamedTuple):
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._chosen_cells(posteriors, bucket)
         kept = self.linkable(k, ratios)[t, s, b]
-        cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
+        cell_evidence = self._cell_evidence(k, ratios) if self.has_evidence else None
         return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
-    def links(self, k: int) -> BucketLinks:
-        """Compute the links of bucket k, their probability, and the evidence of its pairs."""
+    def links_of_bucket(self, k: int) -> BucketLinks:
+        """Compute the links of bucket k, their probability, and the sums of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
         core = self.text.sections.core(bucket)  # sections overlap; only the links of their cores count
         probability = posterior
         if cell_evidence is None:
-            # without a null word, the evidence of a pair is the sum of the posteriors of its links
+            # without a null word, the sum of the posteriors of the links stands in for the evidence
             weights = posterior if core is None else posterior * core[t, s, b]
-            evidence = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
+            pair_sums = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             if core is not None:
                 cell_evidence = cell_evidence * core
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
+            pair_sums = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
         filled_columns = bucket.filled_columns
         return BucketLinks(
             link_section=bucket.sections[b].astype(np.int32),
@@ -107,7 +119,7 @@ class Decoder(NamedTuple):
             posterior=posterior,
             probability=probability,
             sections=bucket.sections[filled_columns],
-            evidence=evidence[filled_columns],
+            pair_sums=pair_sums[filled_columns],
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
@@ -125,20 +137,22 @@ class Decoder(NamedTuple):
             kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
-    def align(self, workers: int) -> AlignedBatch:
+    def align_all(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        return self.collected(self.links_of_buckets(workers))
+        return self.collect_links(self.links_of_buckets(workers))
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
-        return parallel_map(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
+        return parallel_map(
+            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cells
+        )
 
-    def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
+    def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         all_sections = self.text.sections
         no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
         columns = [np.concatenate(column) for column in zip(no_links, *links_of_buckets, strict=True)]
-        link_section, source, target, posterior, probability, sections, evidence = columns
+        link_section, source, target, posterior, probability, sections, section_sums = columns
         kept, pair, source, target = all_sections.links_in_cores(
             link_section.astype(np.int64), source, target
         )
@@ -150,13 +164,13 @@ class Decoder(NamedTuple):
             target = target[best]
             probability = probability[best]
         order = np.lexsort((target, source, pair))
-        evidence = all_sections.sum_by_pair(sections.astype(np.int64), evidence.astype(np.float64))
+        pair_sums = all_sections.sum_by_pair(sections.astype(np.int64), section_sums.astype(np.float64))
         return AlignedBatch(
             offsets=offsets_of(np.bincount(pair, minlength=all_sections.pairs)),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
-            scores=self._pair_scores(evidence),
+            scores=self._pair_scores(pair_sums),
         )
 
     def _best_of_their_words(
@@ -177,7 +191,7 @@ class Decoder(NamedTuple):
             marked[order[first]] = True
         return np.asarray(best.all(axis=0))
 
-    def _pair_scores(self, evidence: Doubles) -> Doubles:
+    def _pair_scores(self, pair_sums: Doubles) -> Doubles:
         """Return the score of each pair: the probability that it is parallel.
 
         The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
@@ -185,9 +199,10 @@ class Decoder(NamedTuple):
         """
         S = self.text.sections.source_lengths
         T = self.text.sections.target_lengths
-        if self.scores is None or not self.has_null:
-            return np.asarray(2 * evidence / np.maximum(S + T, 1))
-        scores = parallel_probability(evidence, S, T, self.size)
+        if not self.has_evidence:
+            return np.asarray(2 * pair_sums / np.maximum(S + T, 1))
+        assert self.scores is not None
+        scores = parallel_probability(pair_sums, S, T, self.size)
         if self.scores.vocabularies is not None:  # otherwise, all words are known
             scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return scores
@@ -198,9 +213,9 @@ class Decoder(NamedTuple):
         Where there is no null word, both are ``-logit`` of the pair score.
         """
         sections = self.text.sections
-        if self.scores is None or not self.has_null:
+        if not self.has_evidence:
             least = np.exp(-MAX_COST)
-            scores = np.clip(self.align(1).scores, least, 1 - MIN_PROBABILITY)
+            scores = np.clip(self.align_all(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
         evidence = np.zeros((2, sections.pairs))
@@ -211,6 +226,7 @@ class Decoder(NamedTuple):
                 np.add.at(evidence[direction], pair, values[filled])
         lengths = sections.source_lengths, sections.target_lengths
         costs = pair_costs(evidence[0], evidence[1], *lengths, self.size)
+        assert self.scores is not None
         if self.scores.vocabularies is not None:
             costs[foreign_pairs(self.text, self.scores.vocabularies)] = MAX_COST
         return costs
@@ -218,16 +234,14 @@ class Decoder(NamedTuple):
     def _evidence_of_directions(self, k: int) -> tuple[Doubles, Doubles]:
         """Return the evidence of the forward and of the reverse posteriors of bucket k, (B,) each."""
         posteriors, ratios = self.bucket_posteriors(k)
-        assert self.scores is not None
-        assert ratios is not None
-        evidence = self.scores.evidence(k, ratios)
+        evidence = self._cell_evidence(k, ratios)
         core = self.text.sections.core(self.text.buckets[k])
         evidence = evidence if core is None else evidence * core
         none = np.zeros((), np.float32)
         forward = evidence_of_pairs(posteriors.forward, none, evidence)
         return forward, evidence_of_pairs(none, posteriors.reverse, evidence)
 
-    def pairs(
+    def aligned_pairs(
         self,
         words: Sequence[BothWords],
         description: str,
@@ -271,19 +285,19 @@ class Decoder(NamedTuple):
         Scores are NaN in cells that no section of a long pair has.
         """
         # the posteriors of a bucket serve its arrays and its links
-        caching = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
+        cached_decoder = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         links: list[BucketLinks] = []
         arrays: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
-                values = caching._values(name, k)
+                values = cached_decoder._values(name, k)
                 if name not in arrays:
                     arrays[name] = self._empty(name, values.dtype)
                 self.text.sections.copy_cores_into(arrays[name], bucket, values)
-            links.append(caching.links(k))
+            links.append(cached_decoder.links_of_bucket(k))
         for name in names:
             _normalize(arrays.setdefault(name, self._empty(name)), self.text.sections, name)
-        return self.collected(links), arrays
+        return self.collect_links(links), arrays
 
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         """Return an array (T, S) for each pair, with the value of the cells that no section has."""

@@ -35,7 +35,7 @@ from nmtalign.encoders.cross_attention import (
     read_attention,
     translator_attention,
 )
-from nmtalign.encoders.matrix_files import PairMatrix, WordPair, read_similarities, read_vectors
+from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, read_similarities, read_vectors
 from nmtalign.encoders.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.errors import UsageError
@@ -151,7 +151,7 @@ class Linker:
     """Reads one matrix per sentence pair and extracts links from it."""
 
     name: str  # the name of the source, with its settings
-    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
+    read: Callable[[Iterable[TokenizedPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
     reduction: AttentionReduction | None = None  # how heads and pieces were reduced; None for similarities
@@ -162,7 +162,7 @@ class Linker:
         """The source and the extraction, in one line."""
         return f"{self.name} {self.extraction}"
 
-    def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
+    def batches(self, pairs: Iterable[TokenizedPair]) -> Iterator[AlignedBatch]:
         """Yield the links of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
         matrices = self.read(pairs)
         while matrices_of_batch := list(islice(matrices, PAIRS_IN_MEMORY)):
@@ -170,13 +170,13 @@ class Linker:
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
-        batch = self._decoder(matrices).align(1)
+        batch = self._decoder(matrices).align_all(1)
         return links_of_words(batch, (_line_words(matrices, 0), _line_words(matrices, 1)))
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         source_units, target_units = _linked_units(matrix)
-        [pair] = self._decoder([matrix]).pairs(
+        [pair] = self._decoder([matrix]).aligned_pairs(
             [(tuple(source_units), tuple(target_units))],
             self.description,
             unknown=[matrix.unlinked],
@@ -216,7 +216,7 @@ class Linker:
         return Decoder(text, bucket_posteriors, self.extraction, linkable)
 
 
-def _linked_units(matrix: PairMatrix) -> WordPair:
+def _linked_units(matrix: PairMatrix) -> TokenizedPair:
     """Return the words that the matrix is of, or its sub-words; these are empty, as no method reads them."""
     if matrix.word_of_piece is None:
         return matrix.words
@@ -401,7 +401,7 @@ def links_from(
     piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
     batch = unit.convert(batch, line_words, piece_lines)
     batch = replace(batch, unit=unit.name)
-    return replace(batch, origin=_Linked(batch, listed, text_settings, unit))
+    return replace(batch, origin=LinkedTextOrigin(batch, listed, text_settings, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
@@ -428,7 +428,7 @@ def _numbered_sides(pair: Pair, marks: SubwordMarks) -> list[tuple[list[str], Pi
     return [numbered_pieces(line, marks) for line in lines]
 
 
-class _Linked(NamedTuple):
+class LinkedTextOrigin(NamedTuple):
     """Links and their sentence pairs; the weight of a link is its probability."""
 
     batch: AlignedBatch
@@ -477,20 +477,20 @@ class _Linked(NamedTuple):
             raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
         return (self.aligned(n).posterior for n in range(len(self.pairs)))
 
-    def chosen(self, numbers: Sequence[int]) -> _Linked:
+    def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
         """Return some of the pairs."""
         batch = replace(self.batch, origin=None)[list(numbers)]
         return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
 
 
-def _words_of_pair(pair: Pair, text_settings: TextSettings) -> WordPair:
+def _words_of_pair(pair: Pair, text_settings: TextSettings) -> TokenizedPair:
     """Return the words of both sides; `text_settings` splits lines."""
     if is_line_pair(pair):
         return text_settings.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
 
 
-def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, Iterator[WordPair]]:
+def open_linker(pairs: Iterator[TokenizedPair], source: LinkSource) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker and the pairs of words to link; choosing an attention head reads some pairs ahead."""
     if source.matrices is not None:
         return _matrices_linker(source, source.matrices), pairs
@@ -545,7 +545,7 @@ def _layer_numbers(value: Any, name: str) -> tuple[int, ...] | None:
 def _attention_linker(
     name: str,
     reduction: AttentionReduction,
-    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
+    read: Callable[[Iterable[TokenizedPair]], Iterator[PairMatrix]],
     source: LinkSource,
     *,
     chosen_by_text: bool = False,
@@ -577,8 +577,8 @@ def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArra
 
 
 def _translator_linker(
-    pairs: Iterator[WordPair], source: LinkSource, translator_name: str
-) -> tuple[Linker, Iterator[WordPair]]:
+    pairs: Iterator[TokenizedPair], source: LinkSource, translator_name: str
+) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker of the attention of a translation model, and all the pairs."""
     import_packages()  # raises an error before the text is read if they are missing
     device = source.device or "cpu"
@@ -655,7 +655,7 @@ def _checked_units(units: MethodUnit | None) -> MethodUnit:
 
 def _method_linker(
     name: str,
-    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
+    read: Callable[[Iterable[TokenizedPair]], Iterator[PairMatrix]],
     method: MethodName | None,
     units: str = "",
 ) -> Linker:

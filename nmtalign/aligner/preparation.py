@@ -16,8 +16,8 @@ from nmtalign.aligner.experts import (
     PAIRS_PER_ENCODER_CALL,
     Expert,
 )
-from nmtalign.aligner.learn_options import (
-    LearnOptions,
+from nmtalign.aligner.training_settings import (
+    TrainingSettings,
 )
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
@@ -60,7 +60,7 @@ class PreparedBitext(NamedTuple):
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
-def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
+def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(options.workers)
     expert_batches: list[tuple[AlignedBatch, ...]] = []
@@ -125,7 +125,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)
 
 
-def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: EncodedSide) -> Prior | None:
+def _with_dictionaries(options: TrainingSettings, source: EncodedSide, target: EncodedSide) -> Prior | None:
     """Return the prior with the word pairs of the dictionaries that the text can have."""
     if not options.dictionaries:
         return options.prior
@@ -148,7 +148,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
 
 
 def _warn_about_bitext(
-    source: EncodedSide, target: EncodedSide, prior: Prior | None, options: LearnOptions
+    source: EncodedSide, target: EncodedSide, prior: Prior | None, options: TrainingSettings
 ) -> None:
     """Warn if a bitext looks wrong, or if continuing a model would give better links."""
     for warning in bitext_warnings(source, target):
@@ -161,7 +161,7 @@ def _warn_about_bitext(
 
 
 def _numbered_gold(
-    options: LearnOptions, source: EncodedSide, target: EncodedSide
+    options: TrainingSettings, source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
     """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
@@ -171,7 +171,7 @@ def _numbered_gold(
 
 
 def _collect_expert_links(
-    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
+    pairs: Iterable[Pair], expert: Expert, options: TrainingSettings, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield the pairs; after the last one, `batches` contains the links of the expert."""
     tokens = partial(tokens_of, text_settings=options.text_settings, languages=options.languages)
@@ -181,7 +181,7 @@ def _collect_expert_links(
         yield from part
 
 
-def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> str:
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: TrainingSettings) -> str:
     """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
     pairs = len(source.lengths)
     if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:

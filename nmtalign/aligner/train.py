@@ -11,13 +11,13 @@ from nmtalign.aligner.aligner import Aligner, check_languages
 from nmtalign.aligner.experts import (
     with_links,
 )
-from nmtalign.aligner.learn_options import (
+from nmtalign.aligner.training_settings import (
     checked_against_corrections,
-    open_options,
+    open_training_settings,
     stage_costs,
 )
-from nmtalign.aligner.learning import (
-    learn,
+from nmtalign.aligner.training_steps import (
+    train_aligner,
 )
 from nmtalign.calls import check_call
 from nmtalign.display import with_plural
@@ -146,7 +146,7 @@ def train(
     rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
     notes = list[str]()
     advice = list[str]()
-    settings = open_options(
+    settings = open_training_settings(
         preset=preset,
         tokenizer=tokenizer,
         lowercase=lowercase,
@@ -173,7 +173,7 @@ def train(
         pairs = checked_against_corrections(reporter.count(rows), gold)
         if expert is not None:
             pairs = with_links(pairs, iter_links(expert))
-        aligner = learn(pairs, settings).aligner
+        aligner = train_aligner(pairs, settings).aligner
     finally:
         for note in notes:
             warnings.warn(note, NmtalignWarning, stacklevel=3)

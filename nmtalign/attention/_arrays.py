@@ -56,11 +56,16 @@ def without_table(value: Any) -> Any:
     return value.to_numpy() if hasattr(value, "to_numpy") else value
 
 
-def as_floats(*arrays: Array) -> tuple[Any, ...]:
-    """Return the namespace, then `arrays` as arrays of floats.
+def as_floats(*arrays: Array) -> tuple[Array, ...]:
+    """Return `arrays` as arrays of floats.
 
     Lists and integers become float64, and tables NumPy arrays.
     """
+    return namespace_and_floats(*arrays)[1:]
+
+
+def namespace_and_floats(*arrays: Array) -> tuple[Any, ...]:
+    """Return the namespace, then `arrays` as :func:`as_floats` returns them."""
     arrays = tuple(map(without_table, arrays))
     xp = namespace(*arrays)
     if xp is np:
@@ -80,7 +85,7 @@ def as_numpy(value: Any) -> Array:
     return array
 
 
-def converted(array: Array, like: Array, kind: type) -> Array:
+def convert_like(array: Array, like: Array, kind: type) -> Array:
     """Return a mask or bias, maybe a list, as an array of a kind in the library and place of `like`."""
     array = without_table(array)
     if not isinstance(array, _NUMPY_TYPES):
@@ -102,12 +107,12 @@ def as_like(value: Any, like: Array | None) -> Array:
     return namespace(like).asarray(value, dtype=dtype, device=device)
 
 
-def transposed(array: Array) -> Array:
+def swap_last_axes(array: Array) -> Array:
     """Return `array` with its last two axes swapped (a view)."""
     return np.swapaxes(array, -1, -2) if isinstance(array, np.ndarray) else array.mT
 
 
-def joined(arrays: Sequence[Array], axis: int) -> Array:
+def concatenate(arrays: Sequence[Array], axis: int) -> Array:
     """Return `arrays` joined along an axis that exists."""
     if len(arrays) == 1:
         return arrays[0]
@@ -136,36 +141,36 @@ def error_function(array: Array) -> Array:
     return xp.erf(array)
 
 
-def divided(array: Array, by: Array) -> Array:
+def divide_or_keep(array: Array, by: Array) -> Array:
     """Return ``array / by``, and `array` where `by` is 0."""
     return array / namespace(by).where(by == 0, as_like(1.0, by), by)
 
 
-def finite(array: Array) -> Array:
+def zero_for_minus_infinity(array: Array) -> Array:
     """Return `array` with 0 in place of minus infinity."""
     return namespace(array).where(array == -math.inf, as_like(0.0, array), array)
 
 
-def expect_sizes(**sizes: Any) -> None:
+def check_sizes(**sizes: Any) -> None:
     """Raise a :class:`UsageError` unless sizes are integers from 0."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
             raise UsageError(f"expected {name} as an integer from 0, found {short_repr(size)}")
 
 
-def expect_parameters(kind: type, parameters: Any) -> None:
+def check_parameters(kind: type, parameters: Any) -> None:
     """Raise a :class:`UsageError` unless parameters are of a kind."""
     if not isinstance(parameters, kind):
         raise UsageError(f"expected parameters of type {kind.__name__}, found {type(parameters).__name__}")
 
 
-def expect_function(name: str, function: Any) -> None:
+def check_function(name: str, function: Any) -> None:
     """Raise a :class:`UsageError` unless something can be called."""
     if not callable(function):
         raise UsageError(f"expected a function as `{name}`, found {short_repr(function)}")
 
 
-def expect_temperature(temperature: Any) -> None:
+def check_temperature(temperature: Any) -> None:
     """Raise a :class:`UsageError` unless this is a positive number, perhaps in an array of its own."""
     try:
         positive = not isinstance(temperature, bool) and bool(0 < temperature < math.inf)
@@ -183,26 +188,26 @@ def generator(seed: Any) -> np.random.Generator:
         raise UsageError(f"expected a seed, an integer from 0, found {short_repr(seed)}") from None
 
 
-def expect_one_axis(name: str, array: Array) -> None:
+def check_one_axis(name: str, array: Array) -> None:
     """Raise a :class:`UsageError` unless an array is a single vector."""
     if array.ndim != 1:
         raise UsageError(f"expected {name} as one vector, found shape {tuple(array.shape)}")
 
 
-def expect_matrix(name: str, array: Array) -> None:
+def check_matrix(name: str, array: Array) -> None:
     """Raise a :class:`UsageError` unless an array is a single matrix."""
     if array.ndim != 2:
         raise UsageError(f"expected {name} as one matrix, found shape {tuple(array.shape)}")
 
 
-def expect_rows(**arrays: Array) -> None:
+def check_rows(**arrays: Array) -> None:
     """Raise a :class:`UsageError` unless arrays consist of rows of vectors."""
     for name, array in arrays.items():
         if array.ndim < 2:
             raise UsageError(f"expected {name} as rows of vectors, found shape {tuple(array.shape)}")
 
 
-def expect_to_fit(name: str, array: Array, scores: Array) -> None:
+def check_to_fit(name: str, array: Array, scores: Array) -> None:
     """Raise a :class:`UsageError` unless an array broadcasts to scores; it may have more leading axes."""
     given, shape = tuple(array.shape), tuple(scores.shape)
     try:
@@ -213,7 +218,7 @@ def expect_to_fit(name: str, array: Array, scores: Array) -> None:
         raise UsageError(f"{name} must broadcast to scores of shape {shape}, found shape {given}")
 
 
-def expect_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:
+def check_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:
     """Raise a :class:`UsageError` unless `array` has `size` entries along `axis`, to fit `other`."""
     if array.ndim < -axis or array.shape[axis] != size:
         shape = tuple(array.shape)

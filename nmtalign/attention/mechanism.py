@@ -18,15 +18,16 @@ from nmtalign.arrays import AnyArray, Doubles
 from nmtalign.attention._arrays import (
     Array,
     as_floats,
-    converted,
-    expect_axis,
-    expect_function,
-    expect_matrix,
-    expect_parameters,
-    expect_rows,
-    expect_sizes,
-    expect_to_fit,
+    check_axis,
+    check_function,
+    check_matrix,
+    check_parameters,
+    check_rows,
+    check_sizes,
+    check_to_fit,
+    convert_like,
     generator,
+    namespace_and_floats,
 )
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
@@ -93,15 +94,15 @@ def attend(
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1.
     """
-    expect_function("score", score)
-    expect_function("normalize", normalize)
-    xp, queries, keys, values = as_floats(queries, keys, keys if values is None else values)
-    expect_rows(keys=keys)
-    expect_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
+    check_function("score", score)
+    check_function("normalize", normalize)
+    xp, queries, keys, values = namespace_and_floats(queries, keys, keys if values is None else values)
+    check_rows(keys=keys)
+    check_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
     if bias is not None:
-        bias = converted(bias, scores, float)
-        expect_to_fit("bias", bias, scores)
+        bias = convert_like(bias, scores, float)
+        check_to_fit("bias", bias, scores)
         scores = scores + bias
     weights = normalize(mask_scores(scores, mask))
     return AttentionOutput(xp.matmul(weights, values), weights)
@@ -178,7 +179,7 @@ class Parameters:
             value = getattr(self, field.name)
             if not str(field.type).startswith("Array") or (value is None and "None" in str(field.type)):
                 continue
-            array = value if isinstance(value, np.ndarray) else as_floats(value)[1]
+            array = value if isinstance(value, np.ndarray) else as_floats(value)[0]
             object.__setattr__(self, field.name, array)
 
 
@@ -266,7 +267,7 @@ class MultiHead(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("W_Q", "W_K", "W_V", "W_O"):
-            expect_matrix(name, getattr(self, name))
+            check_matrix(name, getattr(self, name))
         check_number(self.heads, "a number of heads, 1 or more", integer=True)
         size = self.W_Q.shape[-1]
         if self.heads < 1 or size % self.heads:
@@ -278,7 +279,7 @@ class MultiHead(Parameters):
     @classmethod
     def init(cls, D: int, heads: int, *, seed: Seed) -> MultiHead:
         """Return Glorot-drawn matrices (D, D) and biases of 0."""
-        expect_sizes(D=D)
+        check_sizes(D=D)
         random = generator(seed)
         W_Q, W_K, W_V, W_O = (glorot(random, D, D) for _ in range(4))
         zero = np.zeros(D)
@@ -340,13 +341,13 @@ def multi_head(
     >>> multi_head(MultiHead.init(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
     (2, 3, 3)
     """
-    expect_parameters(MultiHead, parameters)
+    check_parameters(MultiHead, parameters)
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p, H = parameters, parameters.heads
     queries = linear(queries, p.W_Q, p.b_Q)
-    expect_rows(queries=queries)
-    mask = mask if mask is None else converted(mask, queries, bool)
+    check_rows(queries=queries)
+    mask = mask if mask is None else convert_like(mask, queries, bool)
     context, weights = attend(
         _split_heads(queries, H),  # (..., H, T, D_h)
         _split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
@@ -368,26 +369,26 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     >>> linear([[1, 2]], [[3], [4]], [5])
     array([[16.]])
     """
-    xp, x, W = as_floats(x, W)
-    expect_matrix("W", W)
-    expect_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
+    xp, x, W = namespace_and_floats(x, W)
+    check_matrix("W", W)
+    check_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
     if b is None:
         return y
-    b = as_floats(b, W)[1]
-    expect_axis("b", b, -1, W.shape[-1], f"W of shape {tuple(W.shape)}")
+    b, _ = as_floats(b, W)
+    check_axis("b", b, -1, W.shape[-1], f"W of shape {tuple(W.shape)}")
     return y + b
 
 
 def _split_heads(x: Array, heads: int) -> Array:
     """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis."""
-    xp, x = as_floats(x)
+    xp, x = namespace_and_floats(x)
     return xp.moveaxis(xp.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
 
 
 def _merge_heads(x: Array) -> Array:
     """Return x (..., H, N, D_h) as (..., N, H D_h)."""
-    xp, x = as_floats(x)
+    xp, x = namespace_and_floats(x)
     x = xp.moveaxis(x, -3, -2)  # (..., N, H, D_h)
     return xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))

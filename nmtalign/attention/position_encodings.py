@@ -18,12 +18,13 @@ from nmtalign.attention._arrays import (
     Array,
     as_floats,
     as_like,
-    expect_axis,
-    expect_matrix,
-    expect_rows,
-    expect_sizes,
+    check_axis,
+    check_matrix,
+    check_rows,
+    check_sizes,
+    concatenate,
     generator,
-    joined,
+    namespace_and_floats,
 )
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
@@ -44,7 +45,7 @@ def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
-    expect_sizes(N=N, D=D)
+    check_sizes(N=N, D=D)
     if D % 2:
         raise UsageError(
             f"sinusoidal positions come in pairs of sine and cosine: expected an even D, found {D}"
@@ -62,7 +63,7 @@ def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> A
     >>> position_table(50, 8, seed=1).shape
     (50, 8)
     """
-    expect_sizes(N=N, D=D)
+    check_sizes(N=N, D=D)
     return as_like(generator(seed).normal(0.0, 0.02, (N, D)), like)
 
 
@@ -78,9 +79,9 @@ def add_positions(words: Array, positions: Array) -> Array:
     >>> add_positions([[1.0, 1.0]], [[0.5, 0.0], [0.7, 0.0]])
     array([[1.5, 1. ]])
     """
-    _, words, positions = as_floats(words, positions)
-    expect_rows(words=words)
-    expect_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
+    words, positions = as_floats(words, positions)
+    check_rows(words=words)
+    check_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
     return words + _first(positions, words.shape[-2])
 
 
@@ -93,15 +94,15 @@ def concatenate_positions(words: Array, positions: Array) -> Array:
     >>> concatenate_positions([[1.0, 1.0]], [[0.5, 0.0], [0.7, 0.0]])
     array([[1. , 1. , 0.5, 0. ]])
     """
-    xp, words, positions = as_floats(words, positions)
-    expect_rows(words=words)
+    xp, words, positions = namespace_and_floats(words, positions)
+    check_rows(words=words)
     rows = _first(positions, words.shape[-2])
-    return joined([words, xp.broadcast_to(rows, (*words.shape[:-2], *rows.shape))], axis=-1)
+    return concatenate([words, xp.broadcast_to(rows, (*words.shape[:-2], *rows.shape))], axis=-1)
 
 
 def _first(positions: Array, N: int) -> Array:
     """Return the first N positions."""
-    expect_matrix("positions", positions)
+    check_matrix("positions", positions)
     if positions.shape[0] < N:
         raise UsageError(f"expected at most {positions.shape[0]} words, one for each position, found {N}")
     return positions[:N, :]
@@ -137,7 +138,7 @@ def diagonal_prior(
     Jalili Sabet, Dufter, Yvon & Schütze (2020), "SimAlign", distortion correction.
     """
     check_choice(form, _SCALES, "forms of the diagonal prior")
-    expect_sizes(T=T, S=S)
+    check_sizes(T=T, S=S)
     check_number(strength, "the strength of the prior")
     position = _SCALES[form]
     offset = position(T)[:, None] - position(S)  # (T, S)

@@ -15,15 +15,16 @@ import numpy as np
 from nmtalign.attention._arrays import (
     Array,
     as_floats,
-    converted,
-    expect_axis,
-    expect_matrix,
-    expect_parameters,
-    expect_rows,
-    expect_sizes,
+    check_axis,
+    check_matrix,
+    check_parameters,
+    check_rows,
+    check_sizes,
+    concatenate,
+    convert_like,
     generator,
-    joined,
     namespace,
+    namespace_and_floats,
 )
 from nmtalign.attention.mechanism import (
     Parameters,
@@ -59,13 +60,13 @@ class GRU(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, matrix in (("W", self.W), ("U", self.U)):
-            expect_matrix(name, matrix)
-            expect_axis(name, matrix, -1, 3 * self.U.shape[0], "the state, three times over")
+            check_matrix(name, matrix)
+            check_axis(name, matrix, -1, 3 * self.U.shape[0], "the state, three times over")
 
     @classmethod
     def init(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
         """Return Glorot-drawn matrices, each gate by itself, and biases of 0."""
-        expect_sizes(D=D, A=A)
+        check_sizes(D=D, A=A)
         random = generator(seed)
         W, U = (np.concatenate([glorot(random, size, A) for _ in range(3)], axis=1) for size in (D, A))
         return cls(W, U, np.zeros(3 * A), np.zeros(3 * A), reset_after)
@@ -120,17 +121,20 @@ def gru(
     >>> gru(GRU.init(3, 2, seed=0), np.zeros((5, 3))).shape
     (5, 2)
     """
-    expect_parameters(GRU, parameters)
+    check_parameters(GRU, parameters)
     projected = linear(words, parameters.W, parameters.b_W)  # (..., N, 3A)
-    expect_rows(words=projected)
+    check_rows(words=projected)
     xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
     if N == 0:
         return projected[..., :A]
-    state = xp.zeros_like(projected[..., 0, :A]) if state is None else as_floats(state, projected)[1]
-    expect_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
+    if state is None:
+        state = xp.zeros_like(projected[..., 0, :A])
+    else:
+        state, _ = as_floats(state, projected)
+    check_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
     if mask is not None:
-        mask = converted(mask, projected, bool)
-        expect_axis("mask", mask, -1, N, "the words")
+        mask = convert_like(mask, projected, bool)
+        check_axis("mask", mask, -1, N, "the words")
     states: list[Array] = [state] * N
     for n in reversed(range(N)) if backward else range(N):
         after = _step(parameters, projected[..., n, :], state)
@@ -174,14 +178,14 @@ class RecurrentEncoder:
                 found = short_repr(self.layers if layer is None else layer)
                 raise UsageError(f"expected layers as tuples of GRU, one for each direction, found {found}")
             for unit in layer:
-                expect_parameters(GRU, unit)
+                check_parameters(GRU, unit)
 
     @classmethod
     def init(
         cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
-        expect_sizes(D=D, A=A, layers=layers)
+        check_sizes(D=D, A=A, layers=layers)
         random, directions = generator(seed), range(1 + bidirectional)
         start = partial(GRU.init, A=A, seed=random, reset_after=reset_after)
         sizes = [D] + [len(directions) * A] * (layers - 1)
@@ -211,10 +215,10 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     >>> recurrent_encoder(RecurrentEncoder.init(3, 2, layers=2, seed=0), np.zeros((5, 3))).shape
     (5, 4)
     """
-    expect_parameters(RecurrentEncoder, parameters)
+    check_parameters(RecurrentEncoder, parameters)
     for layer in parameters.layers:
         states = [gru(unit, words, mask=mask, backward=bool(index)) for index, unit in enumerate(layer)]
-        words = joined(states, axis=-1)
+        words = concatenate(states, axis=-1)
     return words
 
 
@@ -244,13 +248,13 @@ class Bahdanau(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        expect_parameters(RecurrentEncoder, self.encoder)
-        expect_parameters(GRU, self.decoder)
+        check_parameters(RecurrentEncoder, self.encoder)
+        check_parameters(GRU, self.decoder)
 
     @classmethod
     def init(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
         """Return Glorot-drawn parameters, with the reset gate of the paper (before the product)."""
-        expect_sizes(D_s=D_s, D_t=D_t, A=A, Q=Q)
+        check_sizes(D_s=D_s, D_t=D_t, A=A, Q=Q)
         random = generator(seed)
         return cls(
             RecurrentEncoder.init(D_s, A, layers=1, seed=random, reset_after=False),
@@ -274,7 +278,7 @@ def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) 
     Reads source words (..., S, D_s); the mask (..., S) is False for padding (Bahdanau, Cho & Bengio 2014,
     sections A.2.1 and A.2.2).
     """
-    expect_parameters(Bahdanau, parameters)
+    check_parameters(Bahdanau, parameters)
     states = recurrent_encoder(parameters.encoder, source, mask=mask)  # (..., S, 2A)
     xp, A = namespace(states), parameters.W_s.shape[0]
     first = xp.tanh(linear(states[..., 0, A:], parameters.W_s))
@@ -300,9 +304,9 @@ def decode_step(
     al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
     from :func:`annotate`, with the same mask.
     """
-    expect_parameters(Bahdanau, parameters)
-    expect_parameters(Annotations, source)
-    _, word, state = as_floats(word, state)
+    check_parameters(Bahdanau, parameters)
+    check_parameters(Annotations, source)
+    word, state = as_floats(word, state)
     if word.ndim != state.ndim:
         shapes = f"{tuple(word.shape)} and {tuple(state.shape)}"
         raise UsageError(f"the word and the state must have the same leading axes, found shapes {shapes}")
@@ -311,10 +315,10 @@ def decode_step(
         source.keys,
         source.states,
         score=lambda queries, keys: additive_projected(queries, keys, parameters.v_a),
-        mask=None if mask is None else converted(mask, state, bool)[..., None, :],
+        mask=None if mask is None else convert_like(mask, state, bool)[..., None, :],
     )
     context, weights = (part[..., 0, :] for part in attended)
-    inputs = joined([word, context], axis=-1)[..., None, :]  # one word: (..., 1, D_t + 2A)
+    inputs = concatenate([word, context], axis=-1)[..., None, :]  # one word: (..., 1, D_t + 2A)
     return Step(gru(parameters.decoder, inputs, state)[..., 0, :], weights, context)
 
 
@@ -342,9 +346,9 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     >>> align_sentence(parameters, np.ones((7, 3)), np.ones((2, 4))).weights.shape
     (2, 7)
     """
-    expect_parameters(Bahdanau, parameters)
-    xp, source, target = as_floats(source, target)
-    expect_rows(source=source, target=target)
+    check_parameters(Bahdanau, parameters)
+    xp, source, target = namespace_and_floats(source, target)
+    check_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:
         raise UsageError(f"expected words on both sides, found {source.shape[-2]} and {target.shape[-2]}")
     if source.shape[:-2] != target.shape[:-2]:

@@ -18,13 +18,14 @@ import numpy as np
 from nmtalign.attention._arrays import (
     Array,
     as_floats,
-    divided,
-    expect_axis,
-    expect_matrix,
-    expect_one_axis,
-    expect_rows,
-    joined,
-    transposed,
+    check_axis,
+    check_matrix,
+    check_one_axis,
+    check_rows,
+    concatenate,
+    divide_or_keep,
+    namespace_and_floats,
+    swap_last_axes,
 )
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
@@ -48,9 +49,9 @@ def dot(queries: Array, keys: Array) -> Array:
     >>> float(dot([1, 2, 3], [1, 0, 1]))
     4.0
     """
-    xp, queries, keys = as_floats(queries, keys)
-    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
-    return xp.matmul(queries, keys if keys.ndim == 1 else transposed(keys))  # (..., T, S)
+    xp, queries, keys = namespace_and_floats(queries, keys)
+    check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    return xp.matmul(queries, keys if keys.ndim == 1 else swap_last_axes(keys))  # (..., T, S)
 
 
 @check_call()
@@ -65,7 +66,7 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
     >>> scaled_dot([[1, 2, 2, 0]], [[1, 0, 1, 5]])
     array([[1.5]])
     """
-    _, queries, keys = as_floats(queries, keys)
+    queries, keys = as_floats(queries, keys)
     return dot(queries / math.sqrt(queries.shape[-1] or 1), keys)
 
 
@@ -79,8 +80,8 @@ def l2_normalize(vectors: Array) -> Array:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    xp, vectors = as_floats(vectors)
-    return divided(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
+    xp, vectors = namespace_and_floats(vectors)
+    return divide_or_keep(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
 @check_call()
@@ -98,12 +99,12 @@ def cosine(queries: Array, keys: Array) -> Array:
 
 
 def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | None = None) -> Array:
-    expect_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
+    check_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
     projected = xp.matmul(rows, matrix)
     if bias is None:
         return projected
-    bias = as_floats(bias, projected)[1]
-    expect_axis("bias", bias, -1, matrix.shape[-1], name)
+    bias, _ = as_floats(bias, projected)
+    check_axis("bias", bias, -1, matrix.shape[-1], name)
     return projected + bias
 
 
@@ -127,7 +128,7 @@ def additive(
     >>> additive([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [0.0]], [[-1.0], [0.0]], [2.0]).round(4)
     array([[1.5232, 0.    ]])
     """
-    xp, queries, keys, W, U = as_floats(queries, keys, W, U)
+    xp, queries, keys, W, U = namespace_and_floats(queries, keys, W, U)
     return additive_projected(_projected(xp, "W", queries, W, bias), _projected(xp, "U", keys, U), v)
 
 
@@ -144,12 +145,12 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     >>> additive_projected([[0.0, 1.0]], [[0.0, -1.0], [0.0, 9.0]], [5.0, 1.0])
     array([[0., 1.]])
     """
-    xp, queries, keys, v = as_floats(queries, keys, v)
-    expect_one_axis("v", v)
+    xp, queries, keys, v = namespace_and_floats(queries, keys, v)
+    check_one_axis("v", v)
     if keys.ndim == 1:
         return additive_projected(queries, keys[None, :], v)[..., 0]
-    expect_axis("projected keys", keys, -1, v.shape[0], "v")
-    expect_axis("projected queries", queries, -1, v.shape[0], "v")
+    check_axis("projected keys", keys, -1, v.shape[0], "v")
+    check_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(keys.shape)))
@@ -158,7 +159,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
         a = _activations(xp, queries[..., start : min(start + rows, T), :], keys)
         # NumPy's einsum sums each cell by itself, so that its bits depend on no other.
         blocks.append(np.einsum("...a,a->...", a, v) if xp is np else a @ v)
-    return joined(blocks, axis=-2)  # (..., T, S)
+    return concatenate(blocks, axis=-2)  # (..., T, S)
 
 
 def _activations(xp: Any, queries: Array, keys: Array) -> Array:
@@ -179,9 +180,9 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     >>> additive_concatenated([[1.0, 0.0]], [[0.0, 1.0]], [[-1.0], [0.0], [1.0], [0.0]], [[2.0]]).round(4)
     array([[1.5232]])
     """
-    xp, queries, keys, layer_1, layer_2 = as_floats(queries, keys, layer_1, layer_2)
+    xp, queries, keys, layer_1, layer_2 = namespace_and_floats(queries, keys, layer_1, layer_2)
     key_size, query_size = keys.shape[-1], queries.shape[-1]
-    expect_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
+    check_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
 
 
@@ -196,18 +197,18 @@ def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[A
     >>> scaled_dot_gradient([[1, 2, 3, 4]], [[5, 6, 7, 8]], [[2]])
     (array([[5., 6., 7., 8.]]), array([[1., 2., 3., 4.]]))
     """
-    xp, queries, keys, upstream = as_floats(queries, keys, upstream)
-    _expect_upstream(queries, keys, upstream)
-    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    xp, queries, keys, upstream = namespace_and_floats(queries, keys, upstream)
+    _check_upstream(queries, keys, upstream)
+    check_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     scale = 1 / math.sqrt(queries.shape[-1])
-    return xp.matmul(upstream, keys) * scale, xp.matmul(transposed(upstream), queries) * scale
+    return xp.matmul(upstream, keys) * scale, xp.matmul(swap_last_axes(upstream), queries) * scale
 
 
-def _expect_upstream(queries: Array, keys: Array, upstream: Array) -> None:
+def _check_upstream(queries: Array, keys: Array, upstream: Array) -> None:
     """Raise a :class:`UsageError` unless there is a derivative for each score."""
-    expect_rows(queries=queries, keys=keys)
-    expect_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
-    expect_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
+    check_rows(queries=queries, keys=keys)
+    check_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
+    check_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     leading = {tuple(array.shape[:-2]) for array in (queries, keys, upstream)}
     if len(leading) > 1:
         shapes = ", ".join(str(tuple(array.shape)) for array in (queries, keys, upstream))
@@ -241,23 +242,23 @@ def additive_gradient(
     >>> additive_gradient([[0.0]], [[0.0]], [[1.0]], [[2.0]], [3.0], [[1.0]]).keys
     array([[6.]])
     """
-    xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
-    _expect_upstream(queries, keys, upstream)
-    expect_matrix("W", W)
-    expect_matrix("U", U)
-    expect_one_axis("v", v)
+    xp, queries, keys, W, U, v, upstream = namespace_and_floats(queries, keys, W, U, v, upstream)
+    _check_upstream(queries, keys, upstream)
+    check_matrix("W", W)
+    check_matrix("U", U)
+    check_one_axis("v", v)
     if bias is not None:
-        bias = as_floats(bias, W)[1]
-        expect_one_axis("bias", bias)
+        bias, _ = as_floats(bias, W)
+        check_one_axis("bias", bias)
     projected = _projected(xp, "W", queries, W, bias)
     for name, array in (("v", v), ("U", U)):
-        expect_axis(name, array, -1, W.shape[-1], "W")
+        check_axis(name, array, -1, W.shape[-1], "W")
     activations = _activations(xp, projected, _projected(xp, "U", keys, U))  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(
-        queries=xp.matmul(by_query, transposed(W)),
-        keys=xp.matmul(by_key, transposed(U)),
+        queries=xp.matmul(by_query, swap_last_axes(W)),
+        keys=xp.matmul(by_key, swap_last_axes(U)),
         W=_summed_outer(xp, queries, by_query),
         U=_summed_outer(xp, keys, by_key),
         v=xp.matmul(xp.reshape(upstream, (-1,)), xp.reshape(activations, (-1, v.shape[0]))),
@@ -268,4 +269,4 @@ def additive_gradient(
 def _summed_outer(xp: Any, rows: Array, columns: Array) -> Array:
     """Return the sum over all leading axes of the outer products of the last axes."""
     left, right = (xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (rows, columns))
-    return xp.matmul(transposed(left), right)
+    return xp.matmul(swap_last_axes(left), right)

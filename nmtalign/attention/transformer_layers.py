@@ -19,15 +19,16 @@ import numpy as np
 from nmtalign.attention._arrays import (
     Array,
     as_floats,
-    converted,
+    check_axis,
+    check_parameters,
+    check_rows,
+    check_sizes,
+    check_to_fit,
+    convert_like,
     error_function,
-    expect_axis,
-    expect_parameters,
-    expect_rows,
-    expect_sizes,
-    expect_to_fit,
     generator,
     namespace,
+    namespace_and_floats,
 )
 from nmtalign.attention.mechanism import (
     AttentionOutput,
@@ -67,7 +68,7 @@ class LayerNorm(Parameters):
     @classmethod
     def init(cls, D: int, *, eps_on_std: bool = False) -> LayerNorm:
         """Return gain 1 and bias 0."""
-        expect_sizes(D=D)
+        check_sizes(D=D)
         return cls(np.ones(D), np.zeros(D), eps_on_std=eps_on_std)
 
     @classmethod
@@ -91,11 +92,12 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, eps_on_std=True), [[1.0, 3.0]])
     array([[-0.5,  0.5]])
     """
-    expect_parameters(LayerNorm, parameters)
-    p, (xp, x) = parameters, as_floats(x)
+    check_parameters(LayerNorm, parameters)
+    p = parameters
+    xp, x = namespace_and_floats(x)
     namespace(x, p.gain)  # an error unless both are of one library
     for name, array in (("gain", p.gain), *([] if p.bias is None else [("bias", p.bias)])):
-        expect_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
+        check_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
     centered = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centered * centered, axis=-1, keepdims=True)
     spread = xp.sqrt(variance) + p.epsilon if p.eps_on_std else xp.sqrt(variance + p.epsilon)
@@ -124,7 +126,7 @@ class FeedForward(Parameters):
     @classmethod
     def init(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
         """Return Glorot-drawn matrices and biases of 0."""
-        expect_sizes(D=D, F=F)
+        check_sizes(D=D, F=F)
         random = generator(seed)
         return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D), activation)
 
@@ -149,8 +151,8 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
     >>> feed_forward(FeedForward(np.eye(2), np.eye(2)), [[-1.0, 2.0]])
     array([[0., 2.]])
     """
-    expect_parameters(FeedForward, parameters)
-    _, x = as_floats(x)
+    check_parameters(FeedForward, parameters)
+    (x,) = as_floats(x)
     inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
     return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
 
@@ -179,12 +181,12 @@ class TransformerBlock:
     pre_norm: bool = False
 
     def __post_init__(self) -> None:
-        expect_parameters(MultiHead, self.self_attention)
-        expect_parameters(FeedForward, self.feed_forward)
+        check_parameters(MultiHead, self.self_attention)
+        check_parameters(FeedForward, self.feed_forward)
         if self.cross_attention is not None:
-            expect_parameters(MultiHead, self.cross_attention)
+            check_parameters(MultiHead, self.cross_attention)
         count = 2 if self.cross_attention is None else 3
-        _expect_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
+        _check_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
         if len(self.norms) != count:
             raise UsageError(f"expected {count} norms, one for each sub-layer, found {len(self.norms)}")
 
@@ -201,7 +203,7 @@ class TransformerBlock:
         activation: str = "relu",
     ) -> TransformerBlock:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1; a `decoder` has cross-attention."""
-        expect_sizes(D=D, F=F)
+        check_sizes(D=D, F=F)
         random = generator(seed)
         attention = MultiHead.init(D, heads, seed=random)
         cross = MultiHead.init(D, heads, seed=random) if decoder else None
@@ -232,12 +234,12 @@ class TransformerBlock:
         )
 
 
-def _expect_all(kind: type, parts: Any, what: str) -> None:
+def _check_all(kind: type, parts: Any, what: str) -> None:
     """Raise a :class:`UsageError` unless this is a tuple of parameters of one kind."""
     if not isinstance(parts, tuple):
         raise UsageError(f"expected a tuple of {what}, found {short_repr(parts)}")
     for part in parts:
-        expect_parameters(kind, part)
+        check_parameters(kind, part)
 
 
 def _residual(
@@ -246,7 +248,7 @@ def _residual(
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
-    expect_axis("words", x, -1, y.shape[-1], "the parameters of the block")
+    check_axis("words", x, -1, y.shape[-1], "the parameters of the block")
     return AttentionOutput(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
 
@@ -269,8 +271,9 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     >>> encoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).context.shape
     (4, 4)
     """
-    expect_parameters(TransformerBlock, parameters)
-    p, x = parameters, as_floats(x)[1]
+    check_parameters(TransformerBlock, parameters)
+    p = parameters
+    (x,) = as_floats(x)
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     return AttentionOutput(_feed_forward(p, x), weights)
 
@@ -316,13 +319,14 @@ def decoder_block(
     >>> decoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
     (4, 4)
     """
-    expect_parameters(TransformerBlock, parameters)
-    p, x = parameters, as_floats(x)[1]
-    expect_rows(x=x)
+    check_parameters(TransformerBlock, parameters)
+    p = parameters
+    (x,) = as_floats(x)
+    check_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
     if mask is not None:
-        mask = converted(mask, x, bool)
-        expect_to_fit("mask", mask, past)
+        mask = convert_like(mask, x, bool)
+        check_to_fit("mask", mask, past)
     mask = past if mask is None else mask & past
     x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     if p.cross_attention is None and memory is None:
@@ -346,10 +350,10 @@ class Transformer:
     decoder_norm: LayerNorm
 
     def __post_init__(self) -> None:
-        _expect_all(TransformerBlock, self.encoder, "the blocks of the encoder")
-        _expect_all(TransformerBlock, self.decoder, "the blocks of the decoder")
-        expect_parameters(LayerNorm, self.encoder_norm)
-        expect_parameters(LayerNorm, self.decoder_norm)
+        _check_all(TransformerBlock, self.encoder, "the blocks of the encoder")
+        _check_all(TransformerBlock, self.decoder, "the blocks of the decoder")
+        check_parameters(LayerNorm, self.encoder_norm)
+        check_parameters(LayerNorm, self.decoder_norm)
 
     @classmethod
     def init(
@@ -367,7 +371,7 @@ class Transformer:
 
         `pre_norm` and `activation` are those of :meth:`TransformerBlock.init`.
         """
-        expect_sizes(layers=layers)
+        check_sizes(layers=layers)
         random = generator(seed)
         start = partial(
             TransformerBlock.init, D, heads, F, seed=random, pre_norm=pre_norm, activation=activation
@@ -444,8 +448,9 @@ def transformer(
     >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
     (4, 4)
     """
-    expect_parameters(Transformer, parameters)
-    p, (_, memory, words) = parameters, as_floats(source, target)
+    check_parameters(Transformer, parameters)
+    p = parameters
+    memory, words = as_floats(source, target)
     encoded, decoded = [], []
     for block in p.encoder:
         encoded.append(encoder_block(block, memory, mask=source_mask))

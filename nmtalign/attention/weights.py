@@ -17,13 +17,14 @@ from nmtalign.attention._arrays import (
     as_floats,
     as_like,
     as_numpy,
-    converted,
-    divided,
-    expect_sizes,
-    expect_temperature,
-    expect_to_fit,
-    finite,
+    check_sizes,
+    check_temperature,
+    check_to_fit,
+    convert_like,
+    divide_or_keep,
+    namespace_and_floats,
     running_sum,
+    zero_for_minus_infinity,
 )
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
@@ -49,16 +50,16 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     >>> softmax([1000.0, 1000.0, -np.inf])
     array([0.5, 0.5, 0. ])
     """
-    xp, scores = as_floats(scores)
-    expect_temperature(temperature)
+    xp, scores = namespace_and_floats(scores)
+    check_temperature(temperature)
     if _length(scores, axis) == 0:
         return scores
     if temperature != 1.0:
         scores = scores / temperature
     top = xp.max(scores, axis=axis, keepdims=True)
-    shifted = scores - finite(top)  # the largest exponent is 0: nothing overflows
+    shifted = scores - zero_for_minus_infinity(top)  # the largest exponent is 0: nothing overflows
     powers = np.exp(shifted, out=shifted) if xp is np else xp.exp(shifted)
-    return divided(powers, xp.sum(powers, axis=axis, keepdims=True))
+    return divide_or_keep(powers, xp.sum(powers, axis=axis, keepdims=True))
 
 
 def _length(scores: Array, axis: int) -> int:
@@ -78,11 +79,11 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     >>> mask_scores([[1.0, 2.0]], [[True, False]])
     array([[  1., -inf]])
     """
-    xp, scores = as_floats(scores)
+    xp, scores = namespace_and_floats(scores)
     if mask is None:
         return scores
-    mask = converted(mask, scores, bool)
-    expect_to_fit("mask", mask, scores)
+    mask = convert_like(mask, scores, bool)
+    check_to_fit("mask", mask, scores)
     return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
@@ -113,7 +114,7 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
     >>> entmax15([2.0, 2.0, -1.0])
     array([0.5, 0.5, 0. ])
     """
-    _, scores = as_floats(scores)
+    (scores,) = as_floats(scores)
     return _thresholded(scores / 2, axis, _entmax_threshold, 2)
 
 
@@ -125,12 +126,12 @@ def _thresholded(
     Scores 1 or more below the top always get weight 0, so what is further down is first moved to 2 below it:
     that keeps every number small and finite, whatever the scores.
     """
-    xp, scores = as_floats(scores)
+    xp, scores = namespace_and_floats(scores)
     if _length(scores, axis) == 0:
         return scores
     scores = xp.moveaxis(scores, axis, -1)
     top = xp.max(scores, axis=-1, keepdims=True)
-    shifted = xp.clip(scores - finite(top), -2.0, 0.0)
+    shifted = xp.clip(scores - zero_for_minus_infinity(top), -2.0, 0.0)
     counts = running_sum(xp.ones_like(scores))  # k = 1, 2, ..., S
     taus, kept = thresholds(xp, -xp.sort(-shifted, axis=-1), counts)
     size = xp.max(xp.where(kept, counts, as_like(1.0, counts)), axis=-1, keepdims=True)  # the last k kept
@@ -166,7 +167,7 @@ def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> A
            [ True,  True, False]])
     """
     S = T if S is None else S
-    expect_sizes(T=T, S=S)
+    check_sizes(T=T, S=S)
     return as_like(np.tri(T, S, dtype=bool), like)
 
 
@@ -183,7 +184,7 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
     array([[1, 0, 0],
            [1, 1, 1]])
     """
-    expect_sizes(S=S)
+    check_sizes(S=S)
     counts = np.zeros(0, int) if isinstance(lengths, list) and not lengths else as_numpy(lengths)
     if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 0).any():
         raise UsageError(f"expected the lengths of sentences, integers from 0, found {short_repr(lengths)}")
@@ -204,9 +205,9 @@ def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, tempera
     >>> softmax_gradient([0.5, 0.5], [1.0, 0.0])
     array([ 0.25, -0.25])
     """
-    xp, weights, upstream = as_floats(weights, upstream)
-    expect_to_fit("upstream", upstream, weights)
-    expect_temperature(temperature)
+    xp, weights, upstream = namespace_and_floats(weights, upstream)
+    check_to_fit("upstream", upstream, weights)
+    check_temperature(temperature)
     _length(weights, axis)
     expected = xp.sum(weights * upstream, axis=axis, keepdims=True)
     return weights * (upstream - expected) / temperature

@@ -32,7 +32,7 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.matrix_files import WordPair
+    from nmtalign.encoders.matrix_files import TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 
@@ -102,13 +102,13 @@ def align_chunk(
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
-    text = aligner.encoded(chunk.lines, linked_unit=unit.aligned_unit, first=chunk.first)
+    text = aligner.encode_pairs(chunk.lines, linked_unit=unit.aligned_unit, first=chunk.first)
     attention: PairMatrices | None = None
     if values is None:
-        batch = aligner.align_text(text)
+        batch = aligner.align_tokens(text)
     else:
         _check_cells(text, chunk.first)
-        batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
+        batch, arrays = aligner.decoder_for_text(text).links_and_values([values, "linkable"])
         attention = list(zip(arrays[values], arrays["linkable"], strict=True))
     settings = aligner.text_settings
     warning = None
@@ -129,7 +129,7 @@ def align_chunk(
         unit=unit,
         warning=warning,
         attention=attention,
-        costs=aligner.decoder_of(text).pair_costs() if costs else None,
+        costs=aligner.decoder_for_text(text).pair_costs() if costs else None,
         is_swapped=swapped_pairs(text, aligner.scorer.vocabularies),
     )
 
@@ -183,7 +183,7 @@ def _convert_attention(
 def links_of_source(
     linker: Linker,
     pairs: Iterable[SentencePair],
-    words: Iterable[WordPair],
+    words: Iterable[TokenizedPair],
     text_settings: TextSettings,
     *,
     marks: SubwordMarks | None = None,

@@ -252,7 +252,7 @@ def _find_by_scores(
         if len(numbers) < MIN_LEARNED_PAIRS:
             return
         aligner = _learn(pairs, numbers, workers)
-    elif aligner.covered(pairs).swapped:
+    elif aligner.measure_coverage(pairs).swapped:
         yield Finding(0, "pair", "swapped-files", "the model knows the words of the exchanged sides")
         return
     batch = aligner.align_batch(pairs, workers=workers)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.corpus.units import LinkUnit
-    from nmtalign.encoders.matrix_files import PairMatrix, WordPair
+    from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair
     from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
@@ -465,7 +465,7 @@ class SourceOptions(Options):
         extraction: ExtractionOptions,
         tokenizer: str | None = None,
         langs: tuple[str, str] | None = None,
-    ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
+    ) -> tuple[Linker, TextSettings, Iterator[TokenizedPair]]:
         """Return a Linker, the settings that split the lines into words, and the words of each pair."""
         from nmtalign.aligner.links_from import LinkSource, open_linker
 

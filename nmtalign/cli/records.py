@@ -95,7 +95,7 @@ def with_unknown_words_warning(
     records, known = iter(records), Coverage()
     while chunk := list(islice(records, RECORDS_PER_CHUNK)):
         if aligner is not None:
-            known = known.joined(aligner.covered([record.pair for record in chunk]))
+            known = known.joined(aligner.measure_coverage([record.pair for record in chunk]))
         yield from chunk
     if why := known.warning:
         warn(why)

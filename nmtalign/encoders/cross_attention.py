@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
-from nmtalign.encoders.matrix_files import PairMatrix, WordPair, match_pairs, read_matrices
+from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, match_pairs, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
     both_sides,
@@ -59,7 +59,7 @@ class AttentionReduction:
         normalized = " normalized" if self.normalize else ""
         return f"layers={layers} heads={heads} shift={self.shift} pieces={self.pieces or 'none'}{normalized}"
 
-    def pair(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
+    def pair(self, pieces: TokenizedPair, attention: AnyArray) -> PairMatrix:
         """Return the words of one pair of pieces with their weights."""
         source, target = pieces
         weights = self.weights(attention, source, target)
@@ -205,7 +205,7 @@ class Translator:
         model, tokenizer = open_model(kind, self.name, self.device, attn_implementation="eager")
         return model, both_sides(self.name, model, tokenizer, self.languages)
 
-    def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
+    def attention(self, pairs: Iterable[TokenizedPair]) -> Iterator[CrossAttention]:
         """Yield the attention of each pair; a pair that is too long gets zeros, with a warning."""
         remaining, number = iter(pairs), 1
         while part := list(islice(remaining, FORCED_PAIRS_IN_MEMORY)):
@@ -224,7 +224,7 @@ class Translator:
                 )
             number += len(part)
 
-    def _forced(self, number: int, pair: WordPair) -> _Forced:
+    def _forced(self, number: int, pair: TokenizedPair) -> _Forced:
         """Return the sub-words of a pair; special ones only if the pair is too long."""
         _, sides = self._opened
         whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
@@ -251,7 +251,7 @@ class Translator:
 def read_attention(
     matrices: str | Path | Iterable[AnyArray],
     reduction: AttentionReduction,
-    pairs: Iterable[WordPair],
+    pairs: Iterable[TokenizedPair],
     *,
     encoding: str = "utf-8",
 ) -> Iterator[PairMatrix]:
@@ -265,7 +265,7 @@ def read_attention(
 
 
 def translator_attention(
-    translator: Translator, reduction: AttentionReduction, pairs: Iterable[WordPair]
+    translator: Translator, reduction: AttentionReduction, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
     words, pairs_of_weights, pairs_to_force = tee(pairs, 3)
@@ -278,8 +278,8 @@ def translator_attention(
 
 
 def best_reduction(
-    translator: Translator, pairs: Iterator[WordPair]
-) -> tuple[AttentionReduction, Iterator[WordPair]]:
+    translator: Translator, pairs: Iterator[TokenizedPair]
+) -> tuple[AttentionReduction, Iterator[TokenizedPair]]:
     """Return the layer and head that align the first pairs of a text best, and all pairs again.
 
     With fewer than `MIN_HEAD_PAIRS` pairs, it is the mean of all heads, with a warning.
@@ -327,7 +327,7 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
 
 
 def rank_heads(
-    pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]
+    pairs: Sequence[TokenizedPair], attentions: Iterable[CrossAttention]
 ) -> list[tuple[float, AttentionReduction]]:
     """Return the gain of each head and of the mean of each layer, for both shifts; the largest gain first."""
     source_numbers: dict[str, int] = {"": 0}  # 0 stands for no link

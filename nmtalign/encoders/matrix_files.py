@@ -31,7 +31,7 @@ from nmtalign.files.text_files import read_lines
 from nmtalign.names import SIDES
 from nmtalign.validation import is_iterable
 
-WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+TokenizedPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 Content = TypeVar("Content")
@@ -53,7 +53,7 @@ def _no_heads() -> dict[str, Reals]:
 class PairMatrix(NamedTuple):
     """The attention or the similarities of one sentence pair."""
 
-    words: WordPair  # source and target words of the matrix
+    words: TokenizedPair  # source and target words of the matrix
     matrix: Reals  # (T, S), of words or of sub-words
     word_of_piece: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
     by_head: Callable[[], dict[str, Reals]] = _no_heads  # computes the matrix of each attention head by name
@@ -70,10 +70,10 @@ class PairMatrix(NamedTuple):
 
 
 def match_pairs(
-    pairs: Iterable[WordPair],
+    pairs: Iterable[TokenizedPair],
     arrays: Iterator[Content],
     path: str | Path,
-    make: Callable[[WordPair, Content], PairMatrix],
+    make: Callable[[TokenizedPair, Content], PairMatrix],
     *,
     marks: bool = False,
     first: int = 1,
@@ -206,7 +206,7 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
 
 
 def read_similarities(
-    given: str | Path | Iterable[AnyArray], minimum: float, pairs: Iterable[WordPair]
+    given: str | Path | Iterable[AnyArray], minimum: float, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
     """Yield similarities, an array (T, S) per pair, given or from an .npz file.
 
@@ -223,7 +223,7 @@ def read_similarities(
     return match_pairs(pairs, arrays, "similarities", make, first=0)
 
 
-def _checked_similarities(minimum: float, words: WordPair, array: Reals) -> PairMatrix:
+def _checked_similarities(minimum: float, words: TokenizedPair, array: Reals) -> PairMatrix:
     """Return the similarities of a pair; DataError if their shape, type or values are wrong."""
     S, T = map(len, words)
     if not S * T:
@@ -257,7 +257,7 @@ def _unit_rows(vectors: Reals) -> Floats:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # `_as_finite_floats` raises an error instead
-def pair_similarities(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def pair_similarities(words: TokenizedPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
     source_tokens, target_tokens = tokens
     if units == "words":
@@ -289,7 +289,7 @@ def _word_vectors(tokens: Tokens, word_count: int) -> Reals:
 
 
 def read_vectors(
-    path: str | Path, product: str, units: str, pairs: Iterable[WordPair]
+    path: str | Path, product: str, units: str, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
     """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
@@ -312,7 +312,7 @@ def read_vectors(
     return match_pairs(pairs, tokens, path, partial(_checked_products, product, units))
 
 
-def _checked_products(product: str, units: str, words: WordPair, tokens: Sequence[Tokens]) -> PairMatrix:
+def _checked_products(product: str, units: str, words: TokenizedPair, tokens: Sequence[Tokens]) -> PairMatrix:
     """Return the products of the vectors of a pair; DataError if their number or dimension is wrong."""
     if not all(words):
         return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
-from nmtalign.encoders.matrix_files import PairMatrix, WordPair, pair_similarities
+from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, pair_similarities
 from nmtalign.errors import DataError, NmtalignError, NmtalignWarning, UsageError, error_text, require_extra
 from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
@@ -286,7 +286,7 @@ class Encoder:
             setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
         return model, sides
 
-    def vectors(self, pairs: Mapping[int, WordPair]) -> list[tuple[Subwords, Subwords]]:
+    def vectors(self, pairs: Mapping[int, TokenizedPair]) -> list[tuple[Subwords, Subwords]]:
         """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
 
         Sentences that are too long for the encoder are read in overlapping windows, with a warning. Words for
@@ -428,7 +428,7 @@ class EncoderSimilarities:
         languages = f" langs={','.join(encoder.languages)}" if encoder.languages else ""
         return f"encoder={encoder.name} layer={encoder.layer}{languages}"
 
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
+    def read(self, pairs: Iterable[TokenizedPair]) -> Iterator[PairMatrix]:
         """Yield the similarities of each pair; raise DataError if a pair has more than `MAX_PAIR_CELLS`."""
         numbered = enumerate(pairs, 1)
         while part := dict(islice(numbered, ENCODED_PAIRS_IN_MEMORY)):
@@ -440,7 +440,7 @@ class EncoderSimilarities:
                 else:
                     yield PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
 
-    def _similarities(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
+    def _similarities(self, pairs: Mapping[int, TokenizedPair]) -> dict[int, PairMatrix]:
         """Return the similarities of some pairs by their number, from the cache or the encoder."""
         if self.cache is None:
             return self._computed(pairs)
@@ -460,7 +460,7 @@ class EncoderSimilarities:
         _run_on_cache(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
         return stored | new
 
-    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
+    def _computed(self, pairs: Mapping[int, TokenizedPair]) -> dict[int, PairMatrix]:
         vectors = self.encoder.vectors(pairs) if pairs else []
         similarities = {}
         for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
@@ -495,7 +495,7 @@ class EncoderSimilarities:
         ]
         return [*(encoder.identity if self.cache is not None else []), *how]
 
-    def _key(self, pair: WordPair) -> str:
+    def _key(self, pair: TokenizedPair) -> str:
         text = json.dumps([self._identity, *pair], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -450,7 +450,7 @@ class Embeddings:
         array of shape (N, D)
             float32 or wider; the rows of equal words are exactly equal.
         """
-        _expect_words(words)
+        _check_words(words)
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
@@ -490,7 +490,7 @@ class Embeddings:
         >>> cities.forms(["paris", "Polish", "POLISH", "Rome"], TextSettings())
         ['Paris', 'Polish', 'polish', 'rome']
         """
-        _expect_words(words)
+        _check_words(words)
         forms = list(words)
         own_words = self.own_words if self.are_static else self.vocabulary
         missing = [n for n, word in enumerate(words) if word not in own_words]
@@ -541,7 +541,7 @@ class Embeddings:
 
     def coverage(self, words: Sequence[str]) -> VectorCoverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
-        _expect_words(words)
+        _check_words(words)
         own = self.own_words
         missing = [word for word in words if word not in own]
         composed = int(self.vectors(missing).any(axis=1).sum())
@@ -645,7 +645,7 @@ def is_word_frame(vectors: Any) -> bool:
     return hasattr(vectors, "to_numpy") and hasattr(vectors, "index") and hasattr(vectors, "columns")
 
 
-def _expect_words(words: Any) -> None:
+def _check_words(words: Any) -> None:
     if isinstance(words, str) or not isinstance(words, Collection):
         raise UsageError(f"expected a list of words, found {short_repr(words)}")
     for word in words:

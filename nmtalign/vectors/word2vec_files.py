@@ -75,7 +75,7 @@ def _compression_of(path: Path) -> str | None:
     return compression(start)
 
 
-def _expect_bytes(path: Path, needed: int, promised: str) -> None:
+def _check_bytes(path: Path, needed: int, promised: str) -> None:
     """Raise DataError if a header promises more than a file can contain."""
     size = path.stat().st_size
     available = max_decompressed_size(size) if _compression_of(path) else size
@@ -130,7 +130,7 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
             raise DataError(f"expected a first line with words and dimensions, found {first_line[:60]!r}")
         count, dimension = header
         wanted = min(count, limit or count)
-        _expect_bytes(path, wanted * (1 + 4 * dimension), f"{wanted} words of {dimension} numbers")
+        _check_bytes(path, wanted * (1 + 4 * dimension), f"{wanted} words of {dimension} numbers")
         rows = _BinaryRows(file, dimension)
         if rows.look_like_text():
             raise DataError("expected word2vec's binary form, found text; read it as `format=word2vec`")
@@ -237,7 +237,7 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
         if size < 0 or not 0 <= word_count <= size:
             raise DataError(f"not a fastText model: {size} words")
         least = 10 * size + 4 * dimension * (word_count + buckets)
-        _expect_bytes(path, least, f"{size} words, {sizes}")
+        _check_bytes(path, least, f"{size} words, {sizes}")
         words = _read_fasttext_words(file, size, word_count, encoding, errors, path)
         if new and file.read(1) != b"\0":
             raise DataError("a quantized fastText model (.ftz); use the .bin or .vec file")

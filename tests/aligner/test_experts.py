@@ -20,10 +20,10 @@ from nmtalign.aligner.experts import (
     with_links,
 )
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
@@ -157,7 +157,7 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
 
 def test_soft_counts_reach_the_prior():
     """Those of pairs are summed, in words; given links count as they are."""
-    learning = LearnOptions(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
+    learning = TrainingSettings(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
     bitext = prepare(TOY.pairs, learning)
     expected: dict[tuple[str, str], float] = {}
     for source, target in TOY.words:
@@ -169,13 +169,13 @@ def test_soft_counts_reach_the_prior():
         for s, t, count in expert_word_counts(bitext.prior_links, bitext.source, bitext.target, 0.5)
     }
     assert primed == pytest.approx(expected, rel=1e-4)
-    advised = learn(TOY.pairs, learning).aligner
+    advised = train_aligner(TOY.pairs, learning).aligner
     weight = 2 * advised.expert.trust.weight
     prior = Prior([(s, t, weight * count) for (s, t), count in sorted(expected.items())])
-    by_hand = learn(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
+    by_hand = train_aligner(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
-    given = prepare(with_links(TOY.pairs, TOY.links), LearnOptions(expert=Expert(), workers=1))
+    given = prepare(with_links(TOY.pairs, TOY.links), TrainingSettings(expert=Expert(), workers=1))
     assert given.prior_links is given.text.expert_links
 
 
@@ -206,7 +206,7 @@ def test_probabilities_of_links_that_were_voted_for(advised):
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
-    alone = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
+    alone = train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
     assert advised.expert.trust == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
@@ -214,7 +214,9 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
         for s, t in links:
             counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
     prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
-    primed = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)).aligner
+    primed = train_aligner(
+        TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)
+    ).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
 
 
@@ -243,7 +245,7 @@ def test_a_perfect_expert_is_reached(advised):
 def test_no_opinion_is_no_expert(advised):
     """Of a text without links at all, and of single pairs."""
     alone, told = (
-        learn(pairs, LearnOptions(expert=expert, workers=1))
+        train_aligner(pairs, TrainingSettings(expert=expert, workers=1))
         for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
     )
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
@@ -278,9 +280,9 @@ def test_the_same_links_in_any_company(advised):
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    alone = advised.align_pair(next(with_links(pairs[1:2], expert[1:2])))
+    alone = advised.align_checked_pair(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
-    trained = learn(with_links(pairs, TOY.links), LearnOptions(expert=Expert(), workers=2))
+    trained = train_aligner(with_links(pairs, TOY.links), TrainingSettings(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)
 
@@ -308,7 +310,7 @@ def test_links_of_words_are_those_of_their_tokens():
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
     aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
-    encoded = aligner.encoded(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
+    encoded = aligner.encode_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
     weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
     assert annotated[:4, :4, :3].all()
@@ -320,7 +322,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     words = [f"w{n}" for n in range(600)]
     aligner = nmtalign.train(TOY.words, expert=TOY.links, preset="fast", workers=1)
     links = [{(n, 599 - n) for n in range(0, 600, 50)} | {(n, n) for n in range(600)}]
-    text = aligner.encoded(list(with_links([(words, words)], links)))
+    text = aligner.encode_pairs(list(with_links([(words, words)], links)))
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)

@@ -57,9 +57,9 @@ def test_gold_links_move_the_sum_of_probabilities_to_the_right_ones(links, size)
     assert math.copysign(1, d) == math.copysign(1, right.sum() - before) or abs(d) < 1e-6
 
 
-def decoder_of(pairs, extraction=None) -> Decoder:
+def decoder_for_text(pairs, extraction=None) -> Decoder:
     aligner = replace(toy_training().aligner, extraction=extraction)
-    return aligner.decoder(aligner.scorer.score_text(encode_text(pairs)))
+    return aligner.decoder_for_scores(aligner.scorer.score_text(encode_text(pairs)))
 
 
 class Contrary(LinkProbabilities):
@@ -77,9 +77,9 @@ def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]
     chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)
-    decoder = decoder_of(pairs, chosen)
-    found, plain = decoder.align(1), decoder._replace(probabilities=None).align(1)
-    contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).align(1)
+    decoder = decoder_for_text(pairs, chosen)
+    found, plain = decoder.align_all(1), decoder._replace(probabilities=None).align_all(1)
+    contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).align_all(1)
     for column in ("offsets", "source", "target", "scores"):
         np.testing.assert_array_equal(getattr(found, column), getattr(plain, column))
         np.testing.assert_array_equal(getattr(contrary, column), getattr(plain, column))
@@ -91,8 +91,8 @@ def test_a_pair_with_a_new_word_keeps_its_posteriors():
     """On both sides; the other pairs of the batch do not matter."""
     words = WORDS[:12]
     new = [([*s, "qqq"], t) if n % 2 else (s, [*t, "vvv"]) for n, (s, t) in enumerate(words)]
-    decoder = decoder_of([*words, *new])
-    found, plain = decoder.align(1), decoder._replace(probabilities=None).align(1)
+    decoder = decoder_for_text([*words, *new])
+    found, plain = decoder.align_all(1), decoder._replace(probabilities=None).align_all(1)
     first = found.offsets[len(words)]
     np.testing.assert_array_equal(found.probability[first:], plain.probability[first:])
     assert (found.probability[:first] < plain.probability[:first]).mean() > 0.5

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.opening import load
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
 from nmtalign.state import fingerprints, is_model
@@ -49,9 +49,9 @@ ODD = [
 def training():
     odd = [(" ".join(ODD), " ".join(reversed(ODD))), *(([word + " 07ab", "05yx " + word]) for word in ODD)]
     text_settings = TextSettings(lowercase=False, unicode="none")
-    return learn(
+    return train_aligner(
         [*TOY.pairs, *odd],
-        LearnOptions(
+        TrainingSettings(
             PRESET_HYPERPARAMETERS["fast"], text_settings=text_settings, languages=("en", None), workers=1
         ),
     )
@@ -65,7 +65,7 @@ def folder(training, tmp_path: Path) -> Path:
 
 def test_a_saved_model_aligns_as_before(training, folder: Path):
     aligner = load_aligner(folder)
-    for field in ("description", "text", "languages", "training"):
+    for field in ("description", "text_settings", "languages", "training"):
         assert getattr(aligner, field) == getattr(training.aligner, field)
     words = [*TOY.words, (ODD, ODD[::-1]), (["unseen", "1997"], ["1997"])]
     before, after = (replace(one, workers=1).align_batch(words) for one in (training.aligner, aligner))
@@ -231,9 +231,9 @@ def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, c
 def spectral(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("spectral") / "model"
     unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
-    learn([*TOY.pairs, *unlike], LearnOptions(PRESET_HYPERPARAMETERS["default"], workers=1)).aligner.save(
-        folder
-    )
+    train_aligner(
+        [*TOY.pairs, *unlike], TrainingSettings(PRESET_HYPERPARAMETERS["default"], workers=1)
+    ).aligner.save(folder)
     return folder
 
 
@@ -314,7 +314,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 
 
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs[:50], LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
+    other = train_aligner(TOY.pairs[:50], TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
     other.aligner.save(tmp_path / "other")
     for name in ("arrays.npz", f"{LEXICON}.forms-0.counts.npy", f"{LEXICON}.forms-1.counts.npy"):
         kept = (folder / name).read_bytes()
@@ -336,9 +336,9 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["default"], workers=1))
+    other = train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["default"], workers=1))
     other.aligner.save(folder, overwrite=True)
-    learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner.save(
+    train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner.save(
         folder, overwrite=True
     )
     load_aligner(folder).save(tmp_path / "fresh")

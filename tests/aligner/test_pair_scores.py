@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
@@ -54,8 +54,9 @@ def dirty():
     """A text whose first 30 target lines changed places, and what was learned from it."""
     toy = toy_bitext(300, longest=12, seed=3)
     target = [*toy.target[1:30], toy.target[0], *toy.target[30:]]
-    return learn(
-        list(zip(toy.source, target, strict=True)), LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)
+    return train_aligner(
+        list(zip(toy.source, target, strict=True)),
+        TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1),
     )
 
 
@@ -74,7 +75,7 @@ def test_a_pair_is_no_witness_for_itself():
     """Words that met only here count as much as words that never met."""
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
-    found = learn(pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
+    found = train_aligner(pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
     batch = found.align()
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)

@@ -351,7 +351,7 @@ def test_settings_name_everything_that_made_the_links():
 @pytest.mark.parametrize("tokenizer", ["space", "simple"])
 def test_pictures_and_pages_name_the_score_and_the_positions(tokenizer):
     made = aligner(temperature=0.1, tokenizer=tokenizer)
-    (pair,) = made.align_lines([("w1 w2", "w2 w1")])
+    (pair,) = made.align_words_of_lines([("w1 w2", "w2 w1")])
     assert pair.matrix.caption == "cosine, scale 10, positions=diagonal(4)"
     assert report_data([SamplePair(1, pair)])["caption"] == pair.matrix.caption
 
@@ -518,7 +518,7 @@ def test_without_a_normal_form_words_are_compared_as_they_stand():
 def test_forms_of_one_word_are_one_word():
     """They get equal scores, and count together."""
     model = cased(["the", "black", "cat", "x"])
-    text = model.encoded([("Cat CAT cat the The", "chat")])
+    text = model.encode_pairs([("Cat CAT cat the The", "chat")])
     assert text.source.words == ["", "cat", "the"]
     assert text.source.counts.tolist() == [0, 3, 2]
     assert text.source.sentence(0) == ["cat", "cat", "cat", "the", "the"]
@@ -531,7 +531,7 @@ def test_known_words_have_a_vector_of_their_own():
     matrix = np.eye(4)
     matrix[3] = 0
     sides = Embeddings.of(["the", "cat", "x", "Paris"], matrix), Embeddings.of(["le"], np.eye(1, 4))
-    known = vector_aligner(*sides).covered([("the 1992 Paris , Zorro", "le 1992 Paris , Zorro")])
+    known = vector_aligner(*sides).measure_coverage([("the 1992 Paris , Zorro", "le 1992 Paris , Zorro")])
     assert (known.source.known, known.source.total) == (1, 5)
     assert (known.target.known, known.target.total) == (1, 5)
     assert "only 20.0 % of the source words" in known.warning
@@ -540,7 +540,7 @@ def test_known_words_have_a_vector_of_their_own():
 def test_the_padding_is_no_word_of_the_vectors():
     sides = Embeddings.of(["", "cat"], np.eye(2)), Embeddings.of(["", "chat"], np.eye(2))
     model = vector_aligner(*sides)
-    source, target = model.scorer.score_text(model.encoded([("cat x", "chat")])).known
+    source, target = model.scorer.score_text(model.encode_pairs([("cat x", "chat")])).known
     assert (source.tolist(), target.tolist()) == ([False, True, False], [False, True])
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.learning import TrainingResult
+    from nmtalign.aligner.training_steps import TrainingResult
 
 
 class Toy(NamedTuple):
@@ -75,11 +75,11 @@ def toy_bitext(
 @cache
 def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.learn_options import LearnOptions
-    from nmtalign.aligner.learning import learn
+    from nmtalign.aligner.training_settings import TrainingSettings
+    from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
-    return learn(toy_bitext(300).pairs, LearnOptions(PRESET_HYPERPARAMETERS[preset], workers=1))
+    return train_aligner(toy_bitext(300).pairs, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1))
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import TrainingResult, learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import TrainingResult, train_aligner
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.progress import Progress, open_reporter
@@ -29,7 +29,7 @@ CELLS = 7_500  # of a shard, so that there are several
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> TrainingResult:
     place = partial(DistributedBackend, processes=ClusterProcesses(client), cells=cells)
-    return learn(pairs, LearnOptions(make_backend=place, **options))
+    return train_aligner(pairs, TrainingSettings(make_backend=place, **options))
 
 
 def assert_same_model(one, other) -> None:
@@ -51,7 +51,7 @@ def links(training: TrainingResult) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.fixture(scope="module")
 def alone() -> TrainingResult:
-    return learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
+    return train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
@@ -110,7 +110,7 @@ def test_a_real_bitext(client, shared_data: Path):
     folder = shared_data / "bitext" / "europarl_deen"
     sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
     pairs = [pair for _, pair in zip(range(200), read_bitext(*sides), strict=False)]
-    one = learn(pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=2))
+    one = train_aligner(pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=2))
     other = by_cluster(client, pairs, cells=1 << 16, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
     assert_same_model(one.aligner, other.aligner)
     for a, b in zip(links(one), links(other), strict=True):

@@ -66,7 +66,7 @@ def read_align(outputs: align_command.AlignOutputOptions, errors: align_command.
     errors.stict  # rejected
 
 
-def read_train(outputs: train_command.OutputOptions, learning: train_command.LearningOptions) -> None:
+def read_train(outputs: train_command.OutputOptions, learning: train_command.TrainingSourceOptions) -> None:
     outputs.force
     outputs.forced  # rejected
     learning.preset == "fast"

@@ -135,7 +135,7 @@ def test_pairs_shown_together_are_those_shown_alone() -> None:
         (alone,) = align_for_report([record], load())
         for one, other in (
             (alone.aligned, pair.aligned),
-            (load().align_lines([record.pair])[0], pair.aligned),
+            (load().align_words_of_lines([record.pair])[0], pair.aligned),
         ):
             assert one.probabilities == other.probabilities
             assert (one.alignment, one.score, one.tokens) == (other.alignment, other.score, other.tokens)

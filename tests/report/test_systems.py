@@ -112,7 +112,7 @@ def test_a_scorer_chooses_as_it_does_alone_and_a_head_the_best_source_of_each_wo
     lines = SentencePair("The black cat sleeps .", "Le chat noir dort .")
     (pair,) = align_for_report([CorpusRecord(1, lines, None, {})], model)
     for name in model.scorer.names:
-        alone = model.with_scorers([name]).align_lines([lines])[0]
+        alone = model.with_scorers([name]).align_words_of_lines([lines])[0]
         assert set(pair.chosen_by(name)) == set(alone.alignment.links)
     random = np.random.default_rng(0).uniform(size=(4, 4))
     head = replace(CAT, parts={"head": random})

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
@@ -109,7 +109,9 @@ def test_what_the_style_asks_for_becomes_a_link():
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
 def test_stored_shares_are_from_0_to_1(share, tmp_path):
-    aligner = learn([("a b", "x y")] * 60, LearnOptions(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
+    aligner = train_aligner(
+        [("a b", "x y")] * 60, TrainingSettings(gold=[parse_gold("0-0 1-1")] * 60, workers=1)
+    ).aligner
     positions = aligner.positions
     style = positions.style.copy()
     style[0, 3] = share

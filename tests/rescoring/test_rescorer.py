@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
@@ -44,7 +44,7 @@ GOLD = without_low_words(TOY)
 @pytest.fixture(scope="module")
 def taught():
     """An aligner that was learned with gold links."""
-    return learn(TOY.pairs, LearnOptions(SETTINGS, workers=1, gold=GOLD)).aligner
+    return train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=1, gold=GOLD)).aligner
 
 
 def test_scorers_beside_a_rescorer(taught):
@@ -64,13 +64,13 @@ def unrescored(aligner: Aligner) -> Aligner:
     return replace(aligner, positions=aligner.positions.without_rescorer)
 
 
-def decoder_of(aligner: Aligner, pairs):
-    return aligner.decoder(aligner.scorer.score_text(encode_text(pairs)))
+def decoder_for_text(aligner: Aligner, pairs):
+    return aligner.decoder_for_scores(aligner.scorer.score_text(encode_text(pairs)))
 
 
 def test_rows_and_columns_sum_to_at_most_1(taught):
     for aligner in (taught, weighing(taught, 1.0)):
-        decoder = decoder_of(aligner, TOY.words[:40])
+        decoder = decoder_for_text(aligner, TOY.words[:40])
         for k, bucket in enumerate(decoder.text.buckets):
             found = decoder.bucket_posteriors(k).posteriors
             forward, reverse, joint = found.forward, found.reverse, found.joint
@@ -133,7 +133,7 @@ def test_gold_links_teach_a_style(taught):
 
 
 def test_the_same_text_makes_the_same_weights(taught):
-    again = learn(TOY.pairs, LearnOptions(SETTINGS, workers=2, gold=GOLD)).aligner
+    again = train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=2, gold=GOLD)).aligner
     for name, array in taught.positions.state().arrays.items():
         np.testing.assert_array_equal(again.positions.state().arrays[name], array, err_msg=name)
 
@@ -159,7 +159,7 @@ def test_weights_of_other_shapes_are_refused(taught, tmp_path, name):
 def test_features_of_cells_one_by_one(taught):
     aligner = unrescored(taught)
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
-    decoder = decoder_of(aligner, pairs)
+    decoder = decoder_for_text(aligner, pairs)
     source, target = decoder.text.source, decoder.text.target
     nulls = aligner.scorer.score_text(decoder.text).null_ratios
     counts = source.counts, target.counts
@@ -206,7 +206,7 @@ def test_what_cannot_be_taught_is_refused():
         ([*GOLD[:-1], outside], r"gold link 90-0 is outside .* number 100"),
     ):
         with pytest.raises(DataError, match=message):
-            learn(TOY.pairs, LearnOptions(SETTINGS, gold=gold))
+            train_aligner(TOY.pairs, TrainingSettings(SETTINGS, gold=gold))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
@@ -217,7 +217,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         return initial_network(seed)
 
     monkeypatch.setattr(gold_training, "train_network", keep)
-    aligner = learn(TOY.pairs, LearnOptions(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
+    aligner = train_aligner(TOY.pairs, TrainingSettings(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.positions.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)

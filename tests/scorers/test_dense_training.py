@@ -9,8 +9,8 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.scorers.dense import MAX_SCALE, ExpectedLinks, ScaleLikelihood, fit_scale
@@ -47,7 +47,10 @@ VECTORS = good_vectors(NEW)
 
 def taught(pairs=TOY.pairs, **options):
     return replace(
-        learn(pairs, LearnOptions(**{"hyperparameters": SETTINGS, "workers": 1} | options)).aligner, workers=1
+        train_aligner(
+            pairs, TrainingSettings(**{"hyperparameters": SETTINGS, "workers": 1} | options)
+        ).aligner,
+        workers=1,
     )
 
 
@@ -196,9 +199,9 @@ def test_the_maximum_is_found_from_any_interval(low, high):
     ],
 )
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
-    monkeypatch.setattr("nmtalign.aligner.learning.Estimator", None)
+    monkeypatch.setattr("nmtalign.aligner.training_steps.Estimator", None)
     with pytest.raises(kind, match=message):
-        learn(TOY.pairs, LearnOptions(**options))
+        train_aligner(TOY.pairs, TrainingSettings(**options))
 
 
 def test_the_door_takes_the_options_of_the_command(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
@@ -27,7 +27,7 @@ SETTINGS = Hyperparameters(spectral_weight=0.4, model1_iterations=3, hmm_iterati
 
 @pytest.fixture(scope="module")
 def aligner():
-    return replace(learn(TOY.pairs, LearnOptions(SETTINGS, workers=1)).aligner, workers=1)
+    return replace(train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=1)).aligner, workers=1)
 
 
 def emissions_of(aligner, pairs):

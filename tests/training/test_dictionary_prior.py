@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner.learn_options import LearnOptions, open_options
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_settings import TrainingSettings, open_training_settings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
@@ -147,7 +147,7 @@ def test_a_dictionary_of_other_languages_is_told() -> None:
 
 def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
-        open_options(prior=tmp_path / "none")
+        open_training_settings(prior=tmp_path / "none")
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> N
 )
 def test_what_is_not_a_dictionary_is_a_usage_error(given: object) -> None:
     with pytest.raises(UsageError):
-        open_options(prior=given)
+        open_training_settings(prior=given)
     with pytest.raises(UsageError, match="headwords"):
-        open_options(prior=[("a", "b")], headwords="left")  # type: ignore[arg-type]
+        open_training_settings(prior=[("a", "b")], headwords="left")  # type: ignore[arg-type]
 
 
 def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) -> None:
@@ -165,11 +165,11 @@ def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) 
     (tmp_path / "x").write_text("".join([*lines, "red\trot\ncar\tauto\n"]), encoding="utf-8")
     dictionaries = open_dictionaries(tmp_path / "x")
     begin = time.process_time()
-    prepared = prepare(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
+    prepared = prepare(UNDECIDED, TrainingSettings(dictionaries=dictionaries, workers=1))
     assert time.process_time() - begin < 2  # 0.4 s
     assert prepared.prior is not None
     assert len(prepared.prior.dictionary_pairs) == 2
-    result = learn(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
+    result = train_aligner(UNDECIDED, TrainingSettings(dictionaries=dictionaries, workers=1))
     assert len(result.aligner.lexicon.source_words) == 3
 
 

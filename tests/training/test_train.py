@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode_pairs
@@ -30,12 +30,12 @@ TOY = toy_bitext(120, longest=25)
 
 def warnings_of(pairs) -> list[str]:
     found: list[str] = []
-    learn(pairs, LearnOptions(FAST, workers=1, warn=found.append))
+    train_aligner(pairs, TrainingSettings(FAST, workers=1, warn=found.append))
     return found
 
 
 def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
-    learn(pairs, LearnOptions(**options)).aligner.save(folder)
+    train_aligner(pairs, TrainingSettings(**options)).aligner.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -47,11 +47,11 @@ def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
 
 
 def test_the_model_says_what_it_was_learned_from():
-    corpus = learn(TOY.pairs, LearnOptions(FAST, workers=1)).aligner.training["corpus"]
+    corpus = train_aligner(TOY.pairs, TrainingSettings(FAST, workers=1)).aligner.training["corpus"]
     assert corpus["pairs"] == 120
     assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
     assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
-    moved = learn(TOY.pairs[::-1], LearnOptions(FAST, workers=1)).aligner.training["corpus"]
+    moved = train_aligner(TOY.pairs[::-1], TrainingSettings(FAST, workers=1)).aligner.training["corpus"]
     assert len(corpus["sha256"]) == 64
     assert moved["sha256"] != corpus["sha256"]
 
@@ -59,7 +59,7 @@ def test_the_model_says_what_it_was_learned_from():
 def test_words_are_cut_as_told():
     text_settings = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    aligner = learn(pairs, LearnOptions(FAST, text_settings=text_settings, workers=1)).aligner
+    aligner = train_aligner(pairs, TrainingSettings(FAST, text_settings=text_settings, workers=1)).aligner
     assert aligner.text_settings == text_settings
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
@@ -132,7 +132,7 @@ def test_sentences_of_one_length_are_no_reason_to_warn():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
 def test_nothing_to_learn_from(pairs):
     with pytest.raises(DataError, match="both sides"):
-        learn(pairs, LearnOptions(workers=1))
+        train_aligner(pairs, TrainingSettings(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_nothing_to_learn_from(pairs):
     ],
 )
 def test_small_and_odd_bitexts(pairs):
-    aligner = learn(pairs, LearnOptions(FAST, workers=1)).aligner
+    aligner = train_aligner(pairs, TrainingSettings(FAST, workers=1)).aligner
     for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
-    batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text_settings))
+    batch = replace(aligner, workers=1).align_tokens(encode_lines(pairs, aligner.text_settings))
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 
@@ -173,7 +173,9 @@ def test_a_text_that_is_too_small_is_told(pairs, says):
 
 def test_one_pair_is_enough_for_an_older_model():
     found: list[str] = []
-    learn(TOY.pairs[:1], LearnOptions(FAST, prior=Prior([("q", "r", 1.0)]), workers=1, warn=found.append))
+    train_aligner(
+        TOY.pairs[:1], TrainingSettings(FAST, prior=Prior([("q", "r", 1.0)]), workers=1, warn=found.append)
+    )
     assert not [line for line in found if "only 1 pair" in line]
 
 
@@ -181,7 +183,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     for name, words in (("MAX_UNSPLIT_WORDS", 60), ("CORE_WORDS", 40), ("MARGIN_WORDS", 20)):
         monkeypatch.setattr(text_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
-    found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))
+    found = train_aligner([*TOY.pairs[40:], (source, target)], TrainingSettings(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
     links = found.align()
@@ -201,9 +203,9 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 )
 def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
     warnings: list[str] = []
-    learn(
+    train_aligner(
         [("today it is fine", line)] * 3,
-        LearnOptions(text_settings=TextSettings(tokenizer), warn=warnings.append),
+        TrainingSettings(text_settings=TextSettings(tokenizer), warn=warnings.append),
     )
     assert "all 3 pairs are the same" in warnings.pop()
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from nmtalign.aligner.learn_options import LearnOptions
-from nmtalign.aligner.learning import learn
 from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import EncodedText
 from nmtalign.training import vectors_weight
 from nmtalign.training.vectors_weight import BucketPrediction, sharpened
@@ -22,13 +22,13 @@ SHORT_TOY = toy_bitext(20)
 
 def fitted_weight(toy, vectors) -> float:
     """Return the weight of the vectors in a model that is learned with them."""
-    aligner = learn(toy.pairs, LearnOptions(vectors=vectors)).aligner
+    aligner = train_aligner(toy.pairs, TrainingSettings(vectors=vectors)).aligner
     return aligner.scorer.others[-1].weight
 
 
 def learn_text(toy) -> EncodedText:
     """Return the text that training makes of a toy language."""
-    return prepare(toy.pairs, LearnOptions()).text
+    return prepare(toy.pairs, TrainingSettings()).text
 
 
 def rotated(side: Embeddings) -> Embeddings:
@@ -49,8 +49,8 @@ def test_vectors_have_less_weight_in_a_longer_text():
 
 def test_a_given_weight_is_not_fitted(monkeypatch):
     monkeypatch.setattr(vectors_weight, "likeliest_weight", None)
-    options = LearnOptions(vectors=VECTORS, vectors_weight=0.25)
-    assert learn(TOY.pairs, options).aligner.scorer.others[-1].weight == 0.25
+    options = TrainingSettings(vectors=VECTORS, vectors_weight=0.25)
+    assert train_aligner(TOY.pairs, options).aligner.scorer.others[-1].weight == 0.25
 
 
 def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
@@ -65,7 +65,7 @@ def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
 def test_a_text_without_links_of_known_words_keeps_a_weight():
     vectors = Embeddings.of(["x", "y"], np.eye(2)), Embeddings.of(["x", "y"], np.eye(2))
     toy = [(["a", "x"], ["b", "y"])]
-    aligner = learn(toy, LearnOptions(vectors=vectors)).aligner
+    aligner = train_aligner(toy, TrainingSettings(vectors=vectors)).aligner
     assert 0 <= aligner.scorer.others[-1].weight <= 1
 
 

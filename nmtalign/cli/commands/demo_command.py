@@ -93,7 +93,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     learned, pages = na.load(), []
     for number in LINES_IN_PDF:
         sentences, gold = lines[number - 1]
-        [pair] = learned.align_lines([sentences])
+        [pair] = learned.align_words_of_lines([sentences])
         title = f"pair {number}"
         pages.append(na.draw_heatmap(matrices_by_title(pair), links=pair.alignment, gold=gold, title=title))
     na.save_heatmaps(pages[:1], folder / "heatmap.png")
@@ -102,7 +102,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     sentences, gold = lines[COMPARED_LINE - 1]
     aligners = {name: na.load(BUNDLED_VECTORS, score=score) for name, score in SCORE_OF_TITLE.items()}
     aligners["learned model"] = learned
-    pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
+    pairs = {name: aligner.align_words_of_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
     na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")

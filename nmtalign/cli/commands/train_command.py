@@ -27,7 +27,7 @@ from nmtalign.names import LinkUnitName, PresetName, Side, SubwordMarks
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.learn_options import LearnOptions
+    from nmtalign.aligner.training_settings import TrainingSettings
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
@@ -81,7 +81,7 @@ class DictionaryInput(FileType):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningOptions(Options):
+class TrainingSourceOptions(Options):
     """How a model is learned, and the sources besides the bitext."""
 
     section = "Model"
@@ -157,7 +157,7 @@ def train_command(
     errors: ErrorOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
-    learning: LearningOptions,
+    learning: TrainingSourceOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
     engine: TrainEngineOptions,
@@ -171,8 +171,8 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.learn_options import checked_against_corrections, stage_costs
-    from nmtalign.aligner.learning import learn
+    from nmtalign.aligner.training_settings import checked_against_corrections, stage_costs
+    from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import RangesOfText, link_unit
     from nmtalign.state import check_model_replaceable
@@ -192,7 +192,7 @@ def train_command(
     languages = tokenization.langs or (None, None)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
-        settings = _open_options(bitext, tokenization, learning, vectors, expert, engine, bad)
+        settings = _open_training_settings(bitext, tokenization, learning, vectors, expert, engine, bad)
         limit = LengthLimit(tokenization.max_length, bitext.files)
         without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
         progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
@@ -212,7 +212,7 @@ def train_command(
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
         ranges = RangesOfText(unit, settings.text_settings, languages)
-        result = learn(ranges.collect(pairs) if unit.expands else pairs, settings)
+        result = train_aligner(ranges.collect(pairs) if unit.expands else pairs, settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
         run.model_is_saved(output)
@@ -249,7 +249,7 @@ def _check_outputs_of_links(
         )
 
 
-def _with_cluster(settings: LearnOptions, client: Client) -> LearnOptions:
+def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSettings:
     """Return the settings with a cluster that computes the expected counts."""
     from nmtalign.batch.cluster import ClusterProcesses
     from nmtalign.training.distributed import DistributedBackend
@@ -269,24 +269,24 @@ def _align_on_cluster(
     return concatenate_batches([part.batch for part in parts])
 
 
-def _open_options(
+def _open_training_settings(
     bitext: BitextOptions,
     tokenization: TrainTextOptions,
-    learning: LearningOptions,
+    learning: TrainingSourceOptions,
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
     engine: TrainEngineOptions,
     bad: BadRecords,
-) -> LearnOptions:
+) -> TrainingSettings:
     """Open the files that the options name."""
-    from nmtalign.aligner.learn_options import open_options
+    from nmtalign.aligner.training_settings import open_training_settings
     from nmtalign.links.formats import read_link_records
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
         return [record.gold for record in bad.track(records)]
 
-    return open_options(
+    return open_training_settings(
         preset=learning.preset,
         tokenizer=tokenization.tokenizer,
         lowercase=tokenization.lowercase,

@@ -43,7 +43,7 @@ from nmtalign.vectors.embeddings import Embeddings
 BothVectors = tuple[Embeddings, Embeddings]
 
 
-def open_options(
+def open_training_settings(
     *,
     preset: PresetName = "default",
     tokenizer: str | None = None,
@@ -69,7 +69,7 @@ def open_options(
     memory: int | str | None = None,
     encoding: str = "utf-8",
     read_gold_file: GoldReader | None = None,
-) -> LearnOptions:
+) -> TrainingSettings:
     """Open the files that the parameters of :func:`train` name.
 
     `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files;
@@ -90,7 +90,7 @@ def open_options(
         opened_vectors = open_vectors(
             vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
         )
-    return LearnOptions(
+    return TrainingSettings(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, initial_prior)),
         text_settings=text_settings,
         languages=languages,
@@ -220,8 +220,8 @@ GoldReader = Callable[[str | Path], Sequence[GoldAlignment]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnOptions:
-    """Options of :func:`~nmtalign.aligner.learning.learn`.
+class TrainingSettings:
+    """Options of :func:`~nmtalign.aligner.training_steps.train_aligner`.
 
     Raises UsageError if the weight of vectors is out of bounds, or is passed without vectors.
     """
@@ -258,7 +258,7 @@ class LearnOptions:
         check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
-def stage_costs(options: LearnOptions, *, aligns: bool = False) -> list[float]:
+def stage_costs(options: TrainingSettings, *, aligns: bool = False) -> list[float]:
     """Return the relative times of the stages of training, as measured (40,000 pairs).
 
     The first stage reads the bitext. The others end with a line of text: the co-occurring word pairs, each

@@ -20,10 +20,10 @@ from nmtalign.aligner.experts import (
     Expert,
     expert_word_counts,
 )
-from nmtalign.aligner.learn_options import (
-    LearnOptions,
-)
 from nmtalign.aligner.preparation import PreparedBitext, prepare
+from nmtalign.aligner.training_settings import (
+    TrainingSettings,
+)
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
@@ -56,13 +56,13 @@ class TrainingResult(NamedTuple):
 
 
 @blas.one_thread()
-def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
+def train_aligner(pairs: Iterable[Pair], options: TrainingSettings | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
     Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
     side, or the gold links do not belong to the pairs or are too few.
     """
-    options = options or LearnOptions()
+    options = options or TrainingSettings()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
     estimator = _make_estimator(bitext, options)
@@ -78,7 +78,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, options))
 
 
-def _make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
+def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estimator:
     """Return the estimator of a bitext: in memory, or on disk."""
     if bitext.part_cells is not None:
         return PartitionedEstimator(
@@ -100,7 +100,7 @@ def _make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
 
 
 def estimate(
-    estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
+    estimator: Estimator, bitext: PreparedBitext, options: TrainingSettings, expert: Expert | None = None
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
@@ -114,7 +114,7 @@ def estimate(
     return estimator.run(checkpoint)
 
 
-def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
@@ -145,7 +145,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     )
 
 
-def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, or the same aligner without gold links."""
     if not bitext.gold:
         return aligner
@@ -156,7 +156,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if bitext.text.line_words:
         # gold links join words of lines; those of tokens depend on the links that the aligner finds
         source_words, target_words = bitext.text.line_words
-        batch = aligner.decoder(scores).align(default_workers(options.workers))
+        batch = aligner.decoder_for_scores(scores).align_all(default_workers(options.workers))
         gold = []
         for k, n in enumerate(numbers):
             words = source_words.sentence(n), target_words.sentence(n)
@@ -169,18 +169,18 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
         seed=options.hyperparameters.seed,
         report=options.progress.note,
     )
-    log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
+    log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
 
-def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> str:
+def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> str:
     """Return a warning if a text is too small to learn from; an empty text if it is not."""
     pairs, text = len(bitext.source.lengths), bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
         return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
-    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_text(text).source):
+    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_tokens(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""
 
@@ -213,7 +213,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     )
 
 
-def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions) -> Expert:
+def expert_with_trust(aligner: Aligner, text: EncodedText, options: TrainingSettings) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     period = math.ceil(text.cells / MAX_TRUST_CELLS)
     text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
@@ -223,13 +223,17 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 
 
 def _alignment_of(
-    bitext: PreparedBitext, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
+    bitext: PreparedBitext,
+    aligner: Aligner,
+    estimator: Estimator,
+    estimated: Estimate,
+    options: TrainingSettings,
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
     Its argument `linked_unit` is the unit of positions, "words" (the default) or "tokens". The links are
-    those of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate
-    are used, which takes less than half the time. The first call frees the counts, which are large.
+    those of :meth:`Aligner.align_tokens`. For a text that is not read part by part, the counts of the
+    estimate are used, which takes less than half the time. The first call frees the counts, which are large.
     """
     text = bitext.text
     aligner = replace(aligner, workers=options.workers)
@@ -242,11 +246,11 @@ def _alignment_of(
     def align_tokens() -> AlignedBatch:
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            return aligner.decoder(scores).align(default_workers(aligner.workers))
+            return aligner.decoder_for_scores(scores).align_all(default_workers(aligner.workers))
         if bitext.part_cells is not None:
             more = "the links of all pairs are in memory, perhaps more of it than `memory` says"
             options.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
-        return aligner.align_text(text)
+        return aligner.align_tokens(text)
 
     @cache
     def align(linked_unit: str = "words") -> AlignedBatch:
