@@ -212,7 +212,7 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedTextOptions(TextOptions):
-    """How lines become words, and in which languages."""
+    """How lines become tokens, and in which languages."""
 
     langs: tuple[str, str] | None = texts.languages_option()
 
