@@ -122,7 +122,7 @@ class ShownOptions(Options):
 
 @command(name="info")
 def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
-    """Show the words, dimensions and lengths of word vectors.
+    """Show the words, dimensions and norms of word vectors.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
     are called en_fr_vectors.
