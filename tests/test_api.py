@@ -614,7 +614,7 @@ CALLS = {
         DATA,
         "as many target as source",
     ),
-    "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "to read files, use read_bitext"),
+    "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
     "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "to read files, use read_bitext"),
     "a model by number": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", model=3),

@@ -15,7 +15,7 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_lengths
+from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_norms
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
@@ -201,8 +201,8 @@ def learn_attention(
             stacklevel=4,
         )
     dimension = known[0].shape[1]
-    lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
-    initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
+    norms = float(vector_norms(known[0]).mean()), float(vector_norms(known[1]).mean())
+    initial = PARAMETER_CLASSES[score].init(dimension, units, norms)
     learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
     reporter.finish(f"attention learned from {with_plural(len(chosen), 'pair')}")
     about = {

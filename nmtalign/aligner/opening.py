@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
 # dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater
-MAX_LENGTH_VARIATION = 0.2
+MAX_NORM_VARIATION = 0.2
 
 
 @check_call("settings are given by their names, vectors as a tuple: load((source, target))")
@@ -281,8 +281,8 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
     warn_if_unrelated(source, target)
     if score == "cosine":
         return
-    variation = max(_length_variation(source), _length_variation(target))
-    if variation > MAX_LENGTH_VARIATION:
+    variation = max(_norm_variation(source), _norm_variation(target))
+    if variation > MAX_NORM_VARIATION:
         percent = f"{100 * variation:.0f} %"
         warnings.warn(
             f"the norms of the vectors differ by {percent} of their mean: dot products favor large norms,"
@@ -292,16 +292,16 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
         )
 
 
-def _length_variation(vectors: Embeddings) -> float:
+def _norm_variation(vectors: Embeddings) -> float:
     """Return the standard deviation of the norms of vectors, divided by their mean."""
-    lengths = vector_lengths(vectors.matrix)
-    return float(lengths.std() / lengths.mean())
+    norms = vector_norms(vectors.matrix)
+    return float(norms.std() / norms.mean())
 
 
-def vector_lengths(vectors: Reals) -> Reals:
+def vector_norms(vectors: Reals) -> Reals:
     """Return the norms of the vectors that are not zero."""
-    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
-    return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
+    norms = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
+    return norms[norms > 0] if norms.any() else np.ones(1, np.float32)
 
 
 @check_call("settings are given by their names")
@@ -392,11 +392,11 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
     if strength is None and name == "diagonal" and scorer.score.raw:
         from nmtalign.scorers.vector_scores import cosine_scale
 
-        # dot products grow with the lengths of the vectors; relative to them, the prior is that of cosines
-        source_lengths = vector_lengths(scorer.source.first(SAMPLE_WORDS).matrix)
-        target_lengths = vector_lengths(scorer.target.first(SAMPLE_WORDS).matrix)
-        length = float(source_lengths.mean()) * float(target_lengths.mean())
-        strength = DIAGONAL_STRENGTH * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
+        # dot products grow with the norms of the vectors; relative to them, the prior is that of cosines
+        source_norms = vector_norms(scorer.source.first(SAMPLE_WORDS).matrix)
+        target_norms = vector_norms(scorer.target.first(SAMPLE_WORDS).matrix)
+        norms = float(source_norms.mean()) * float(target_norms.mean())
+        strength = DIAGONAL_STRENGTH * norms * scorer.score.scale / cosine_scale(scorer.source.dimension)
     return SoftmaxPositions(name, strength)
 
 

@@ -72,7 +72,7 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
 
 @check_call()
 def l2_normalize(vectors: Array) -> Array:
-    """Return `vectors` (..., D) with length 1 (L2 norm); a zero vector stays zero.
+    """Return `vectors` (..., D) with L2 norm 1; a zero vector stays zero.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def spm_option() -> Any:
 
 def pieces_option() -> Any:
     """Declare ``--pieces`` of a text whose sub-words are joined into words before it is aligned."""
-    help = "The lines consist of sub-words with these marks; join them into words before aligning."
+    help = "Join sub-words with these marks into words before the lines are aligned."
     return option("--pieces", help, section="Input")
 
 

@@ -67,7 +67,7 @@ MAX_SCALE_STEP = 4  # an iteration changes the scale by at most this factor
 class SideVectors(NamedTuple):
     """The words (V,) of one side of a text as a dense scorer knows them."""
 
-    vectors: Floats  # (V, D): of length sqrt(c); zero for a word without a vector
+    vectors: Floats  # (V, D): of norm sqrt(c); zero for a word without a vector
     norms: Floats  # (V,): log Z
     known: Flags  # (V,): whether a word has a vector
 
@@ -140,7 +140,7 @@ class DenseScorer:
 def make_dense_scorer(
     name: str, lexicon: Lexicon, vectors: tuple[Reals, Reals], *, scale: float, weight: float
 ) -> DenseScorer:
-    """Make a dense scorer of `vectors` (V, D) for the words of a lexicon; the vectors may have any length."""
+    """Make a dense scorer of `vectors` (V, D) for the words of a lexicon; the vectors may have any norm."""
     source_codes, target_codes = _encode(vectors[0]), _encode(vectors[1])
     source, target = _decode(source_codes, scale), _decode(target_codes, scale)
     source_shares = _relative_frequencies(lexicon.source_counts).astype(np.float32)
@@ -159,7 +159,7 @@ def make_dense_scorer(
 
 
 def _decode(codes: Codes, scale: float) -> Floats:
-    """Return vectors of length sqrt(scale) in the direction of their codes; zero stays zero."""
+    """Return vectors of norm sqrt(scale) in the direction of their codes; zero stays zero."""
     vectors = codes.astype(np.float32)
     lengths = np.sqrt(np.einsum("vd,vd->v", vectors, vectors))
     vectors *= (np.sqrt(np.float32(scale)) / np.maximum(lengths, 1))[:, None]
@@ -415,7 +415,7 @@ def fit_temperature(
     `scores` returns the scores of all source words of a text with all its target words, (E, F). The
     likelihood ratio of two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each
     iteration takes a step of Newton's method. The initial scale gives the scores a standard deviation of 1,
-    whatever the length of the vectors. The probability of null is fixed, because its maximum likelihood
+    whatever the norm of the vectors. The probability of null is fixed, because its maximum likelihood
     estimate gave a greater error on nearly every text. After Vogel, Ney and Tillmann (1996).
     """
     text = encode_text(_first_pairs(pairs))

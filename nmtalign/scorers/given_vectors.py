@@ -60,7 +60,7 @@ class Reference(NamedTuple):
 class VectorScorer(Scorer):
     """Word vectors of two languages in one space, and the attention score that compares them."""
 
-    # vectors of equal length
+    # vectors of equal norm
     source: Embeddings
     target: Embeddings
     score: VectorScore

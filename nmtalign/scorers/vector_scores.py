@@ -47,13 +47,13 @@ class DotScore:
 
     name: str
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
-    unit_length: bool = False  # whether to scale vectors to length 1; a zero vector stays zero
+    unit_length: bool = False  # whether to scale vectors to norm 1; a zero vector stays zero
     costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
     null: ClassVar[None] = None
 
     @property
     def raw(self) -> bool:
-        """Whether scores grow with the lengths of the vectors."""
+        """Whether scores grow with the norms of the vectors."""
         return not self.unit_length
 
     @property
@@ -73,7 +73,7 @@ class DotScore:
         return cls(stored.text("name"), stored.number("scale", minimum=0), stored.value("unit_length", bool))
 
     def keys(self, vectors: Reals) -> Reals:
-        """Return the vectors of source words (N, D) as exact parts (N, P, D), of length 1 for cosines."""
+        """Return the vectors of source words (N, D) as exact parts (N, P, D), of norm 1 for cosines."""
         doubles = np.asarray(vectors, dtype=np.float64)
         if self.unit_length:
             doubles = np.asarray(l2_normalize(doubles))
@@ -331,7 +331,7 @@ def make_score(
     temperature: float | None = None,
     parameters: ParametersInput | None = None,
 ) -> VectorScore:
-    """Return the score with a name, or a score that was made, for word vectors of length D.
+    """Return the score with a name, or a score that was made, for word vectors of dimension D.
 
     `temperature` divides the scores. Its default is 1; for ``cosine`` it is 1/sqrt(D), from 1/20 to 1/8.
     `parameters` is an npz file, or a dictionary of arrays, for ``bahdanau`` and ``scaled-dot``. Raises

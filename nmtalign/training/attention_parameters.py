@@ -53,7 +53,7 @@ class DotParameters(NamedTuple):
     def init(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
         """Return projections whose scores are scaled dot products of unit vectors.
 
-        `lengths` are the mean lengths of source and target vectors.
+        `lengths` are the mean norms of source and target vectors.
         """
         source_length, target_length = lengths
         # the product of both scales undoes the division by sqrt(A) in the score
@@ -94,7 +94,7 @@ class AdditiveParameters(NamedTuple):
         """Return weights whose units come in pairs that are bumps where both projections are equal.
 
         A pair has one random direction g: ``tanh(g.(q - k) + 1) - tanh(g.(q - k) - 1)`` is largest at q = k.
-        `lengths` are the mean lengths of source and target vectors.
+        `lengths` are the mean norms of source and target vectors.
         """
         source_length, target_length = lengths
         unit_pairs = math.ceil(units / 2)

@@ -614,7 +614,7 @@ def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
-    """Return the rows at unit length in float32 or wider; a zero row stays zero, shape (V, D)."""
+    """Return the rows at unit norm in float32 or wider; a zero row stays zero, shape (V, D)."""
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))

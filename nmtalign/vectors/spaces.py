@@ -202,7 +202,7 @@ def map_spaces(
 ) -> MappedSpaces:
     """Turn the source space so that translations lie together (Conneau et al. 2018, section 2).
 
-    Unit length, centering, unit length; then the orthogonal map that brings the seed pairs closest
+    Unit norm, centering, unit norm; then the orthogonal map that brings the seed pairs closest
     (Procrustes; Xing et al. 2015); then more pairs, the mutual nearest neighbors by CSLS beside the seeds,
     and the best map for them, until the words come no closer to their nearest neighbors.
 
@@ -233,7 +233,7 @@ def map_spaces(
 
 
 def centered(matrix: Reals) -> Reals:
-    """Return the rows at unit length, minus their mean, again at unit length, in float32, shape (V, D)."""
+    """Return the rows at unit norm, minus their mean, again at unit norm, in float32, shape (V, D)."""
     unit = unit_rows(np.asarray(matrix, dtype=np.float32))
     mean = unit[unit.any(axis=1)].mean(axis=0)  # zeros, the vectors of no word, do not count
     return unit_rows(unit - mean)

@@ -75,7 +75,7 @@ class StaticSubwords(SubwordVectors):
     matrix: AnyArray  # (R, D)
     rows: Longs | None = None  # (V,): the row of each sub-word; None: sub-word n has row n
     weights: Floats | None = None  # (V,): factor of the vector of each sub-word; None: all are 1
-    unit_length: bool = False  # whether the vectors of words have length 1
+    unit_length: bool = False  # whether the vectors of words have norm 1
     are_own: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -270,7 +270,7 @@ def _read_companions(file: Any, table: str, size: int) -> tuple[Longs | None, Fl
 
 
 def _has_unit_length(folder: Path) -> bool:
-    """Return whether the settings of the model ask for vectors of length 1."""
+    """Return whether the settings of the model ask for vectors of norm 1."""
     if not (folder / SETTINGS_FILE).is_file():
         return False
     path = _file_of(folder, SETTINGS_FILE)

@@ -243,7 +243,7 @@ def test_lossless_tokens_give_back_the_lines(tmp_path, capsys):
     [
         (["--count", "pieces"], "--pieces bpe"),
         (["--spm", "x.model", "--pieces", "bpe"], "cannot be combined"),
-        (["--spm", "x.model", "--count", "words"], "--spm splits lines into pieces"),
+        (["--spm", "x.model", "--count", "words"], "with --spm, positions count pieces"),
         (["--spaces", "▁"], "--tokens PREFIX"),
         (["--spaces", "ab", "--tokens", "cut"], "one visible character"),
         (["--spaces", "_", "--tokens", "cut", "--count", "words"], "--spaces"),

@@ -122,7 +122,7 @@ class ShownOptions(Options):
 
 @command("info")
 def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
-    """Show the words, dimensions and lengths of word vectors.
+    """Show the words, dimensions and norms of word vectors.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
     are called en_fr_vectors.
@@ -212,7 +212,7 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedTextOptions(TextOptions):
-    """How lines become words, and in which languages."""
+    """How lines become tokens, and in which languages."""
 
     langs: tuple[str, str] | None = texts.languages_option()
 
