@@ -362,10 +362,11 @@ def _bundle_script(name: str) -> str:
 
 @functools.cache
 def _bundle_style(names: tuple[str, ...]) -> str:
-    """Return style sheets as one, without comments and most ends of lines."""
+    """Return style sheets as one, without comments, most ends of lines and most spaces."""
     text = "".join(_read_asset(name) for name in names)
     text = _without_indentation(re.sub(r"/\*.*?\*/\n?", "", text, flags=re.DOTALL))
-    return re.sub(r"(?<=[{};,])\n|\n(?=})", "", text)
+    text = re.sub(r"(?<=[{};,])\n|\n(?=})", "", text)
+    return re.sub(r"(?<=[:,]) | (?={)", "", text)  # spaces that the language does not need
 
 
 def _without_indentation(text: str) -> str:

@@ -3,7 +3,7 @@
 
 import { lower, quote, state } from "./page.js";
 import { linksOf, pairs, positions } from "./pairs/pairs.js";
-import { differs, nameOfPanel, rivals, wins } from "./panels.js";
+import { differs, rivals, shortPanelName, wins } from "./panels.js";
 
 const LENGTH = /^words:([<>])(\d+)$/;
 const LINK = /^(link|a|b):(.?[^=]*)=(.*)$/s;
@@ -88,7 +88,7 @@ export function holds(pair, condition, folded) {
 export function conditions() {
   const [first, second] = rivals();
   const two = second !== null && pairs.some((pair) => pair.gold);
-  const won = (a, b) => `${nameOfPanel(a)} right, ${nameOfPanel(b)} wrong`;
+  const won = (a, b) => `${shortPanelName(a)} right, ${shortPanelName(b)} wrong`;
   const offers = [
     ["", "all pairs"],
     ["is:differ", "pairs that differ"],

@@ -22,8 +22,9 @@ export const nameOfPanel = (view) => (view === "combined" ? (data.own ?? "these 
 // A long name of a system is a letter where it would not fit; the legend above the pairs names it.
 const MAX_SHORT_NAME = 12; // characters
 export const hasLongNames = () => data.others.some((name) => name.length > MAX_SHORT_NAME);
-export const badgeOf = (i) => String.fromCharCode(66 + i); // A is the links of the report
+export const badgeOf = (i) => String.fromCharCode(66 + Number(i)); // A is the links of the report
 export const shortNameOf = (i) => (hasLongNames() ? badgeOf(i) : data.others[i]);
+export const shortPanelName = (view) => (/^=\d/.test(view) ? shortNameOf(view.slice(1)) : nameOfPanel(view));
 export const letterOf = (pair, view) => (view === besideOf(pair) ? "B" : "A");
 
 // The links of a panel and those that it lacks: { key, kind, tag, shared }; what is shared is so next to it.

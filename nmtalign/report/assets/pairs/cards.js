@@ -44,7 +44,8 @@ function factsOf(pair) {
   const nodes = facts.flatMap((fact, n) => [n ? " · " : "", html("span", { class: "fact" }, ...fact)]);
   if (pair.told) {
     const told = isChanged(pair) ? `${pair.told}, as reported` : pair.told;
-    nodes.push(html("span", { class: "first" }, " · ", html("span", { class: "fact" }, told)));
+    const about = { class: "first", title: "This pair is shown first." };
+    nodes.push(html("span", about, " · ", html("span", { class: "fact" }, told)));
   }
   return nodes;
 }

@@ -80,7 +80,7 @@ export function makeNotes(pair, box, places, curves) {
     const [x, y] = side === "s" ? places.ends(i, 0)[0] : places.ends(0, i)[1];
     board.write("no link", x, y + (side === "s" ? -1 : 1) * (wordHeight(box) + 11));
   }
-  if (pair === pairs[0]) noteCurve(pair, curves, board);
+  if (pair === pairs[0]) noteCurve(pair, curves, board, wordHeight(box));
   return [rings, board.group];
 }
 
@@ -109,15 +109,19 @@ function noteReversal(pair, { ends, frame, room, across }, board, height) {
   board.group.append(svg("path", { class: "bracket", d: `M${left} ${top + 6}v-5h${right - left}v5` }));
 }
 
-// On the first card: what a curve says, beside one of its ends.
-function noteCurve(pair, curves, board) {
-  for (const { key, kind, points } of curves) {
-    if (!["hit", "both"].includes(kind)) continue;
+// On the first card: what a curve says, beside one of its ends, else above or below the words.
+function noteCurve(pair, curves, board, height) {
+  const known = curves.filter(({ key, kind }) => {
     const [s, t] = positions(key);
-    if (![pair.s[s], pair.t[t]].every((word) => /\p{L}{3}|\p{Lo}/u.test(word))) continue;
-    const lines = ["this curve:", `${quote(pair.shown.s[s])}`, `is ${quote(pair.shown.t[t])}`];
+    const isWord = (word) => /\p{L}{3}|\p{Lo}/u.test(word);
+    return ["hit", "both"].includes(kind) && isWord(pair.s[s]) && isWord(pair.t[t]);
+  });
+  const wordsOf = ({ key }) => positions(key).map((at, k) => quote(pair.shown[k ? "t" : "s"][at]));
+  for (const curve of known) {
+    const [source, target] = wordsOf(curve);
+    const lines = ["this curve:", source, `is ${target}`];
     const wide = Math.max(...lines.map((line) => width(line, NOTE_SIZE))) + 4;
-    const ends = [[points[0], 6], [points[3], -60]];
+    const ends = [[curve.points[0], 6], [curve.points[3], -60]];
     const places = ends.flatMap(([[x, y], down]) => [
       { anchor: "start", x: x + 10, left: x + 8, top: y + down },
       { anchor: "end", x: x - 10, left: x - 8 - wide, top: y + down },
@@ -126,5 +130,11 @@ function noteCurve(pair, curves, board) {
     if (!free) continue;
     lines.forEach((line, n) => board.write(line, free.x, free.top + 10 + 16 * n, { anchor: free.anchor }));
     return;
+  }
+  for (const curve of known) {
+    const [above, below] = [curve.points[0], curve.points[3]];
+    const [source, target] = wordsOf(curve);
+    if (board.write(`the curve below: ${source} is ${target}`, above[0], above[1] - height - 11)) return;
+    if (board.write(`the curve above: ${source} is ${target}`, below[0], below[1] + height + 11)) return;
   }
 }

@@ -3,10 +3,11 @@
 
 import { byId, data, directionOf, html, percent, state, svg } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
+import { badgeOf, hasLongNames } from "../panels.js";
 import { isChanged } from "../corrections/corrections.js";
 import { addressOf } from "../filters.js";
 import { pairsOfBar } from "./bars.js";
-import { term, withTerm } from "../pairs/terms.js";
+import { term, titleOfTerm, withTerm } from "../pairs/terms.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
@@ -60,6 +61,7 @@ export function tellTotals() {
   for (const old of document.querySelectorAll(".reported")) old.remove();
   byId("corrected").hidden = !corrected;
   byId("headline").textContent = data.headline;
+  byId("headline").title = titleOfTerm(data.headline) ?? "";
   if (!corrected) return;
   for (const figure of document.querySelectorAll(".of-gold")) {
     figure.append(html("small", { class: "reported" }, " (as reported)"));
@@ -185,7 +187,8 @@ export function drawSystems() {
 }
 
 function tableOf(rows, base) {
-  const heads = ["System", "Links", "Precision", "Recall", "AER", `AER above ${rows[base][0]}`, "p", "Pairs"];
+  const above = `AER above ${shortSystemName(rows[base][0])}`;
+  const heads = ["System", "Links", "Precision", "Recall", "AER", above, "p", "Pairs"];
   return html(
     "table",
     {},
@@ -195,6 +198,13 @@ function tableOf(rows, base) {
   );
 }
 
+// The letter of a system in a report whose systems have long names, else its name.
+function shortSystemName(name) {
+  if (!hasLongNames()) return name;
+  const i = data.others.indexOf(name);
+  return i < 0 ? "A" : badgeOf(i);
+}
+
 const headOf = (head) => html("th", { scope: "col" }, head === "AER" ? term(head) : head);
 
 function rowOfSystem([name, links, precision, recall, aer, margin], i, base) {
@@ -202,11 +212,12 @@ function rowOfSystem([name, links, precision, recall, aer, margin], i, base) {
   const about = { type: "button", "aria-pressed": String(i === base), "data-row": i };
   const cell = (...content) => html("td", {}, ...content);
   const view = data.others.indexOf(name);
+  const badge = hasLongNames() ? html("span", { class: "badge" }, shortSystemName(name)) : null;
   const show = html("button", { type: "button", class: "show", "data-view": view }, "show beside");
   return html(
     "tr",
     {},
-    html("th", { scope: "row", class: "word" }, html("button", about, name)),
+    html("th", { scope: "row", class: "word" }, badge, html("button", about, name)),
     cell(links.toLocaleString("en")),
     cell(percentOf(precision)),
     cell(percentOf(recall)),
