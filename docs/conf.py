@@ -153,9 +153,20 @@ def write_live_card(app: Any, error: Exception | None) -> None:
     Path(app.outdir, "live_card.html").write_text(page, encoding="utf-8")
 
 
+def make_accessible(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Give captions of the navigation a level, and let keys scroll what may be wider than the page."""
+    navigation = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = navigation.replace('role="heading"', 'role="heading" aria-level="2"')
+    body = context.get("body", "")
+    for start in ("<pre", '<div class="table-wrapper', '<div class="math-wrapper'):
+        body = re.sub(rf"{start}(?=[ >\"])", rf'{start[:4]} tabindex="0"{start[4:]}', body)
+    context["body"] = body
+
+
 def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes signatures and the help of commands."""
     app.connect("build-finished", write_live_card)
+    app.connect("html-page-context", make_accessible, priority=900)  # after the theme
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-process-signature", hide_signature)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
