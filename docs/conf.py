@@ -163,8 +163,20 @@ def make_accessible(app: Any, page: str, template: str, context: dict[str, Any],
     context["body"] = body
 
 
+def name_sidebars(app: Any, error: Exception | None) -> None:
+    """Give the two sidebars of the theme names, by which screen readers tell them apart."""
+    if error is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for sidebar, name in (("sidebar-drawer", "All pages"), ("toc-drawer", "On this page")):
+            text = text.replace(f'<aside class="{sidebar}', f'<aside aria-label="{name}" class="{sidebar}')
+        page.write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes signatures and the help of commands."""
+    app.connect("build-finished", name_sidebars)
     app.connect("build-finished", write_live_card)
     app.connect("html-page-context", make_accessible, priority=900)  # after the theme
     app.connect("builder-inited", write_commands)
