@@ -18,6 +18,10 @@ from docutils.utils.math.latex2mathml import tex2mathml
 import nmtalign
 from nmtalign.cli import COMMANDS
 from nmtalign.cli.declare import group_by_section
+from nmtalign.files.paths import bundled_path
+from nmtalign.links.formats import read_gold
+from nmtalign.report.html import cards_page
+from nmtalign.report.sample import SamplePair
 
 project = "nmtalign"
 author = "The nmtalign founders"
@@ -137,8 +141,44 @@ def write_commands(app: Any) -> None:
             path.write_text(page, encoding="utf-8")
 
 
+def write_live_card(app: Any, error: Exception | None) -> None:
+    """Write the card of the first page: the first pair of the bundled sample, with its gold links."""
+    if error is not None or app.builder.format != "html":
+        return
+    sample = bundled_path("en_fr_sample")
+    source, target = (sample / f"text.tok.{language}" for language in ("en", "fr"))
+    pair = next(iter(nmtalign.read_bitext(source, target)))
+    gold = read_gold(sample / "gold.pharaoh")[0]
+    page = cards_page([SamplePair(1, nmtalign.load().align(*pair), gold)])
+    Path(app.outdir, "live_card.html").write_text(page, encoding="utf-8")
+
+
+def make_accessible(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Give captions of the navigation a level, and let keys scroll what may be wider than the page."""
+    navigation = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = navigation.replace('role="heading"', 'role="heading" aria-level="2"')
+    body = context.get("body", "")
+    for start in ("<pre", '<div class="table-wrapper', '<div class="math-wrapper'):
+        body = re.sub(rf"{start}(?=[ >\"])", rf'{start[:4]} tabindex="0"{start[4:]}', body)
+    context["body"] = body
+
+
+def name_sidebars(app: Any, error: Exception | None) -> None:
+    """Give the two sidebars of the theme names, by which screen readers tell them apart."""
+    if error is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for sidebar, name in (("sidebar-drawer", "All pages"), ("toc-drawer", "On this page")):
+            text = text.replace(f'<aside class="{sidebar}', f'<aside aria-label="{name}" class="{sidebar}')
+        page.write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes signatures and the help of commands."""
+    app.connect("build-finished", name_sidebars)
+    app.connect("build-finished", write_live_card)
+    app.connect("html-page-context", make_accessible, priority=900)  # after the theme
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-process-signature", hide_signature)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))

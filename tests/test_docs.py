@@ -119,6 +119,13 @@ def test_every_page_is_in_the_index():
     assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES} - {"index"} <= listed
 
 
+def test_the_first_page_embeds_a_live_card_with_a_name_and_a_height():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    [(style, card)] = re.findall(r'<iframe class="([\w-]+)" src="(\w+\.html)" title="[^"]{40,}">', index)
+    assert f'Path(app.outdir, "{card}")' in (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert re.search(rf"\.{style} {{[^}}]* height: \d+px", (DOCS / "site.css").read_text(encoding="utf-8"))
+
+
 def test_every_way_to_choose_links_is_defined_with_its_threshold():
     page = (DOCS / "reference" / "extraction.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([\d.]+|none) \|", page, re.MULTILINE)

@@ -54,11 +54,12 @@ if TYPE_CHECKING:
 PAGE_HEIGHT_PIXELS = 720
 # What a card takes, as in the style sheet and in assets/pairs/cards.js.
 CARD_ROOM_PIXELS = 930
-CARD_EDGES_PIXELS = 145  # head, hairline, and the tools below
+CARD_EDGES_PIXELS = 173  # head, hairline, and the tools below
 ACROSS_PIXELS = 256  # two lines of words with their curves
 ROW_PIXELS = 112
 INSPECTOR_PIXELS = 400
 MATRIX_PIXELS = 300  # of few words
+OVERVIEW_PIXELS = 376  # with the part that is seen
 MAX_WORDS_OF_MATRIX = 60  # of longer sentences a part is seen
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 MAX_GRID_PAIRS = 30
@@ -67,10 +68,16 @@ LABEL_COLOR = "#7a7a7a"
 CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
-# A frame has the color scheme of its element, which follows the theme of Jupyter or of Visual Studio Code.
+# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or Colab.
+# In a page that tells no theme, the card has the colors that the reader prefers.
+_LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
+_DARK_NOTEBOOKS = (
+    "[data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),"
+    "[theme=dark]"
+)
 _THEME_OF_FRAME = (
-    ":is([data-jp-theme-light=true],.vscode-light) .nmtalign{color-scheme:light}"
-    ":is([data-jp-theme-light=false],.vscode-dark) .nmtalign{color-scheme:dark}"
+    f":is({_LIGHT_NOTEBOOKS}) .nmtalign{{color-scheme:light}}"
+    f":is({_DARK_NOTEBOOKS}) .nmtalign{{color-scheme:dark}}"
 )
 
 PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
@@ -155,7 +162,7 @@ def _card_height(pair: AlignedPair) -> int:
     row_width = max(8 * count + 10 * len(words) for count, words in zip(letters, sides, strict=True))
     longest = max(1, *map(len, sides))
     if is_right_to_left(sides[0]) != is_right_to_left(sides[1]):
-        figure = 24 + 36 * longest
+        figure = 90 + 36 * longest
     elif line_width <= CARD_ROOM_PIXELS:
         figure = ACROSS_PIXELS
     else:
@@ -166,7 +173,7 @@ def _card_height(pair: AlignedPair) -> int:
         cell = 18
     matrix = source_label + 60 + cell * len(sides[1])
     if longest > MAX_WORDS_OF_MATRIX:
-        lower = INSPECTOR_PIXELS + 100
+        lower = INSPECTOR_PIXELS + OVERVIEW_PIXELS
     elif target_label + cell * len(sides[0]) > CARD_ROOM_PIXELS / 2:
         lower = INSPECTOR_PIXELS + matrix
     else:

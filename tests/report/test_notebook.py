@@ -61,7 +61,8 @@ def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
     (frame,) = shown.frames
     assert frame["sandbox"] == "allow-scripts allow-downloads"
     page = frame["srcdoc"]
-    assert ".vscode-dark" in shown.styles  # the frame follows the theme of the notebook
+    for dark_notebook in ("[data-jp-theme-light=false]", ".vscode-dark", "[theme=dark]"):
+        assert dark_notebook in shown.styles  # the frame follows the theme of Jupyter, VS Code and Colab
     assert page == cards_page([SamplePair(1, _as_pair(result))])
     assert "default-src 'none'" in page
     assert 'data-kind="cards"' in page
