@@ -18,7 +18,7 @@ from nmtalign.text.tokenization import Languages
 MAX_COUNTED_LINES = 2_000  # from the start of a text; more say no more
 _MIN_SHARE = 0.05  # of the words that are function words of a language
 _MIN_COUNT = 8  # of these words
-_MIN_RATIO = 3.0  # of the shares of two languages
+_MIN_LANGUAGE_RATIO = 3.0  # of the shares of two languages
 LANGUAGES_OF_BUNDLED_MODEL = ("en", "fr")
 
 _FUNCTION_WORDS = """
@@ -52,7 +52,7 @@ uk: і в не на що з та як це до я але за у він від 
 """
 
 
-def _read_table() -> dict[str, frozenset[str]]:
+def _read_function_words() -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
     for line in _FUNCTION_WORDS.strip().split("\n"):
         language, words = line.split(": ")
@@ -60,7 +60,7 @@ def _read_table() -> dict[str, frozenset[str]]:
     return table
 
 
-FUNCTION_WORDS = _read_table()
+FUNCTION_WORDS = _read_function_words()
 
 
 def find_swapped_files(
@@ -98,19 +98,19 @@ def _language_code(name: str | None) -> str | None:
 
 def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
     """Return whether lines have many function words of a language, and few of another one."""
-    counts, total = _count_words(lines)
+    counts, total = _count_first_words(lines)
     count = sum(counts[word] for word in FUNCTION_WORDS[language] - FUNCTION_WORDS[other])
     other_count = sum(counts[word] for word in FUNCTION_WORDS[other] - FUNCTION_WORDS[language])
-    return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_RATIO * other_count)
+    return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_LANGUAGE_RATIO * other_count)
 
 
 def _likeliest_language(lines: Sequence[str]) -> str:
     """Return the language whose function words are most frequent."""
-    counts, _ = _count_words(lines)
+    counts, _ = _count_first_words(lines)
     return max(FUNCTION_WORDS, key=lambda code: sum(counts[word] for word in FUNCTION_WORDS[code]))
 
 
-def _count_words(lines: Sequence[str]) -> tuple[Counter[str], int]:
+def _count_first_words(lines: Sequence[str]) -> tuple[Counter[str], int]:
     """Return how often each word occurs at the start of a text, and the number of all words."""
     counts: Counter[str] = Counter()
     for line in islice(lines, MAX_COUNTED_LINES):
