@@ -203,8 +203,10 @@ def report_spoiled(name: str, pairs: list[Pair], others: list[str], seed: int, s
         for line in lines:
             kinds_of_line.setdefault(line, set()).add(row.kind)
         total[row.severity, row.kind] += 1
-        is_right = any(near in dirt for near in range(row.line - 3, row.line + 2))
-        is_right = row.line - 1 in dirt if row.kind not in ("slip", "no-partner") else is_right
+        is_right = row.line - 1 in dirt
+        if row.kind in ("slip", "no-partner"):  # right within two lines of a place
+            last = row.last if row.kind == "no-partner" else row.line
+            is_right = any(near in dirt for near in range(row.line - 3, last + 2))
         right[row.severity, row.kind] += is_right
         if show and not is_right and row.severity == "error":
             print("      wrong:", row.kind, row.line, row.value, [s[:60] for s in spoiled[row.line - 1]])

@@ -98,7 +98,7 @@ def _language_code(name: str | None) -> str | None:
 
 def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
     """Return whether lines have many function words of a language, and few of another one."""
-    counts, total = _count_words(lines)
+    counts, total = _count_first_words(lines)
     count = sum(counts[word] for word in FUNCTION_WORDS[language] - FUNCTION_WORDS[other])
     other_count = sum(counts[word] for word in FUNCTION_WORDS[other] - FUNCTION_WORDS[language])
     return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_SHARE_RATIO * other_count)
@@ -106,11 +106,11 @@ def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
 
 def _likeliest_language(lines: Sequence[str]) -> str:
     """Return the language whose function words are most frequent."""
-    counts, _ = _count_words(lines)
+    counts, _ = _count_first_words(lines)
     return max(FUNCTION_WORDS, key=lambda code: sum(counts[word] for word in FUNCTION_WORDS[code]))
 
 
-def _count_words(lines: Sequence[str]) -> tuple[Counter[str], int]:
+def _count_first_words(lines: Sequence[str]) -> tuple[Counter[str], int]:
     """Return how often each word occurs at the start of a text, and the number of all words."""
     counts: Counter[str] = Counter()
     for line in islice(lines, MAX_COUNTED_LINES):

@@ -95,11 +95,11 @@ def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun
     --------
     >>> source = [f"the number {n * n}" for n in range(100)]
     >>> target = [f"le nombre {n * n}" for n in range(100)]
-    >>> find_line_runs(source, target)
-    [LineRun(source=range(0, 100), shift=0)]
+    >>> [(run.source, run.shift) for run in find_line_runs(source, target)]
+    [(range(0, 100), 0)]
     >>> target.insert(60, "une ligne de trop")
-    >>> find_line_runs(source, target)
-    [LineRun(source=range(0, 60), shift=0), LineRun(source=range(60, 100), shift=1)]
+    >>> [(run.source, run.shift) for run in find_line_runs(source, target)]
+    [(range(0, 60), 0), (range(60, 100), 1)]
     """
     shorter, longer = sorted((len(source), len(target)))
     if shorter < MIN_LINES_FOR_SLIPS or longer > MAX_LINES_FOR_SLIPS:

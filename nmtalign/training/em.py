@@ -156,11 +156,12 @@ class Estimate(NamedTuple):
 
 
 class EMState(NamedTuple):
-    """The state of training after some iterations of the hidden Markov model."""
+    """The state of training after some iterations of model 1, and then of the hidden Markov model."""
 
     counts: ExpectedCounts
     jump_models: BothJumpModels
-    hmm_iterations: int  # number of iterations that are done
+    model1_iterations: int  # number of iterations that are done
+    hmm_iterations: int
 
 
 class Estimator:
@@ -248,10 +249,12 @@ class Estimator:
         state = None if checkpoint is None else self._resume(checkpoint)
         if state is None:
             state = self._initial_state()
-        while state.hmm_iterations < self.hyperparameters.hmm_iterations:
+        settings = self.hyperparameters
+        while state.hmm_iterations < settings.hmm_iterations or self._is_of_model1(state):
             self._write_if_due(checkpoint, state)
             try:
-                state = self._hmm_iteration(state)
+                iterate = self._model1_iteration if self._is_of_model1(state) else self._hmm_iteration
+                state = iterate(state)
             except KeyboardInterrupt:
                 if checkpoint is not None:
                     # the work of less than a minute is kept, too
@@ -259,6 +262,10 @@ class Estimator:
                 raise
         self._write_if_due(checkpoint, state)
         return self._estimate(state)
+
+    def _is_of_model1(self, state: EMState) -> bool:
+        """Return whether the next iteration is one of model 1."""
+        return state.model1_iterations < self.hyperparameters.model1_iterations
 
     def _estimate(self, state: EMState) -> Estimate:
         """Return the estimate of the last iteration; very small counts are dropped."""
@@ -310,8 +317,12 @@ class Estimator:
             reverse_jumps=np.zeros(0),
             log_likelihood=float(stored.array("log_likelihood", "f", ())),
         )
-        done = stored.array("done", "i", (), minimum=0, maximum=self.hyperparameters.hmm_iterations)
-        return EMState(counts, (source_model, target_model), int(done))
+        settings = self.hyperparameters
+        model1_done = stored.array(
+            "model1_done", "i", (), minimum=0, maximum=max(settings.model1_iterations, 1)
+        )
+        done = stored.array("done", "i", (), minimum=0, maximum=settings.hmm_iterations)
+        return EMState(counts, (source_model, target_model), int(model1_done), int(done))
 
     def _write_if_due(self, checkpoint: Checkpoint | None, state: EMState) -> None:
         """Write the state to the checkpoint, if there is one and its last state is old enough."""
@@ -325,6 +336,7 @@ class Estimator:
         for k, model in enumerate(state.jump_models):
             yield f"tables_{k}", model.tables
             yield f"classes_{k}", model.classes
+        yield "model1_done", np.array(state.model1_iterations)
         yield "done", np.array(state.hmm_iterations)
 
     @property
@@ -340,23 +352,29 @@ class Estimator:
         )
 
     def _initial_state(self) -> EMState:
-        """Return the counts of model 1 and initial jump models, or no counts and those of an older model."""
+        """Return counts of uniform links with initial jump models, or none with those of an older model."""
         older = self.prior.renumbered_jump_models(self.source, self.target)
         if older is not None:
             # The older model needs no iterations of model 1. Its counts are a prior, which every M-step adds
             # to the expected counts: with zero counts of this text, the first emissions are those of the
             # older model.
-            return EMState(self._no_counts(), older, hmm_iterations=0)
+            done = self.hyperparameters.model1_iterations
+            return EMState(self._no_counts(), older, model1_iterations=done, hmm_iterations=0)
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
-        for number in range(1, settings.model1_iterations):
-            ratios = self._emissions(counts, floor=MIN_LINK_COUNT)
-            mean = number <= settings.mean_iterations
-            counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
-            self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
         source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
         target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
-        return EMState(counts, (source_model, target_model), hmm_iterations=0)
+        return EMState(counts, (source_model, target_model), model1_iterations=1, hmm_iterations=0)
+
+    def _model1_iteration(self, state: EMState) -> EMState:
+        """Run one iteration of model 1: M-step and E-step."""
+        settings = self.hyperparameters
+        number = state.model1_iterations  # the first one, of uniform links, does not count
+        ratios = self._emissions(state.counts, floor=MIN_LINK_COUNT)
+        mean = number <= settings.mean_iterations
+        counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
+        self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
+        return state._replace(counts=counts, model1_iterations=number + 1)
 
     def _no_counts(self) -> ExpectedCounts:
         """Return counts of 0."""
@@ -404,7 +422,7 @@ class Estimator:
         self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
         source_model = estimate_jump_model(forward_jumps, state.jump_models[0])
         target_model = estimate_jump_model(reverse_jumps, state.jump_models[1])
-        return EMState(counts, (source_model, target_model), number)
+        return state._replace(counts=counts, jump_models=(source_model, target_model), hmm_iterations=number)
 
     def _jump_period(self) -> int:
         """Return n, where jumps are counted in every n-th bucket: about `MAX_JUMP_CELLS` cells in all.

@@ -73,6 +73,13 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
             "iteration 3 of",
         ),
         (
+            "nmtalign.training.em",
+            "Estimator._model1_iteration",
+            3,
+            ["checkpoint.npz", "run.json"],
+            "model 1, iteration 3 of",
+        ),
+        (
             "nmtalign.files.atomic_output",
             "os.replace",
             3,
@@ -131,6 +138,7 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
         ("tables_1", lambda array: array * 2**31),
         ("classes_1", lambda array: array + 10**9),
         ("done", lambda array: array + 99),
+        ("model1_done", lambda array: array + 99),
         ("log_likelihood", lambda array: None),
     ],
 )
@@ -209,7 +217,7 @@ def interrupt(*arguments: object) -> None:
 def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(Estimator, "run", interrupt)
     assert run("train", *bitext, "-o", tmp_path / "model") == 1
-    why = "the first checkpoint follows after the iterations of model 1"
+    why = "the first checkpoint follows after the first iteration"
     assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -328,7 +328,7 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
         if not run.has_progress:
             run.remove()
             if isinstance(error, KeyboardInterrupt):
-                why = "the first checkpoint follows after the iterations of model 1"
+                why = "the first checkpoint follows after the first iteration"
                 raise NmtalignError(f"interrupted, nothing is kept yet: {why}") from None
             raise
         with stopped_as_resumable(run.folder, again="the same command"):
