@@ -25,7 +25,8 @@ BYTES_PER_CELL = 32  # of a cell of a part, in each worker
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-_find_size = re.compile(r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII).fullmatch
+_NUMBER = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
+_find_size = re.compile(rf"\s*{_NUMBER}\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII).fullmatch
 
 
 def memory_bytes(value: Any) -> int:
