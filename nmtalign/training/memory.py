@@ -25,8 +25,7 @@ BYTES_PER_CELL = 32  # of a cell of a part, in each worker
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-_NUMBER = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
-_find_size = re.compile(rf"\s*{_NUMBER}\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII).fullmatch
+_SIZE = r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*"  # number, unit, and i of binary units
 
 
 def memory_bytes(value: Any) -> int:
@@ -35,7 +34,9 @@ def memory_bytes(value: Any) -> int:
     >>> memory_bytes("1500M"), memory_bytes("0.5 GB"), memory_bytes("1GiB"), memory_bytes(10**9)
     (1500000000, 500000000, 1073741824, 1000000000)
     """
-    found = _find_size(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    found = None
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        found = re.fullmatch(_SIZE, str(value), re.IGNORECASE | re.ASCII)
     if found is None or (found[3] and not found[2]):
         expected = "expected a number of bytes as `memory`, such as 4G, 1500M or 0.5G"
         raise UsageError(f"{expected}; found {short_repr(value)}")
