@@ -15,8 +15,8 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+BYTES_OF_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+BYTES_OF_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 PROGRAM_BYTES = 200_000_000  # of the program and its libraries, and what any text needs
 BYTES_PER_TOKEN = 80  # of a token of either side, if nothing is on disk
 BYTES_PER_WORD = 1_200  # of a distinct word, which is in memory
@@ -41,7 +41,7 @@ def memory_bytes(value: Any) -> int:
         expected = "expected a number of bytes as `memory`, such as 4G, 1500M or 0.5G"
         raise UsageError(f"{expected}; found {short_repr(value)}")
     unit = found[2].upper()
-    size = int(float(found[1]) * (BINARY_UNITS if found[3] else UNITS)[unit])
+    size = int(float(found[1]) * (BYTES_OF_BINARY_UNITS if found[3] else BYTES_OF_UNITS)[unit])
     if size < PROGRAM_BYTES:
         needed = f"{PROGRAM_BYTES // 10**6}M, which the program needs for any text"
         raise UsageError(f"`memory` must be at least {needed}; found {short_repr(value)}")
