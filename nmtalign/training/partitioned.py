@@ -173,9 +173,10 @@ class PartitionedEstimator(Estimator):
             self.tables.append(self._make_table(header, keys_of_words))
         self.form_pairs = headers
         self.set_prior(prior)
+        word_pairs = self.tables[WORD_KIND].pairs - 1  # without the padding
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {self.tables[WORD_KIND].pairs - 1:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
+            f" {word_pairs:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
         )
 
     def _map(
