@@ -40,7 +40,6 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import Estimate, Estimator
-from nmtalign.training.partitioned import PartitionedEstimator
 from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
@@ -81,6 +80,8 @@ def train_aligner(pairs: Iterable[Pair], options: TrainingSettings | None = None
 def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estimator:
     """Return the estimator of a bitext: in memory, or on disk."""
     if bitext.part_cells is not None:
+        from nmtalign.training.partitioned import PartitionedEstimator
+
         return PartitionedEstimator(
             bitext.text,
             options.hyperparameters,

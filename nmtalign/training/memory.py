@@ -15,8 +15,8 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+BYTES_OF_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+BYTES_OF_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 PROGRAM_BYTES = 200_000_000  # of the program and its libraries, and what any text needs
 BYTES_PER_TOKEN = 80  # of a token of either side, if nothing is on disk
 BYTES_PER_WORD = 1_200  # of a distinct word, which is in memory
@@ -25,9 +25,7 @@ BYTES_PER_CELL = 32  # of a cell of a part, in each worker
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-_find_size = re.compile(
-    r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII
-).fullmatch
+_SIZE = r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*"  # number, unit, and i of binary units
 
 
 def memory_bytes(value: Any) -> int:
@@ -36,12 +34,14 @@ def memory_bytes(value: Any) -> int:
     >>> memory_bytes("1500M"), memory_bytes("0.5 GB"), memory_bytes("1GiB"), memory_bytes(10**9)
     (1500000000, 500000000, 1073741824, 1000000000)
     """
-    found = _find_size(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    found = None
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        found = re.fullmatch(_SIZE, str(value), re.IGNORECASE | re.ASCII)
     if found is None or (found[3] and not found[2]):
         expected = "expected a number of bytes as `memory`, such as 4G, 1500M or 0.5G"
         raise UsageError(f"{expected}; found {short_repr(value)}")
     unit = found[2].upper()
-    size = int(float(found[1]) * (BINARY_UNITS if found[3] else UNITS)[unit])
+    size = int(float(found[1]) * (BYTES_OF_BINARY_UNITS if found[3] else BYTES_OF_UNITS)[unit])
     if size < PROGRAM_BYTES:
         needed = f"{PROGRAM_BYTES // 10**6}M, which the program needs for any text"
         raise UsageError(f"`memory` must be at least {needed}; found {short_repr(value)}")

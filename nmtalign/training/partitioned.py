@@ -56,7 +56,7 @@ from nmtalign.training.prior import Prior
 
 SAMPLE_STEP = 256  # every n-th key of a part is in the sample that divides the keys into ranges
 CELLS_PER_RANGE_ENTRY = 4  # a range has one entry for so many cells of a part
-WHOLE_WORDS = 0  # number of the kind of form that is whole words
+WORD_KIND = 0  # number of the kind of form that is whole words
 NO_LINKS = Sparse(np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
@@ -164,16 +164,16 @@ class PartitionedEstimator(Estimator):
         self._counts_of_cells = cells_of_buckets(text.buckets)
         self._slot = 0  # of the counts that the next E-step writes
         kinds = form_kinds_of_text(text, hyperparameters, prior)
-        if any(kinds[WHOLE_WORDS]):
+        if any(kinds[WORD_KIND]):
             raise UsageError("a text on disk is counted by whole words first; begin `forms` with 0")
         headers = [self._header(kind) for kind in kinds]
         self.parts, keys_of_words = self._number_parts(cells)
-        self.tables = [self._table_of_words(headers[WHOLE_WORDS], keys_of_words)]
-        for header in headers[WHOLE_WORDS + 1 :]:
+        self.tables = [self._table_of_words(headers[WORD_KIND], keys_of_words)]
+        for header in headers[WORD_KIND + 1 :]:
             self.tables.append(self._make_table(header, keys_of_words))
         self.form_pairs = headers
         self.set_prior(prior)
-        word_pairs = self.tables[WHOLE_WORDS].pairs - 1
+        word_pairs = self.tables[WORD_KIND].pairs - 1  # without the padding
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
             f" {word_pairs:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
@@ -294,7 +294,7 @@ class PartitionedEstimator(Estimator):
 
     def _kept_pairs(self, part: TextPart) -> Flags | None:
         """Return which word pairs of a part (L,) are kept; None if all are."""
-        pair = part.forms[WHOLE_WORDS].pair
+        pair = part.forms[WORD_KIND].pair
         if pair is None:
             return None
         kept = self._file.read(pair) > 0
@@ -476,7 +476,7 @@ class PartitionedEstimator(Estimator):
 
         def add_words(summed: tuple[int, int, Doubles]) -> None:
             kind, number, total = summed
-            if kind != WHOLE_WORDS:
+            if kind != WORD_KIND:
                 return
             counted = np.flatnonzero(total)
             keys = self._file.read(self.tables[kind].ranges[number].keys)[counted]
