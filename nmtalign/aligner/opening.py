@@ -52,7 +52,7 @@ MAX_LENGTH_VARIATION = 0.2
 
 @check_call("settings are given by their names, vectors as a tuple: load((source, target))")
 def load(
-    path: str | Path | tuple[Any, Any] | list[Any] | None = None,
+    path: str | Path | Aligner | tuple[Any, Any] | list[Any] | None = None,
     *,
     extract: ExtractionName | None = None,
     threshold: float | None = None,
@@ -76,15 +76,16 @@ def load(
     unsafe_pickle: bool = False,
     strip_prefix: str | tuple[str, str] | None = None,
 ) -> Aligner:
-    """Open a learned model, or make an aligner over word vectors.
+    """Open a learned model, make an aligner over word vectors, or change the settings of an aligner.
 
     Parameters
     ----------
-    path : str or Path, or (Embeddings, Embeddings), optional
+    path : str or Path, Aligner, or (Embeddings, Embeddings), optional
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
         source and target vectors, as for :func:`vector_aligner`; or the folder of a static model, which has
-        the vectors of both sides. Default: the bundled English-French model.
+        the vectors of both sides. An aligner in memory is returned with other settings, such as another
+        `extract`, and is not changed itself. Default: the bundled English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
@@ -132,15 +133,19 @@ def load(
     >>> aligner = load()
     >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    >>> load(aligner, threshold=0.99).align("the black cat", "le chat noir").links
+    [Link(source=1, target=2), Link(source=2, target=1)]
     """
-    if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
-        expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
+    is_known = path is None or isinstance(path, str | tuple | list | Aligner)
+    if not (is_known or hasattr(path, "__fspath__")):
+        sides = "word vectors of two languages as (source, target)"
+        expected = f"expected the path of a folder, an aligner, or {sides}"
         raise UsageError(f"{expected}, found {short_repr(path)}")
     check_bool(unsafe_pickle, "unsafe_pickle")
-    folder = None if isinstance(path, tuple | list) else _existing_folder(path)
-    if folder is not None and is_model(folder):
+    folder = None if isinstance(path, tuple | list | Aligner) else _existing_folder(path)
+    if isinstance(path, Aligner) or (folder is not None and is_model(folder)):
         _refuse_settings_of_vectors(
-            folder,
+            "this is an aligner" if folder is None else f"{folder} is a learned model",
             score=score,
             temperature=temperature,
             parameters=parameters,
@@ -152,7 +157,11 @@ def load(
             unsafe_pickle=unsafe_pickle or None,
             strip_prefix=strip_prefix,
         )
-        aligner = load_aligner(folder)
+        if isinstance(path, Aligner):
+            aligner = path
+        else:
+            assert folder is not None
+            aligner = load_aligner(folder)
         text = aligner.text.updated(tokenizer, lowercase, unicode)
         aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
     else:
@@ -211,14 +220,14 @@ def _existing_folder(path: str | Path | None) -> Path:
     return folder
 
 
-def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
-    """Raise UsageError if a setting of word vectors is given for a learned model."""
+def _refuse_settings_of_vectors(found: str, **settings: object) -> None:
+    """Raise UsageError if a setting of word vectors is given for something else, which was `found`."""
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if given:
         names = ", ".join(given)
         applies = "applies" if len(given) == 1 else "apply"
         removed = "it" if len(given) == 1 else "them"
-        problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
+        problem = f"{names} {applies} to word vectors only, and {found}"
         raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
 
 
