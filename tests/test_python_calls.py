@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import nmtalign as na
@@ -96,3 +97,14 @@ def test_names_of_other_packages_are_answered():
         na.vector_aligner("a", "b", metric="dot")
     with pytest.raises(na.UsageError, match="no option `dictionary`; write `prior`"):
         na.train([("a", "b")], dictionary={})
+
+
+def test_errors_of_gold_links_count_from_0_and_name_the_index(aligner: na.Aligner, tmp_path: Path) -> None:
+    frame = pd.DataFrame(PAIRS, columns=["en", "fr"], index=["s1", "s2"])
+    batch, gold = aligner.align_batch(frame), ["0-0", "9-9"]
+    with pytest.raises(na.DataError, match=r"^pair 1 \(index 's2'\): gold link 9-9 is outside"):
+        na.evaluate(batch, gold)
+    with pytest.raises(na.DataError, match=r"^pair 1 \(index 's2'\): gold link 9-9 is outside"):
+        na.write_report(tmp_path / "x.html", batch, gold=gold)
+    with pytest.raises(na.DataError, match=r"^pair 1: gold link 9-9 is outside"):
+        na.write_report(tmp_path / "x.html", list(batch), gold=gold)

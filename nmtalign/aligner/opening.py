@@ -136,16 +136,13 @@ def load(
     >>> load(aligner, threshold=0.99).align("the black cat", "le chat noir").links
     [Link(source=1, target=2), Link(source=2, target=1)]
     """
-    is_known = path is None or isinstance(path, str | tuple | list | Aligner)
-    if not (is_known or hasattr(path, "__fspath__")):
-        sides = "word vectors of two languages as (source, target)"
-        expected = f"expected the path of a folder, an aligner, or {sides}"
-        raise UsageError(f"{expected}, found {short_repr(path)}")
     check_bool(unsafe_pickle, "unsafe_pickle")
-    folder = None if isinstance(path, tuple | list | Aligner) else _existing_folder(path)
-    if isinstance(path, Aligner) or (folder is not None and is_model(folder)):
+    folder = _folder_of(path)
+    learned = _learned_aligner(path, folder)
+    if learned is not None:
+        aligner, found = learned
         _refuse_settings_of_vectors(
-            "this is an aligner" if folder is None else f"{folder} is a learned model",
+            found,
             score=score,
             temperature=temperature,
             parameters=parameters,
@@ -157,11 +154,6 @@ def load(
             unsafe_pickle=unsafe_pickle or None,
             strip_prefix=strip_prefix,
         )
-        if isinstance(path, Aligner):
-            aligner = path
-        else:
-            assert folder is not None
-            aligner = load_aligner(folder)
         text = aligner.text.updated(tokenizer, lowercase, unicode)
         aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
     else:
@@ -208,6 +200,24 @@ def load(
         expert = choose_expert(aligner.expert, encoder=encoder, layer=layer, device=device, cache=cache)
         aligner = replace(aligner, expert=expert)
     return aligner
+
+
+def _folder_of(path: Any) -> Path | None:
+    """Return the folder that a path names; None for word vectors and aligners in memory."""
+    if isinstance(path, tuple | list) or hasattr(path, "with_scorers"):
+        return None
+    if path is None or isinstance(path, str | Path) or hasattr(path, "__fspath__"):
+        return _existing_folder(path)
+    vectors = "word vectors of two languages as (source, target)"
+    expected = f"expected the path of a folder, an aligner, or {vectors}"
+    raise UsageError(f"{expected}, found {short_repr(path)}")
+
+
+def _learned_aligner(path: Any, folder: Path | None) -> tuple[Aligner, str] | None:
+    """Return an aligner in memory, or of a folder, and what errors call it; None for word vectors."""
+    if folder is None:
+        return (path, "this is an aligner") if hasattr(path, "with_scorers") else None
+    return (load_aligner(folder), f"{folder} is a learned model") if is_model(folder) else None
 
 
 def _existing_folder(path: str | Path | None) -> Path:

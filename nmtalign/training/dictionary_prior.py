@@ -55,8 +55,8 @@ class Table(Protocol):
 
 
 DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
-Translations = str | Sequence[str]
-GivenDictionary = str | Path | Table | Mapping[str, Translations] | Iterable[DictionaryRow]
+TranslationsOfWord = str | Sequence[str]
+GivenDictionary = str | Path | Table | Mapping[str, TranslationsOfWord] | Iterable[DictionaryRow]
 GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
 
 
@@ -96,9 +96,13 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
     if not isinstance(given, Sequence) or isinstance(given, bytes):
         expected = "expected a path, a DataFrame, a dictionary or pairs as `prior`"
         raise UsageError(f"{expected}, found {short_repr(given)}")
-    if given and _is_row(given[0]):
+    if given and _is_dictionary_row(given[0]):
         return [_rows_of(given)]
-    if isinstance(given, tuple) and _is_row(given) and not any(as_path(str(name)).exists() for name in given):
+    if (
+        isinstance(given, tuple)
+        and _is_dictionary_row(given)
+        and not any(as_path(str(name)).exists() for name in given)
+    ):
         advice = f"a single pair goes in a list: [{short_repr(given)}]"
         raise UsageError(f"expected word pairs, or files, as `prior`, found {short_repr(given)}; {advice}")
     several = cast(Sequence[GivenDictionary], given)
@@ -113,7 +117,7 @@ def _is_table_of_columns(given: Mapping[Any, Any]) -> bool:
     return {"headword", "translation"} <= set(names) or find_side_columns(names) is not None
 
 
-def _pairs_of_mapping(given: Mapping[str, Translations]) -> Iterator[tuple[Any, Any]]:
+def _pairs_of_mapping(given: Mapping[str, TranslationsOfWord]) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs of a dictionary from words to their translations."""
     for headword, translations in given.items():
         if isinstance(translations, list | tuple | set):
@@ -123,14 +127,14 @@ def _pairs_of_mapping(given: Mapping[str, Translations]) -> Iterator[tuple[Any, 
             yield headword, translations
 
 
-def _is_row(value: object) -> bool:
+def _is_dictionary_row(value: object) -> bool:
     """Return whether a value seems to be a headword and its translation, perhaps with a weight."""
     return isinstance(value, tuple | list) and 2 <= len(value) <= 3 and isinstance(value[0], str)
 
 
 def _is_word_pair(value: object) -> bool:
     """Return whether a row has a headword and a translation as text."""
-    return _is_row(value) and isinstance(cast(Sequence[object], value)[1], str)
+    return _is_dictionary_row(value) and isinstance(cast(Sequence[object], value)[1], str)
 
 
 def _rows_of_table(table: PairTable) -> Iterator[tuple[Any, ...]]:
