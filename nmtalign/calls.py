@@ -29,7 +29,9 @@ _NAMES_ELSEWHERE = {
     "numbers": ("annot", "annotate", "show_values"),
     "overwrite": ("exist_ok", "force", "replace"),
     "path": ("file", "filename", "fname", "folder", "model", "model_path"),
+    "prior": ("dictionaries", "dictionary", "glossary"),
     "progress": ("progress_bar", "show_progress", "tqdm", "verbose", "verbosity"),
+    "score": ("measure", "metric", "similarity"),
     "select": ("column", "columns", "cols", "usecols"),
     "source": ("source_column", "source_sentences", "sources", "src"),
     "target": ("target_column", "tgt", "trg"),
@@ -80,6 +82,11 @@ _OWN_AXES = _MissingOption("pair.heatmap(ax=axes) and heatmap(matrix, ax=axes) t
 _OWN_SIZE = _MissingOption(
     "the size follows from the words; change it with figure.set_size_inches", needed="cmap"
 )
+_CHOICE_OF_LINKS = _MissingOption(
+    "an aligner chooses links: load(aligner, extract='one-to-one') returns one that chooses them otherwise, "
+    "also by `threshold` or `symmetrize`",
+    needed="expert",
+)
 _BATCH_SIZE = _MissingOption("results do not depend on the size of a batch, and memory is bounded")
 _MISSING_OPTIONS: dict[str, _MissingOption] = {
     "ax": _OWN_AXES,
@@ -87,6 +94,8 @@ _MISSING_OPTIONS: dict[str, _MissingOption] = {
     "batch_size": _BATCH_SIZE,
     "binary": _BINARY,
     "epochs": _ITERATIONS,
+    "extract": _CHOICE_OF_LINKS,
+    "extraction": _CHOICE_OF_LINKS,
     "fig_size": _OWN_SIZE,
     "figsize": _OWN_SIZE,
     "iterations": _ITERATIONS,
@@ -103,6 +112,8 @@ _MISSING_OPTIONS: dict[str, _MissingOption] = {
     "source_sentences": _TWO_SIDES,
     "sources": _TWO_SIDES,
     "src": _TWO_SIDES,
+    "symmetrize": _CHOICE_OF_LINKS,
+    "threshold": _CHOICE_OF_LINKS,
 }
 
 
@@ -200,6 +211,16 @@ def closest_name(name: object, known: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
+# What to write instead of functions that other packages have, or that one may look for in this one.
+_ADVICE_ON_NAMES = {
+    "align": "write nmtalign.load().align(source, target), or nmtalign.train(pairs).align_batch(pairs)",
+    "align_batch": "write nmtalign.load().align_batch(pairs)",
+    "compare": "write first.compare(second) with two results, such as two of nmtalign.evaluate",
+    "index": "write nmtalign.write_index('corpus.db', batch)",
+    "save": "write aligner.save(folder)",
+}
+
+
 def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a name that a module does not have.
 
@@ -208,6 +229,8 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
     """
     closest = closest_name(name, known)
     advice = f"; did you mean {closest!r}?" if closest else ""
+    if module == "nmtalign" and name in _ADVICE_ON_NAMES:
+        advice = f"; {_ADVICE_ON_NAMES[name]}"
     return f"module {module!r} has no attribute {name!r}{advice}"
 
 

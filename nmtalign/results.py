@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.links.alignments import Alignment, GoldAlignment
+    from nmtalign.report.notebook import Page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Drawing(Protocol):
 
     def to_png(self, result: Any) -> tuple[bytes, dict[str, int]]: ...
 
-    def to_card(self, result: Any) -> Any: ...
+    def to_card(self, result: Any) -> Page: ...
 
     def to_heatmap(self, result: Any, settings: PictureSettings) -> Figure: ...
 
@@ -87,14 +88,18 @@ class Result:
         return _drawing().to_table(self)
 
     @check_call("write first.compare(second)")
-    def compare(self, other: Any) -> Any:
+    def compare(self, other: Any) -> pd.DataFrame:
         """Compare with another result of the same kind.
 
-        Two pairs or batches give a table of their links, which says where each is found (``both``, ``first``
-        or ``second``). Two matrices give a picture of both with one color scale. Two evaluations give their
-        differences with paired bootstrap intervals.
+        Returns
+        -------
+        pandas.DataFrame
+            Of two pairs or batches, their links and where each is found (``both``, ``first`` or ``second``).
+            Of two evaluations, their differences with paired bootstrap intervals. Of two aligners, their
+            settings.
         """
-        return _drawing().to_comparison(self, other)
+        table: pd.DataFrame = _drawing().to_comparison(self, other)
+        return table
 
 
 class TableResult(Result):
@@ -149,8 +154,14 @@ class Viewable(Result):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return _drawing().to_png(self)
 
-    def show(self) -> Any:
-        """Return the interactive card of the report for a notebook; it loads nothing from a network."""
+    def show(self) -> Page:
+        """Return the interactive card of the report, a page of HTML that a notebook shows.
+
+        Returns
+        -------
+        Page
+            A notebook shows it, and ``page.html`` is its HTML. It loads nothing from a network.
+        """
         return _drawing().to_card(self)
 
     @overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import nmtalign as na
@@ -69,3 +70,41 @@ def test_a_colormap_goes_where_its_name_goes(batch):
     by_object = batch[0].heatmap(cmap=colormaps["Greys"])
     images = [figure.axes[0].collections or figure.axes[0].images for figure in (by_name, by_object)]
     assert images[0][0].get_cmap() == images[1][0].get_cmap() == colormaps["Greys"]
+
+
+def test_an_aligner_in_memory_gets_other_settings():
+    aligner = na.load()
+    strict = na.load(aligner, threshold=0.99)
+    assert strict.align("the black cat", "le chat noir").links == [(1, 2), (2, 1)]
+    assert len(aligner.align("the black cat", "le chat noir").links) == 3
+    assert "extract=one-to-one" in na.load(aligner, extract="one-to-one").description
+    assert na.load(aligner, tokenizer="space").text.tokenizer == "space"
+    vectors = na.load(na.load("en_fr_vectors"), extract="argmax")
+    assert "extract=argmax" in vectors.description
+    with pytest.raises(na.UsageError, match="`score` applies to word vectors only, and this is an aligner"):
+        na.load(aligner, score="dot")
+    for call in (na.train, aligner.align_batch):
+        with pytest.raises(
+            na.UsageError, match=r"no option `extract`; .*load\(aligner, extract='one-to-one'\)"
+        ):
+            call([("a", "b")], extract="mutual")
+
+
+def test_names_of_other_packages_are_answered():
+    with pytest.raises(AttributeError, match=r"write nmtalign.load\(\).align\(source, target\)"):
+        na.align("a", "b")
+    with pytest.raises(na.UsageError, match="no option `metric`; write `score`"):
+        na.vector_aligner("a", "b", metric="dot")
+    with pytest.raises(na.UsageError, match="no option `dictionary`; write `prior`"):
+        na.train([("a", "b")], dictionary={})
+
+
+def test_errors_of_gold_links_count_from_0_and_name_the_index(aligner: na.Aligner, tmp_path: Path) -> None:
+    frame = pd.DataFrame(PAIRS, columns=["en", "fr"], index=["s1", "s2"])
+    batch, gold = aligner.align_batch(frame), ["0-0", "9-9"]
+    with pytest.raises(na.DataError, match=r"^pair 1 \(index 's2'\): gold link 9-9 is outside"):
+        na.evaluate(batch, gold)
+    with pytest.raises(na.DataError, match=r"^pair 1 \(index 's2'\): gold link 9-9 is outside"):
+        na.write_report(tmp_path / "x.html", batch, gold=gold)
+    with pytest.raises(na.DataError, match=r"^pair 1: gold link 9-9 is outside"):
+        na.write_report(tmp_path / "x.html", list(batch), gold=gold)

@@ -52,7 +52,7 @@ MAX_NORM_VARIATION = 0.2
 
 @check_call("settings are given by their names, vectors as a tuple: load((source, target))")
 def load(
-    path: str | Path | tuple[Any, Any] | list[Any] | None = None,
+    path: str | Path | Aligner | tuple[Any, Any] | list[Any] | None = None,
     *,
     extract: ExtractionName | None = None,
     threshold: float | None = None,
@@ -76,15 +76,16 @@ def load(
     unsafe_pickle: bool = False,
     strip_prefix: str | tuple[str, str] | None = None,
 ) -> Aligner:
-    """Open a learned model, or make an aligner over word vectors.
+    """Open a learned model, make an aligner over word vectors, or change the settings of an aligner.
 
     Parameters
     ----------
-    path : str or Path, or (Embeddings, Embeddings), optional
+    path : str or Path, Aligner, or (Embeddings, Embeddings), optional
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
         source and target vectors, as for :func:`vector_aligner`; or the folder of a static model, which has
-        the vectors of both sides. Default: the bundled English-French model.
+        the vectors of both sides. An aligner in memory is returned with other settings, such as another
+        `extract`, and is not changed itself. Default: the bundled English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
@@ -132,15 +133,16 @@ def load(
     >>> aligner = load()
     >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    >>> load(aligner, threshold=0.99).align("the black cat", "le chat noir").links
+    [Link(source=1, target=2), Link(source=2, target=1)]
     """
-    if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
-        expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
-        raise UsageError(f"{expected}, found {short_repr(path)}")
     check_bool(unsafe_pickle, "unsafe_pickle")
-    folder = None if isinstance(path, tuple | list) else _existing_folder(path)
-    if folder is not None and is_model(folder):
+    folder = _folder_of(path)
+    learned = _learned_aligner(path, folder)
+    if learned is not None:
+        aligner, found = learned
         _refuse_settings_of_vectors(
-            folder,
+            found,
             score=score,
             temperature=temperature,
             parameters=parameters,
@@ -152,11 +154,9 @@ def load(
             unsafe_pickle=unsafe_pickle or None,
             strip_prefix=strip_prefix,
         )
-        aligner = load_aligner(folder)
         text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
-        aligner = with_extraction(
-            replace(aligner, text_settings=text_settings), extract, threshold, symmetrize
-        )
+        aligner = replace(aligner, text_settings=text_settings)
+        aligner = with_extraction(aligner, extract, threshold, symmetrize)
     else:
         if folder is None:
             assert isinstance(path, tuple | list)
@@ -203,6 +203,24 @@ def load(
     return aligner
 
 
+def _folder_of(path: Any) -> Path | None:
+    """Return the folder that a path names; None for word vectors and aligners in memory."""
+    if isinstance(path, tuple | list) or hasattr(path, "with_scorers"):
+        return None
+    if path is None or isinstance(path, str | Path) or hasattr(path, "__fspath__"):
+        return _existing_folder(path)
+    vectors = "word vectors of two languages as (source, target)"
+    expected = f"expected the path of a folder, an aligner, or {vectors}"
+    raise UsageError(f"{expected}, found {short_repr(path)}")
+
+
+def _learned_aligner(path: Any, folder: Path | None) -> tuple[Aligner, str] | None:
+    """Return an aligner in memory, or of a folder, and what errors call it; None for word vectors."""
+    if folder is None:
+        return (path, "this is an aligner") if hasattr(path, "with_scorers") else None
+    return (load_aligner(folder), f"{folder} is a learned model") if is_model(folder) else None
+
+
 def _existing_folder(path: str | Path | None) -> Path:
     """Return the folder of a model or of vectors; DataError if there is none."""
     folder = bundled_path(BUNDLED_MODEL) if path is None else resolve_path(path)
@@ -215,14 +233,14 @@ def _existing_folder(path: str | Path | None) -> Path:
     return folder
 
 
-def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
-    """Raise UsageError if a setting of word vectors is given for a learned model."""
+def _refuse_settings_of_vectors(found: str, **settings: object) -> None:
+    """Raise UsageError if a setting of word vectors is given for something else, which was `found`."""
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if given:
         names = ", ".join(given)
         applies = "applies" if len(given) == 1 else "apply"
         removed = "it" if len(given) == 1 else "them"
-        problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
+        problem = f"{names} {applies} to word vectors only, and {found}"
         raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
 
 

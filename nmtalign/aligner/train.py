@@ -25,7 +25,7 @@ from nmtalign.errors import NmtalignWarning, advise
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
-from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs
+from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
 from nmtalign.text.tokenization import Languages
 from nmtalign.training.dictionary_prior import (
     GivenDictionaries,
@@ -84,11 +84,14 @@ def train(
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
         Form in which words are looked up. Default: the setting of the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
-        Codes such as ``("en", "fr")``, for tokenizers.
-    prior : path, DataFrame, pairs, or a list of these, optional
-        Bilingual dictionaries: files of any format of :func:`read_dictionary`, tables with the columns
-        ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
-        a number of links, 1 if omitted. Only entries whose words can occur in the text are used.
+        Codes such as ``("en", "fr")``, for tokenizers, and to find the columns of tables that are aligned
+        later. Default: those that name the columns of a table or the keys of records.
+    prior : path, table, dict, pairs, or a list of these, optional
+        Bilingual dictionaries: files of any format of :func:`read_dictionary`; tables with the columns
+        ``headword`` and ``translation``, or with two columns of other names; dictionaries from words to
+        their translations; or pairs of a headword and a translation. A third item of a pair, or a column
+        ``weight``, is a number of links, 1 if omitted; other columns are ignored. Only entries whose words
+        can occur in the text are used.
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
@@ -144,6 +147,8 @@ def train(
     """
     check_languages(languages)
     rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
+    if languages == (None, None) and init is None:
+        languages = named_languages(bitext, targets, source=source, target=target)
     notes = list[str]()
     advice = list[str]()
     settings = open_training_settings(

@@ -26,6 +26,7 @@ from nmtalign.names import SIDES, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressReporter
 from nmtalign.state import is_model
 from nmtalign.text.bitext import is_line_pair
+from nmtalign.text.languages import known_language
 from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
@@ -118,6 +119,12 @@ def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) ->
         return prior.lexicon.lemma_languages
     if languages == (None, None):
         raise UsageError("`lemmas` requires the languages of both sides: pass `languages=en,hu`, for example")
+    for language in languages:
+        if language is not None and known_language(language) is None:
+            advice = "write a code such as 'en', or None for a side without lemmas"
+            raise UsageError(
+                f"`languages`: expected known languages for `lemmas`, found {language!r}; {advice}"
+            )
     found = lemma_language(languages[0]), lemma_language(languages[1])
     if found == (None, None):
         named = " nor ".join(map(repr, filter(None, languages)))

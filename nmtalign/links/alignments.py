@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from nmtalign.validation import check_choice, check_type, normalize_index, selec
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -298,6 +299,12 @@ class AlignmentMatrix(Viewable):
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
+
+    @check_call("write first.compare(second)")
+    def compare(self, other: AlignmentMatrix) -> Figure:  # type: ignore[override]
+        """Draw this matrix and another one with the same color scale, and return the figure of matplotlib."""
+        figure: Any = super().compare(other)
+        return cast("Figure", figure)
 
     @property
     def T(self) -> AlignmentMatrix:

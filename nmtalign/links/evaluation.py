@@ -11,11 +11,11 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import zip_longest
 from numbers import Integral
 from operator import add
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from nmtalign.links.inputs import (
 )
 from nmtalign.results import TableResult
 from nmtalign.validation import check_choices, check_number, check_type
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
@@ -145,6 +148,11 @@ class Bootstrap:
             found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
             raise UsageError(found)
 
+    @property
+    def settings(self) -> str:
+        """The settings in one line."""
+        return f"bootstrap:{self.samples}|confidence:{self.confidence:g}|seed:{self.seed}"
+
     def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
         """Return the summed counts of each drawn corpus, shape (samples, 4); the same for the same seed."""
         table = np.array([astuple(counts) for counts in sentences], np.float64)
@@ -175,11 +183,14 @@ class Evaluation(HasScores, TableResult):
         Bootstrap interval of ``precision``, ``recall``, ``f1`` and ``aer``.
     settings : str
         What made the scores: number of pairs, and how the intervals were drawn.
+    bootstrap : Bootstrap
+        How the intervals were drawn, and those of :meth:`compare` are drawn.
     """
 
     sentences: tuple[Counts, ...]
     intervals: dict[str, tuple[float, float]] = field(hash=False)
     settings: str
+    bootstrap: Bootstrap = Bootstrap()
 
     def __post_init__(self) -> None:
         made = "(nmtalign.evaluate makes evaluations)"
@@ -190,12 +201,44 @@ class Evaluation(HasScores, TableResult):
         if missing := [metric for metric in METRICS if metric not in self.intervals]:
             raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
         check_type(self.settings, str, f"settings as text {made}")
+        check_type(self.bootstrap, Bootstrap, f"a Bootstrap {made}")
 
     def __repr__(self) -> str:
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
         scores = [f"{name} {self.score(metric):.4f}" for name, metric in names.items()]
         shown = ", ".join(scores).replace("nan", "undefined")
         return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
+
+    @check_call("write first.compare(second)")
+    def compare(self, other: Evaluation, *, bootstrap: Bootstrap | int | None = None) -> pd.DataFrame:
+        """Test the differences to another evaluation of the same sentences by paired bootstrap.
+
+        Parameters
+        ----------
+        other : Evaluation
+            The scores of other links of the same sentences.
+        bootstrap : Bootstrap or int, optional
+            How differences are drawn. Default: as the intervals of both evaluations, which have to agree.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each score: both values, their difference, its interval, and its p-value. The
+            attribute ``attrs["settings"]`` of the table says how they were drawn.
+
+        Examples
+        --------
+        >>> gold, settings = ["0-0 1-1", "0-0"], Bootstrap(samples=200, confidence=0.9)
+        >>> first = evaluate(["0-0 1-1", "0-1"], gold, bootstrap=settings)
+        >>> second = evaluate(["0-0", "0-0"], gold, bootstrap=settings)
+        >>> first.compare(second).attrs["settings"]
+        'bootstrap:200|confidence:0.9|seed:1'
+        """
+        check_type(other, Evaluation, "another evaluation")
+        if bootstrap is not None:
+            chosen = _as_bootstrap(bootstrap)
+            return replace(self, bootstrap=chosen).compare(replace(other, bootstrap=chosen))
+        return super().compare(other)
 
     def to_dict(self) -> dict[str, Any]:
         """Return scores, intervals, counts and settings as plain values, for JSON; unknown scores are None.
@@ -311,8 +354,7 @@ def evaluate(
     sentences = count_matches(iter_links(alignments), check_gold_inside(gold, alignments), known=known)
     drawn = _scores_of_counts(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
-    settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"
-    return Evaluation(sentences, intervals, f"{settings}|seed:{bootstrap.seed}")
+    return Evaluation(sentences, intervals, f"pairs:{len(sentences)}|{bootstrap.settings}", bootstrap)
 
 
 @dataclass(frozen=True)
@@ -335,7 +377,11 @@ def compare_evaluations(
     """
     if [counts.sure for counts in first.sentences] != [counts.sure for counts in second.sentences]:
         raise DataError("the two evaluations are not about the same gold links")
-    bootstrap = bootstrap or Bootstrap()
+    if bootstrap is None:
+        bootstrap = first.bootstrap
+        if bootstrap != second.bootstrap:
+            found = f"found {first.bootstrap} and {second.bootstrap}"
+            raise UsageError(f"expected two evaluations with the same Bootstrap, {found}; pass `bootstrap`")
     drawn = [_scores_of_counts(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:

@@ -133,18 +133,26 @@ def check_same_words(first: Any, second: Any) -> None:
                 f"found pairs of {sizes[0]} and {sizes[1]} and of {other_sizes[0]} and {other_sizes[1]} words"
             )
             why = "`align` counts the tokens of a line, `align_batch` its space-separated words"
-            raise DataError(f"pair {number:,}: expected links of the same words, {found}; {why}")
+            place = name_pair(number, getattr(first, "frame_index", None))
+            raise DataError(f"{place}: expected links of the same words, {found}; {why}")
 
 
 def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) -> Iterator[GoldAlignment]:
-    """Yield gold links; raise DataError if they are outside of the words of an aligned batch."""
+    """Yield gold links; raise DataError if they are outside of the words of a batch or a list of pairs."""
+    has_words = isinstance(alignments, Sequence) and not isinstance(alignments, str)
+    if isinstance(alignments, AlignedBatch):
+        has_words = alignments.origin is not None
+    pairs: Any = alignments if has_words else ()
+    frame_index = getattr(alignments, "frame_index", None)
     for number, gold in enumerate(golds):
-        if isinstance(alignments, AlignedBatch) and alignments.origin and number < len(alignments):
-            source, target = alignments.origin.tokens(number)
+        pair = pairs[number] if number < len(pairs) else None
+        if isinstance(pair, AlignedPair):
+            source, target = pair.tokens
             try:
                 links_inside(gold.possible, len(source), len(target))
             except DataError as error:
-                raise DataError(f"pair {number:,}: gold {error}; are both of the same words?") from None
+                place = name_pair(number, frame_index)
+                raise DataError(f"{place}: gold {error}; are both of the same words?") from None
         yield gold
 
 

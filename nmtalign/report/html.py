@@ -8,6 +8,7 @@ draws, and nothing else.
 from __future__ import annotations
 
 import base64
+import collections
 import functools
 import hashlib
 import html
@@ -40,7 +41,7 @@ from nmtalign.links.formats import (
     pair_fingerprint,
     read_corrections,
 )
-from nmtalign.links.inputs import GoldInput, as_gold_sequence
+from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
 from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.sample import (
     OWN_LINKS,
@@ -301,6 +302,8 @@ def write_report(
     elif targets is not None or source is not None or target is not None or as_table(pairs) is not None:
         needed = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
         raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
+    if golds is not None:
+        collections.deque(check_gold_inside(golds, aligned_pairs), maxlen=0)  # errors count pairs from 0
     listed = as_sample_pairs(aligned_pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)

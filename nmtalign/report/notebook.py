@@ -593,7 +593,9 @@ def _(first: Evaluation, second: Any) -> Any:
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
     columns = ["first", "second", "difference", "low", "high", "p"]
-    return _frame(rows, index=list(METRICS), columns=columns)
+    table = _frame(rows, index=list(METRICS), columns=columns)
+    table.attrs["settings"] = first.bootstrap.settings
+    return table
 
 
 def _with_png_repr(figure: Figure) -> Figure:

@@ -38,12 +38,15 @@ from nmtalign.text.containers import (
     SideNames,
     as_table,
     check_cells,
+    choose_sides,
+    keys_of_sides,
     record_rows,
     repair_cell,
     repair_rows,
     words_of_doc,
 )
 from nmtalign.text.escapes import unescape as unescape_moses
+from nmtalign.text.headers import language_of_column
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
@@ -559,6 +562,29 @@ def read_pairs(
     rows, frame_index = _read_rows(pairs, names, faults)
     rows = rows if faults is None else repair_rows(rows, faults)
     return CheckedPairs(_check_rows(rows, lines, frame_index), frame_index)
+
+
+def named_languages(
+    pairs: Any, targets: Any = None, *, source: ColumnName = None, target: ColumnName = None
+) -> Languages:
+    """Return the languages that name both sides of a checked container; (None, None) unless both do.
+
+    >>> named_languages({"text_fr": ["un chat"], "text_en": ["a cat"]})
+    ('fr', 'en')
+    """
+    sides: list[Any] = []
+    if targets is not None or (isinstance(pairs, tuple) and len(pairs) == 2):
+        both = pairs if targets is None else (pairs, targets)
+        sides = [getattr(side, "name", None) for side in both if hasattr(side, "iloc")]  # columns of pandas
+    else:
+        keys = keys_of_sides(pairs)
+        if keys:
+            numbers = choose_sides(keys, SideNames(source, target))
+            sides = [keys[number] for number in numbers]
+    found = [language_of_column(side) if isinstance(side, str) else None for side in sides]
+    if len(found) != 2 or None in found or found[0] == found[1]:
+        return None, None
+    return found[0], found[1]
 
 
 def _check_no_columns(names: SideNames, found: str) -> None:

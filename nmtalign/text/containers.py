@@ -163,6 +163,21 @@ def as_table(value: Any) -> PairTable | None:
     return PairTable(names, lambda k: list(value[names[k]]))
 
 
+def keys_of_sides(value: Any) -> list[Hashable]:
+    """Return the names of the columns of a table or of the keys of a list of records; empty for others."""
+    table = as_table(value)
+    if table is not None:
+        if not _has_translations(table, SideNames()):
+            return list(table.names)
+        first = table.column(list(table.names).index(TRANSLATION_COLUMN))[0]
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        first = value[0].get(TRANSLATION_COLUMN)
+        first = first if isinstance(first, Mapping) else value[0]
+    else:
+        return []
+    return list(first)
+
+
 def _table_of_mapping(value: Mapping[Any, Any]) -> PairTable:
     """Return a dictionary of columns as a table; raise UsageError for any other dictionary."""
     names = list(value)

@@ -9,7 +9,7 @@ for each pair of their content words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -21,9 +21,12 @@ from nmtalign.dictionaries.entries import Entry, JumpCount, Wanted
 from nmtalign.dictionaries.line_dictionaries import MAX_WEIGHT
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files.paths import as_path
 from nmtalign.names import SIDES, Side
 from nmtalign.scorers.forms import short_words
+from nmtalign.text.containers import PairTable, as_table
+from nmtalign.text.headers import find_side_columns
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.training.word_parts import possible_parts, translations_of_parts
@@ -52,7 +55,8 @@ class Table(Protocol):
 
 
 DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
-GivenDictionary = str | Path | Table | Sequence[DictionaryRow]
+TranslationsOfWord = str | Sequence[str]
+GivenDictionary = str | Path | Table | Mapping[str, TranslationsOfWord] | Iterable[DictionaryRow]
 GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
 
 
@@ -82,34 +86,83 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
         file = DictionaryFile(given, encoding)
         file.check()
         return [file]
-    if hasattr(given, "columns"):
+    if isinstance(given, Mapping) and not _is_table_of_columns(given):
+        return [_rows_of(_pairs_of_mapping(given))]
+    table = as_table(given)
+    if table is not None:
+        return [_rows_of(_rows_of_table(table))]
+    if isinstance(given, Iterator):
+        given = list(given)  # such as zip(headwords, translations)
+    if not isinstance(given, Sequence) or isinstance(given, bytes):
+        expected = "expected a path, a DataFrame, a dictionary or pairs as `prior`"
+        raise UsageError(f"{expected}, found {short_repr(given)}")
+    if given and _is_dictionary_row(given[0]):
         return [_rows_of(given)]
-    if not isinstance(given, Sequence):
-        raise UsageError(f"expected a path, a DataFrame or pairs as `prior`, found {short_repr(given)}")
-    if given and _is_word_pair(given[0]):
-        return [_rows_of(given)]
+    if (
+        isinstance(given, tuple)
+        and _is_dictionary_row(given)
+        and not any(as_path(str(name)).exists() for name in given)
+    ):
+        advice = f"a single pair goes in a list: [{short_repr(given)}]"
+        raise UsageError(f"expected word pairs, or files, as `prior`, found {short_repr(given)}; {advice}")
     several = cast(Sequence[GivenDictionary], given)
     return [dictionary for one in several for dictionary in open_dictionaries(one, encoding)]
 
 
+def _is_table_of_columns(given: Mapping[Any, Any]) -> bool:
+    """Return whether a dictionary has columns with the names of two sides, not translations of words."""
+    names = [str(name) for name in given]
+    if any(isinstance(column, str) for column in given.values()):
+        return False
+    return {"headword", "translation"} <= set(names) or find_side_columns(names) is not None
+
+
+def _pairs_of_mapping(given: Mapping[str, TranslationsOfWord]) -> Iterator[tuple[Any, Any]]:
+    """Yield the pairs of a dictionary from words to their translations."""
+    for headword, translations in given.items():
+        if isinstance(translations, list | tuple | set):
+            for translation in translations:
+                yield headword, translation
+        else:
+            yield headword, translations
+
+
+def _is_dictionary_row(value: object) -> bool:
+    """Return whether a value seems to be a headword and its translation, perhaps with a weight."""
+    return isinstance(value, tuple | list) and 2 <= len(value) <= 3 and isinstance(value[0], str)
+
+
 def _is_word_pair(value: object) -> bool:
-    """Return whether a value is a headword and its translation, perhaps with a weight."""
-    return (
-        isinstance(value, tuple | list)
-        and 2 <= len(value) <= 3
-        and all(isinstance(x, str) for x in value[:2])
-    )
+    """Return whether a row has a headword and a translation as text."""
+    return _is_dictionary_row(value) and isinstance(cast(Sequence[object], value)[1], str)
 
 
-def _rows_of(given: Any) -> DictionaryRows:
-    """Return the dictionary of a DataFrame or of pairs."""
-    if hasattr(given, "columns"):
-        names = list(given.columns)
-        if len(names) < 2:
-            raise UsageError(f"expected a headword and a translation in each row, found the columns {names}")
-        chosen = ["headword", "translation"] if {"headword", "translation"} <= set(names) else names[:2]
-        chosen += ["weight"] if "weight" in names[2:] or "weight" in set(names) - set(chosen) else []
-        given = list(zip(*(given[name].tolist() for name in chosen), strict=True))
+def _rows_of_table(table: PairTable) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the columns of headwords, translations and, if there is one, weights.
+
+    Other columns are ignored. UsageError is raised if it is not clear which the first two are.
+    """
+    names = [str(name) for name in table.names]
+    places = [number for number, name in enumerate(names) if name != "weight"]
+    if {"headword", "translation"} <= set(names):
+        chosen = [names.index("headword"), names.index("translation")]
+    else:
+        try:
+            sides = find_side_columns([names[place] for place in places])
+        except DataError:  # more than two columns may be sides
+            sides = None
+        if sides is None and len(places) != 2:
+            expected = "expected the columns headword and translation, or two others and perhaps weight"
+            found = f"found the columns {', '.join(names)}"
+            raise UsageError(f"`prior`: {expected}, {found}; choose two: table[['en', 'fr']]")
+        chosen = places if sides is None else [places[sides.source], places[sides.target]]
+    if "weight" in names:
+        chosen = [*chosen, names.index("weight")]
+    yield from zip(*(table.column(place) for place in chosen), strict=True)
+
+
+def _rows_of(given: Iterable[Any]) -> DictionaryRows:
+    """Return the dictionary of rows in memory."""
     rows = []
     for number, row in enumerate(given):
         if not _is_word_pair(row):

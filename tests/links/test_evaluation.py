@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Bootstrap, Counts, compare_evaluations, count_matches, evaluate
 from nmtalign.report.sample import evaluation_figures
@@ -140,3 +141,23 @@ def test_undefined_scores_are_named_so():
     )
     figures = evaluation_figures(evaluate([""], [""]))
     assert [figure.value for figure in figures] == ["undefined"] * 4
+
+
+def test_comparisons_keep_or_take_a_bootstrap():
+    gold = ["0-0 1-1", "0-0", "0-0"] * 9
+    links = ["0-0 1-1", "0-1", "0-0"] * 9, ["0-0", "0-0", "0-1"] * 9
+    narrow, wide = (
+        Bootstrap(samples=300, confidence=0.5, seed=2),
+        Bootstrap(samples=300, confidence=0.99, seed=2),
+    )
+    tables = []
+    for bootstrap in (narrow, wide):
+        first, second = (evaluate(given, gold, bootstrap=bootstrap) for given in links)
+        tables.append(first.compare(second))
+        assert tables[-1].attrs["settings"] == bootstrap.settings
+    assert (tables[0]["low"] > tables[1]["low"]).any()
+    pd.testing.assert_frame_equal(first.compare(second, bootstrap=narrow), tables[0])
+    default = evaluate(links[1], gold)
+    with pytest.raises(UsageError, match=r"the same Bootstrap, found .*; pass `bootstrap`"):
+        first.compare(default)
+    assert first.compare(default, bootstrap=20).attrs["settings"].startswith("bootstrap:20|")

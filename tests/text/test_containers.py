@@ -225,3 +225,22 @@ def test_columns_of_pyarrow_are_sides() -> None:
     table = arrow()
     assert list(check_pairs(table["en"], table["fr"])) == PAIRS
     assert list(check_pairs((table["en"].combine_chunks(), table["fr"].combine_chunks()))) == PAIRS
+
+
+def test_languages_are_those_of_the_columns() -> None:
+    french_first = {"fr": ["le chat", "un chien"] * 9, "en": ["the cat", "a dog"] * 9}
+    frame = pd.DataFrame(french_first)
+    records = [{"translation": record} for record in frame.to_dict("records")]
+    for sides in ((frame,), (french_first,), (records,), (frame["fr"], frame["en"])):
+        aligner = na.train(*sides)
+        assert aligner.languages == ("fr", "en")
+        batch = aligner.align_batch(frame[["en", "fr"]])  # in the other order
+        assert batch[0].tokens == (("le", "chat"), ("the", "cat"))
+    assert na.train(frame, source="en", target="fr").languages == ("en", "fr")
+    assert na.train(frame, languages=("it", None)).languages == ("it", None)
+    assert na.train(frame.rename(columns={"en": "b"})).languages == (None, None)
+
+
+def test_lemmas_of_unknown_languages_are_refused() -> None:
+    with pytest.raises(na.UsageError, match="known languages for `lemmas`, found 'klingon'"):
+        na.train(PAIRS, languages=("en", "klingon"), lemmas=True)

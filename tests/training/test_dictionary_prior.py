@@ -179,3 +179,44 @@ def test_malformed_entries_are_told_by_train(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         assert links(prior=tmp_path / "x") == CROSSED
     assert any("1 of 3 entries are malformed and were skipped" in str(warning.message) for warning in caught)
+
+
+def test_dictionaries_in_memory_come_in_many_containers():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = {"en": ["dog", "cat"], "fr": ["chien", "chat"]}
+    frame = pd.DataFrame(columns)
+    rows = [("dog", "chien", 1.0), ("cat", "chat", 1.0)]
+    given = [
+        frame,
+        columns,
+        polars.DataFrame(columns),
+        pyarrow.table(columns),
+        frame.assign(note="x", pos="NOUN"),
+        frame.rename(columns={"en": "word", "fr": "meaning"}),
+        {"dog": "chien", "cat": "chat"},
+        {"dog": ["chien"], "cat": ["chat"]},
+        zip(columns["en"], columns["fr"], strict=True),
+        (row for row in rows),
+        frame.itertuples(index=False),
+        frame.to_numpy().tolist(),
+    ]
+    for container in given:
+        [dictionary] = open_dictionaries(container)
+        assert dictionary.rows == rows
+    [weighted] = open_dictionaries(polars.DataFrame({**columns, "weight": [2, 3]}))
+    assert [weight for *_, weight in weighted.rows] == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("dog", "chien"), r"a single pair goes in a list: \[\('dog', 'chien'\)\]"),
+        ([("dog", None)], "row 0 of `prior`: expected a headword and a translation, found .*None"),
+        ({"dog": 3}, "row 0 of `prior`"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]}), r"found the columns a, b, c; choose two"),
+        (5, "expected a path, a DataFrame, a dictionary or pairs as `prior`, found 5"),
+    ],
+)
+def test_other_dictionaries_in_memory_say_what_to_write(given, message):
+    with pytest.raises(UsageError, match=message):
+        open_dictionaries(given)
