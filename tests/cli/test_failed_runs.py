@@ -144,6 +144,10 @@ CASES = [
             "phrases source target bad-links",
             "project source target bad-links --tags tags --tags-format bio",
             "lexicon source target bad-links",
+            "symmetrize bad-links links",
+            "index source target bad-links -o out",
+            "find 53ab source target bad-links",
+            "info bad-links source target",
         )
     ),
 ]
