@@ -68,7 +68,7 @@ LABEL_COLOR = "#7a7a7a"
 CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
-# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or Colab.
+# A frame has the color scheme of its element, which follows the theme of Jupyter, VS Code or Colab.
 # In a page that tells no theme, the card has the colors that the reader prefers.
 _LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
 _DARK_NOTEBOOKS = (
