@@ -160,7 +160,8 @@ def make_accessible(app: Any, page: str, template: str, context: dict[str, Any],
     body = context.get("body", "")
     for start in ("<pre", '<div class="table-wrapper', '<div class="math-wrapper'):
         body = re.sub(rf"{start}(?=[ >\"])", rf'{start[:4]} tabindex="0"{start[4:]}', body)
-    context["body"] = body
+    # an empty head of a column or a row is a cell, of which nothing is read
+    context["body"] = re.sub(r"<th([^>]*)>(?:<p></p>)?</th>", r"<td\1></td>", body)
 
 
 def name_sidebars(app: Any, error: Exception | None) -> None:

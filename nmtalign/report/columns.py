@@ -1,6 +1,6 @@
 """The pairs of a page in columns, which compress to two thirds of the same pairs in rows.
 
-`assets/pairs/rows.js` makes rows of the columns again. A column has a value for each pair. The keys are those
+`assets/rows.js` makes rows of the columns again. A column has a value for each pair. The keys are those
 of the rows, with these differences:
 
 * s, t are the words joined by ends of lines, None without words;

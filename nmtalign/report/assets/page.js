@@ -1,7 +1,7 @@
 // What all parts share: the data in #data, the state of the tools, elements and small helpers. Words reach the page
 // as text nodes only, never as markup.
 
-import { makeRows } from "./pairs/rows.js";
+import { makeRows } from "./rows.js";
 
 export const byId = (id) => document.getElementById(id);
 
