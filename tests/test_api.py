@@ -615,7 +615,7 @@ CALLS = {
         "as many target as source",
     ),
     "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
-    "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "to read files, use read_bitext"),
+    "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "read_bitext reads files"),
     "a model by number": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", model=3),
         USAGE,

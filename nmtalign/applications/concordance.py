@@ -363,13 +363,14 @@ def find(
         index = open_index(pairs)
     else:
         index = build_index(_indexed_pairs(pairs), *_splitting_of(pairs))
-        if has_words_between_spaces(pairs):
-            _advise_on_punctuation(index, words, SIDES if side is None else (side,))
+    sides = SIDES if side is None else (side,)
     rows = []
-    for name in SIDES if side is None else (side,):
+    for name in sides:
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
+    if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
+        _advise_on_punctuation(index, words, sides)
     table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
     return keep_frame_index(table, pairs)
 

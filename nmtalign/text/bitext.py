@@ -665,7 +665,7 @@ def _check_side(side: Any, name: str) -> Sentence:
     if isinstance(side, str):
         if "\n" in side:
             found = f"found a line break in the {name}"
-            advice = "replace it by a space; read_bitext reads files"
+            advice = "read_bitext reads files; in a line, write a space"
             raise DataError(f"expected one line per side, {found}; {advice}")
         if not (side.isascii() or is_encodable(side)):
             raise DataError(f"expected text, found an unpaired surrogate in the {name}: {short_repr(side)}")
@@ -765,7 +765,7 @@ def _pairs_of_sides(
 ) -> Iterator[tuple[Any, Any]]:
     """Return pairs from the sentences of both sides; raise UsageError unless both are sequences.
 
-    For `faults` see :meth:`PairTable.rows`.
+    For `faults` see :func:`read_pairs`; without them, missing cells are an error.
     """
     checked_sources = _check_sentences(sources, "source")
     checked_targets = _check_sentences(targets, "target")
