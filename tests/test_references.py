@@ -47,7 +47,17 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
     "OpusTrainer": {"--config"},
     "dask": {"--nthreads", "--nworkers", "--protocol", "--tls-ca-file", "--tls-cert", "--tls-key"},
     "pytest and pip": {"--cov", "--durations", "--no-index", "--find-links"},
-    "scripts": {"--data", "--prune", "--chunk", "--bitexts", "--own", "--grow", "--seconds", "--frozen", "--sizes"},
+    "scripts": {
+        "--data",
+        "--prune",
+        "--chunk",
+        "--bitexts",
+        "--own",
+        "--grow",
+        "--seconds",
+        "--frozen",
+        "--sizes",
+    },
 }
 
 

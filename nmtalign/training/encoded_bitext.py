@@ -151,6 +151,7 @@ def _warn_of_lengths(s: Doubles, t: Doubles) -> list[str]:
         by_shift[k] = _correlation(source_part, target_part)
     best = max(by_shift, key=lambda k: by_shift[k])
     if by_shift[best] > max(0.5, unshifted + 0.2):
-        moved = f"the lengths of the sides go together better when the target is moved by {best} lines"
-        return [f"{moved}; is it shifted?"]
+        other_line = f"line n {'+' if best > 0 else '-'} {abs(best)}"
+        better = f"line n of the source is paired with {other_line} of the target"
+        return [f"the sentence lengths fit better if {better}; are lines missing?"]
     return [f"the lengths of the two sides are hardly correlated ({unshifted:.2f}); are they translations?"]

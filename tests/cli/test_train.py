@@ -165,7 +165,7 @@ def test_two_outputs_in_one_file_are_refused_before_learning(bitext, tmp_path: P
     [
         (lambda s, t: (["" if n % 3 else line for n, line in enumerate(s)], t), "empty side"),
         (lambda s, t: (s, s), "same words on both sides"),
-        (lambda s, t: (s, ["x", *t[:-1]]), "is it shifted?"),
+        (lambda s, t: (s, ["x", *t[:-1]]), "paired with line n + 1 of the target; are lines missing?"),
         (lambda s, t: (s, [t[(61 * n) % len(t)] for n in range(len(t))]), "hardly correlated"),
     ],
 )
