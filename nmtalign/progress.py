@@ -97,7 +97,8 @@ class ProgressReporter:
         stage: str = "reading",
         costs: Sequence[float] = (),
     ) -> None:
-        self.unit, self.done = unit, 0
+        self.unit = unit
+        self.done = 0
         self.steps_done = 0
         self._display = _NoDisplay() if display is None else display
         self._inputs = inputs

@@ -22,8 +22,8 @@ from nmtalign.validation import check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-PHRASE_SEPARATOR = "|||"  # between the sides of a phrase pair in a file
-MAX_PHRASE_WORDS = 7  # on either side, unless told otherwise
+PHRASE_SEPARATOR = "|||"  # separates the sides of a phrase pair in a file
+MAX_PHRASE_WORDS = 7  # the default limit of either side
 
 
 class PhrasePair(NamedTuple):

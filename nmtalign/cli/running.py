@@ -239,8 +239,9 @@ def open_sink(
         write_rows = open_table(path, files, unit=unit)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))
-    file, text = files.text(path), formatter_of_output(output, path, escape_formulas=escape_formulas)
-    return lambda chunk: file.write(text(chunk))
+    file = files.text(path)
+    format_chunk = formatter_of_output(output, path, escape_formulas=escape_formulas)
+    return lambda chunk: file.write(format_chunk(chunk))
 
 
 def write_files(texts: Mapping[str, Iterable[str]]) -> None:

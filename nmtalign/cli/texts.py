@@ -33,7 +33,8 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
     name = "names"
 
     def __init__(self, wanted: str, *, distinct: bool = False) -> None:
-        self._wanted, self._distinct = wanted, distinct
+        self._wanted = wanted
+        self._distinct = distinct
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
         names = [name.strip(" ") for name in str(value).split(",")]

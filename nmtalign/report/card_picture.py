@@ -71,9 +71,7 @@ MIN_CELL_POINTS = 3.0
 MAX_OVERVIEW_CELL_POINTS = 6.0
 SIZE_NOTE_POINTS = 24.0  # a line above an overview states its size
 CELL_GAP_POINTS = 1.0  # shows the grid around each cell
-MIN_MATRIX_WIDTH_POINTS = (
-    210.0  # leaves room for the scale, and for a line about the direction of the columns
-)
+MIN_MATRIX_WIDTH_POINTS = 210.0  # the scale and a line about the direction of the columns fit into it
 MIN_SHOWN_WEIGHT = 0.005
 BAR_ROW_POINTS = 24.0
 KEY_ROW_POINTS = 28.0
@@ -403,9 +401,8 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
         widths = _scaled(widths, size / WORD_POINTS)
         words = _words_in_columns(widths, top)
     elif max(lines) <= CONTENT_WIDTH_POINTS:
-        words = _words_in_rows(
-            widths, [(0, 0), (len(sides[0]), len(sides[1]))], sides, top, CURVE_HEIGHT_POINTS
-        )
+        one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
+        words = _words_in_rows(widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
     else:
         size = ROW_WORD_POINTS
         widths = _scaled(widths, size / WORD_POINTS)

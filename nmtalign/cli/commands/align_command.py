@@ -104,7 +104,7 @@ def align_command(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
-    blas.start_with_one_thread()
+    blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.text.bitext import LengthLimit
 

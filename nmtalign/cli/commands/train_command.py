@@ -170,7 +170,7 @@ def train_command(
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
-    blas.start_with_one_thread()
+    blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.training_settings import checked_against_corrections, stage_costs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
