@@ -190,9 +190,8 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
-    choose_cells: ClassVar[
-        Callable[..., Flags]
-    ]  # weights (B, T, S) of pairs of equal lengths to chosen cells
+    # a function of weights (B, T, S) of pairs of equal lengths that returns the chosen cells
+    choose_cells: ClassVar[Callable[..., Flags]]
 
     def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
         """Return the arrays (T, S, B) that the method compares."""
