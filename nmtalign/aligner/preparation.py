@@ -42,9 +42,10 @@ MIN_KNOWN_SHARE = 0.8
 class PreparedBitext(NamedTuple):
     """A bitext that is ready for training."""
 
-    source: EncodedSide  # with the words of the prior
+    source: EncodedSide  # has the words of the prior, too
     target: EncodedSide
-    gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
+    # keys are numbers of pairs, counted from 0; positions count the words of lines
+    gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts

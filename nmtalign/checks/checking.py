@@ -115,7 +115,8 @@ def check(
     """
     if isinstance(targets, Aligner):
         check_type(aligner, type(None), "one aligner")
-        aligner, targets = targets, None
+        aligner = targets
+        targets = None
     check_type(aligner, (Aligner, type(None)), "an aligner, as in check(bitext, aligner)")
     of_aligner = (None, None) if aligner is None else aligner.languages
     sides = lines_of_sides(bitext, targets, source=source, target=target, languages=of_aligner)

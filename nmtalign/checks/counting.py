@@ -132,7 +132,8 @@ class RunFindings:
     def __init__(self) -> None:
         self._counts = KindCounts()
         self._low_scores = LowScoreRuns()
-        self._has_text: list[bool] = []  # of pairs whose links are still missing: both sides have text
+        # whether both sides have text, for each pair whose links are still missing
+        self._has_text: list[bool] = []
         self.without_links = 0  # pairs
 
     def add_lines(self, pairs: Sequence[tuple[str, str]], first: int) -> None:

@@ -125,7 +125,8 @@ def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
     mixed += codes[2:] * np.uint64(0xC2B2AE3D)
     buckets = ((mixed >> np.uint64(7)) % np.uint64(_TRIGRAM_BUCKETS)).astype(np.int64)
     is_inside = line_of_code[:-2] == line_of_code[2:]
-    buckets, numbers = buckets[is_inside], line_of_code[:-2][is_inside]
+    buckets = buckets[is_inside]
+    numbers = line_of_code[:-2][is_inside]
     counts = np.bincount(buckets, minlength=_TRIGRAM_BUCKETS)
     log_probabilities = np.log(np.maximum(counts[buckets] - 1, 0) + 0.1)
     totals = np.bincount(numbers, minlength=len(lines)).astype(float)

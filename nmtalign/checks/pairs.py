@@ -24,8 +24,9 @@ _MIN_HINT_DEVIATIONS = 4.0
 # ... and a ratio that is so many times the usual one, or less than the usual one divided by it
 _MIN_ERROR_RATIO = 3.0
 _MIN_HINT_RATIO = 2.2
-# no text is more regular than this
-_MIN_SCALED_DEVIATION = 0.5  # of lengths, multiplied by the square root of the shorter length
+# No text is more regular than this. The first is divided by the square root of the shorter length, so it
+# matters for short lines; the second is added for lines of any length.
+_MIN_SCALED_DEVIATION = 0.5
 _MIN_DEVIATION = 0.1
 _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
 # An element at the start of a line, as lines of metadata between those of a text have it.

@@ -188,7 +188,8 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
-        kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
+        kind = table_format(path)
+        rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
     if output == "guided":
         return lambda chunk: format_guided_batch(

@@ -152,7 +152,8 @@ def draw_heatmap(
     """
     wanted = "an AlignmentMatrix"
     if not isinstance(matrices, Mapping):
-        matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
+        matrices = {"": matrices}
+        wanted = f"{wanted}, such as pair.matrix, or several by their titles"
     for name, matrix in matrices.items():
         check_type(name, str, "a title")
         check_type(matrix, AlignmentMatrix, wanted)
