@@ -27,7 +27,7 @@ MAX_PHRASE_WORDS = 7  # the default limit of either side
 
 
 class PhrasePair(NamedTuple):
-    """Where the source and the target phrase begin and end, the ends not included."""
+    """The spans of the source and the target phrase; the ends are not included."""
 
     source_start: int
     source_end: int

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class KindCount:
-    """How often a kind occurs, and its first finding."""
+    """The number of findings of a kind, and the first of them."""
 
     kind: str
     count: int

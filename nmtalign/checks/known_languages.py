@@ -1,4 +1,4 @@
-"""Which languages the two sides seem to be in, by their most frequent function words.
+"""Find the likely languages of the two sides by their most frequent function words.
 
 This needs neither a model nor much text. It decides only between languages of the table, and only where one
 side is clearly in a language and clearly not in the other.

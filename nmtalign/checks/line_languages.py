@@ -31,7 +31,7 @@ _MIN_DEVIATION_SHARE = 0.5  # the part of the deviation of long lines that no li
 
 
 class LanguageEvidence:
-    """What the words of the lines say about their languages."""
+    """The evidence of the words of lines about the languages of the lines."""
 
     def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
         self.words = tuple([find_words(line.casefold()) for line in side] for side in (source, target))

@@ -80,7 +80,7 @@ class BadRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorOptions(Options):
-    """What happens to bad records."""
+    """The treatment of bad records."""
 
     section = "Input"
 
@@ -111,7 +111,7 @@ class ErrorOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
-    """What happens to bad lines, where no line is written for a pair."""
+    """The treatment of bad lines, where no line is written for a pair."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",

@@ -1,4 +1,4 @@
-"""How `align` and `train` run (in shards, in processes, on a cluster), and the outputs of commands."""
+"""Shards, processes and clusters of `align` and `train`, and the outputs of commands."""
 
 from __future__ import annotations
 

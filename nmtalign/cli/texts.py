@@ -259,7 +259,7 @@ class WordFormOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(Options):
-    """How lines become tokens, and the form in which words are looked up."""
+    """The tokenization of lines, and the form in which words are looked up."""
 
     section = "Input"
 

@@ -42,7 +42,7 @@ ROW_SUM_TOLERANCE = 1e-3  # programs write few decimals
 
 @dataclass(frozen=True)
 class AttentionReduction:
-    """How attention is reduced to one weight for each pair of words."""
+    """Settings that reduce attention to one weight for each pair of words."""
 
     # numbers of the layers and heads that are averaged, from 0; all if None
     layers: tuple[int, ...] | None = None

@@ -1,4 +1,4 @@
-"""Which pairs of a corpus a report shows: chosen lines, a random sample, or the worst."""
+"""Choose the pairs of a corpus that a report shows: chosen lines, a random sample, or the worst."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ _RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
 
 class CurveStyle(NamedTuple):
-    """How the curves of a kind of link are drawn, and what the legend says of them."""
+    """The look of the curves of a kind of link, and their text in the legend."""
 
     color: str
     dashes: tuple[int, ...]  # lengths of dashes and gaps; empty for a solid curve
@@ -296,7 +296,7 @@ class CurveFigure:
         if not self.down and max(line_widths) > MAX_LINE_POINTS:
             cuts = cut_into_rows(widths, links, MAX_LINE_POINTS, WORD_GAP_POINTS)
         row_count = len(cuts) - 1
-        # of each side, the row of each word
+        # the row of each word, for both sides
         self._rows: list[list[int]] = [[], []]
 
         margin = MARGIN_INCHES * POINTS_PER_INCH

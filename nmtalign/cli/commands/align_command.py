@@ -66,7 +66,7 @@ class AlignOutputOptions(LinkOutputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BadRecordOptions(ErrorOptions):
-    """What happens at records that cannot be aligned."""
+    """The treatment of records that cannot be aligned."""
 
     max_length: int | None = texts.length_option("Write an empty line for")
     strict: bool = option(
@@ -241,7 +241,7 @@ def _align_chunks(
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    # with smaller chunks, no core is idle for long at the end
+    # smaller chunks keep all cores busy until the end
     size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
     max_cells = math.inf if values is None else MAX_MATRIX_CELLS
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)

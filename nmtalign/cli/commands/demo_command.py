@@ -24,7 +24,7 @@ SCORE_OF_TITLE: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bah
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions(Options):
-    """Where the results go."""
+    """The folder of the results."""
 
     section = "Output"
 

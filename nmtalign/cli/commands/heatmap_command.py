@@ -43,7 +43,7 @@ MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --colum
 
 
 class ShownPair(NamedTuple):
-    """What a picture shows of a pair: the matrices by the titles of their panels, and the links."""
+    """The content of the picture of a pair: the matrices by the titles of their panels, and the links."""
 
     matrices: dict[str, na.AlignmentMatrix]
     links: frozenset[na.Link]
@@ -61,7 +61,7 @@ class SentenceOptions(PairsOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions(Options):
-    """What a picture shows, and the file."""
+    """The content of a picture, and its file."""
 
     section = "Output"
 

@@ -82,7 +82,7 @@ class DictionaryInput(FileType):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSourceOptions(Options):
-    """How a model is learned, and the sources besides the bitext."""
+    """The settings of training, and the sources besides the bitext."""
 
     section = "Model"
 
@@ -143,7 +143,7 @@ class TrainEngineOptions(running.EngineOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTextOptions(TextOptions):
-    """How lines become tokens, in which languages, and which pairs are skipped."""
+    """The tokenization of lines, their languages, and the pairs that are skipped."""
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")

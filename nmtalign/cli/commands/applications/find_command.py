@@ -113,7 +113,7 @@ def index_command(
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(Options):
-    """What is searched, and how much of it is shown."""
+    """The search, and the amount of results that is shown."""
 
     section = "Output"
 
@@ -353,7 +353,7 @@ def _cut_to_room(words: Sequence[str], positions: Sequence[int], marked: Sequenc
         if left >= 0 or count == 1:
             break
     longest = max(1, _MIN_CUT_WORD_COLUMNS + left // count)
-    # of wide letters, words may have taken a column less before
+    # words of wide letters may have taken one column less before
     while longest > 1 and _columns_of(_joined(words, shown, marked, longest=longest)) > room:
         longest -= 1
     return _joined(words, shown, marked, bold=True, longest=longest)
