@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 WIDTH_POINTS = 1100.0
 PADDING_POINTS = 32.0
 CONTENT_WIDTH_POINTS = WIDTH_POINTS - 2 * PADDING_POINTS
-COLUMN_GAP_POINTS = 48.0
+CARD_COLUMN_GAP_POINTS = 48.0
 
-WORD_POINTS = 20.0
+CARD_WORD_POINTS = 20.0
 ROW_WORD_POINTS = 15.0  # long pairs are split into rows
 SENTENCE_POINTS = 15.0
 FACT_POINTS = 13.0
-NOTE_POINTS = 12.0
+CARD_NOTE_POINTS = 12.0
 SMALL_WORD_POINTS = 11.0
 
 CURVE_HEIGHT_POINTS = 136.0
@@ -392,20 +392,20 @@ class _Word(NamedTuple):
 def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     """Draw the words of both sides and the curves between them; return where they end."""
     sides = _sides(content)
-    widths = [[card.width(word, WORD_POINTS) for word in side] for side in sides]
+    widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
     lines = [sum(side) + MIN_WORD_GAP_POINTS * max(0, len(side) - 1) for side in widths]
-    size = WORD_POINTS
+    size = CARD_WORD_POINTS
     down = _are_opposite(content)
     if down:
         size = ROW_WORD_POINTS
-        widths = _scaled(widths, size / WORD_POINTS)
+        widths = _scaled(widths, size / CARD_WORD_POINTS)
         words = _words_in_columns(widths, top)
     elif max(lines) <= CONTENT_WIDTH_POINTS:
         one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
         words = _words_in_rows(widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
     else:
         size = ROW_WORD_POINTS
-        widths = _scaled(widths, size / WORD_POINTS)
+        widths = _scaled(widths, size / CARD_WORD_POINTS)
         cuts = cut_into_rows(widths, content.links, CONTENT_WIDTH_POINTS, MIN_WORD_GAP_POINTS + 2)
         words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
     _draw_links(card, content, words, size, down=down)
@@ -544,14 +544,14 @@ def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: st
     top += 24
     matrix = _MatrixLayout(card, content)
     beside = matrix.width <= CONTENT_WIDTH_POINTS / 2
-    room = CONTENT_WIDTH_POINTS - matrix.width - COLUMN_GAP_POINTS if beside else CONTENT_WIDTH_POINTS
+    room = CONTENT_WIDTH_POINTS - matrix.width - CARD_COLUMN_GAP_POINTS if beside else CONTENT_WIDTH_POINTS
     has_dots = matrix.has_labels and bool(content.links)
     bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
     if beside:
         bottom = max(bottom, matrix.draw(WIDTH_POINTS - PADDING_POINTS - matrix.width, top))
     else:
         bottom = matrix.draw(PADDING_POINTS, bottom + 24)
-    card.write("nmtalign", PADDING_POINTS, bottom - 8, NOTE_POINTS, color=card.theme.soft)
+    card.write("nmtalign", PADDING_POINTS, bottom - 8, CARD_NOTE_POINTS, color=card.theme.soft)
     return bottom + PADDING_POINTS - 8
 
 
@@ -567,8 +567,8 @@ def _draw_inspector(
 ) -> float:
     """Write headline, sentence, key and closest calls; return where they end."""
     y = top + 14
-    for line in card.wrap(headline, 1.1 * WORD_POINTS, room):
-        card.write_bold(line, PADDING_POINTS, y, WORD_POINTS)
+    for line in card.wrap(headline, 1.1 * CARD_WORD_POINTS, room):
+        card.write_bold(line, PADDING_POINTS, y, CARD_WORD_POINTS)
         y += 28
     y += 4
     for line in card.wrap(sentence, SENTENCE_POINTS, min(room, 560)):
@@ -623,21 +623,23 @@ def _draw_calls(
         return y
     card.write_bold("Closest calls", x, y, FACT_POINTS)
     y += 20
-    card.write(f"a link needs {whole_percent(content.threshold)}", x, y, NOTE_POINTS, color=card.theme.soft)
+    card.write(
+        f"a link needs {whole_percent(content.threshold)}", x, y, CARD_NOTE_POINTS, color=card.theme.soft
+    )
     y += 4
-    name_width = max(card.width(call.name, NOTE_POINTS) for call in calls) + 12
+    name_width = max(card.width(call.name, CARD_NOTE_POINTS) for call in calls) + 12
     track_width = max(60.0, room - name_width - 56)
     track = x + name_width
     for call in calls:
         y += BAR_ROW_POINTS
-        card.write(call.name, x, y, NOTE_POINTS)
+        card.write(call.name, x, y, CARD_NOTE_POINTS)
         card.rectangle(track, y - 4, track_width, 8, card.theme.grid)
         linked = call.kind in ("both", "hit", "wrong", "missed")
         color = card.theme.of_kind(call.kind) if linked else card.theme.weight
         card.rectangle(track, y - 4, track_width * call.share, 8, color)
         tick = track + track_width * content.threshold
         card.rectangle(tick - 1, y - 8, 2, 16, card.theme.ink)
-        card.write(whole_percent(call.share), x + room, y, NOTE_POINTS, ha="right")
+        card.write(whole_percent(call.share), x + room, y, CARD_NOTE_POINTS, ha="right")
     return y + 12
 
 
@@ -649,7 +651,9 @@ class _MatrixLayout:
         self._content = content
         self._sides = _sides(content)
         S, T = map(len, self._sides)
-        label_widths = [max([0.0, *(card.width(word, NOTE_POINTS) for word in side)]) for side in self._sides]
+        label_widths = [
+            max([0.0, *(card.width(word, CARD_NOTE_POINTS) for word in side)]) for side in self._sides
+        ]
         self._left = label_widths[1] + 8
         self._top = label_widths[0] + 8
         self.cell = CELL_POINTS
@@ -681,7 +685,7 @@ class _MatrixLayout:
             self._draw_grid(x, y)
         else:
             note = f"an overview: {S} columns are source words, {T} rows are target words"
-            card.write(note, x, top + 6, NOTE_POINTS, color=card.theme.soft)
+            card.write(note, x, top + 6, CARD_NOTE_POINTS, color=card.theme.soft)
         weights = self._content.matrix.weights
         rows, columns = np.nonzero(weights >= MIN_SHOWN_WEIGHT)
         places = [
@@ -694,14 +698,16 @@ class _MatrixLayout:
         bottom = y + self._height + 20
         if self._turned:
             for line in TURNED:
-                card.write(line, x + S * self.cell, bottom, NOTE_POINTS, ha="right", color=card.theme.soft)
+                card.write(
+                    line, x + S * self.cell, bottom, CARD_NOTE_POINTS, ha="right", color=card.theme.soft
+                )
                 bottom += 16
         right = max(x + S * self.cell, PADDING_POINTS + 420)
         self._draw_scale(right, bottom)
         return bottom + 8
 
     def _draw_labels(self, x: float, y: float) -> None:
-        size = NOTE_POINTS if self.cell >= CELL_POINTS else SMALL_WORD_POINTS
+        size = CARD_NOTE_POINTS if self.cell >= CELL_POINTS else SMALL_WORD_POINTS
         size = min(size, self.cell)
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
@@ -764,8 +770,8 @@ class _MatrixLayout:
     def _draw_scale(self, right: float, y: float) -> None:
         """Draw the scale of the cells, which ends at a place."""
         card = self._card
-        card.write("100\u00a0%", right, y, NOTE_POINTS, ha="right", color=card.theme.soft)
+        card.write("100\u00a0%", right, y, CARD_NOTE_POINTS, ha="right", color=card.theme.soft)
         x = right - 48 - 5 * 14
         places = [(x + 14 * step, y - 7.0) for step in range(5)]
         card.cells(places, 14, np.linspace(0.2, 1.0, 5) ** 2)
-        card.write("0", x - 6, y, NOTE_POINTS, ha="right", color=card.theme.soft)
+        card.write("0", x - 6, y, CARD_NOTE_POINTS, ha="right", color=card.theme.soft)
