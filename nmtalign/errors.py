@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # in this process, or on the machine
+TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # the limit of the process, or of the machine
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the file size limit
 # Errors that may be gone when the same command is run again. A missing file or permission stays missing.
 TRANSIENT_ERRNOS = (

@@ -8,10 +8,8 @@ from typing import Literal, get_args
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = get_args(Side)
-BUNDLED_MODEL, BUNDLED_VECTORS = (
-    "en_fr_model",
-    "en_fr_vectors",
-)  # bundled data; a command without a model uses the first
+BUNDLED_MODEL = "en_fr_model"  # the default model of commands
+BUNDLED_VECTORS = "en_fr_vectors"
 
 ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]
 LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can contain their parameters

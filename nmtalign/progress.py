@@ -97,7 +97,8 @@ class ProgressReporter:
         stage: str = "reading",
         costs: Sequence[float] = (),
     ) -> None:
-        self.unit, self.done = unit, 0
+        self.unit = unit
+        self.done = 0
         self.steps_done = 0
         self._display = _NoDisplay() if display is None else display
         self._inputs = inputs
@@ -169,7 +170,7 @@ class ProgressReporter:
 
     @property
     def text(self) -> str:
-        """How many records are done, and how long the rest takes, in one line."""
+        """The number of finished records and the remaining time, in one line."""
         left = self.seconds_left
         text = f"{self.done:,} {self.unit}, {self.rate:,.0f} per second"
         return text if left is None else f"{text}, {format_duration(left)} left"

@@ -257,7 +257,9 @@ def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text; 0 for a word without one."""
     scores: Any = student.scorer.score_text(text)
-    source, target = scores.keys[:, 0], scores.queries[:, 0]  # the first parts are as long as the vectors
+    # the first parts are as long as the vectors
+    source = scores.keys[:, 0]
+    target = scores.queries[:, 0]
     for name, side in (("source", source), ("target", target)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")

@@ -45,8 +45,7 @@ class Extraction:
     name: ClassVar[str]
     default_threshold: ClassVar[float | None] = None
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
-    # whether chosen cells below the threshold are dropped; False if :meth:`mask` has applied it already
-    drops_below_threshold: ClassVar[bool] = True
+    mask_applies_threshold: ClassVar[bool] = False  # otherwise, :meth:`links` drops cells below the threshold
     posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
 
     def __post_init__(self) -> None:
@@ -99,7 +98,7 @@ class Extraction:
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
         threshold = self.effective_threshold or 0
-        kept = posterior >= threshold if self.drops_below_threshold else posterior > 0
+        kept = posterior > 0 if self.mask_applies_threshold else posterior >= threshold
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
 
@@ -108,7 +107,7 @@ class Threshold(Extraction):
 
     name = "threshold"
     default_threshold = 0.5
-    drops_below_threshold = False
+    mask_applies_threshold = True
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         joint = posteriors.joint
@@ -191,7 +190,7 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
-    # chooses cells (B, T, S) of pairs of equal lengths by their weights
+    # a function of weights (B, T, S) of pairs of equal lengths that returns the chosen cells
     choose_cells: ClassVar[Callable[..., Flags]]
 
     def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
@@ -229,7 +228,7 @@ class Transport(_Stacked):
     """Optimal transport, :func:`nmtalign.links.selection.transport`; the threshold applies to the plan."""
 
     name = "transport"
-    drops_below_threshold = False
+    mask_applies_threshold = True
 
     def choose_cells(self, weights: AnyArray) -> Flags:
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)

@@ -635,7 +635,8 @@ def _similarity_linker(source: LinkSource) -> Linker:
         path = expand_home(source.token_vectors)
         read = partial(read_vectors, path, product, units)
         return _method_linker(f"token-vectors={path}", read, source.method, f" units={units}")
-    similarities, name = source.similarities, "arrays"
+    similarities = source.similarities
+    name = "arrays"
     if isinstance(similarities, str | Path):
         similarities = name = expand_home(similarities)
     min_similarity = _published_method(source.method).min_similarity

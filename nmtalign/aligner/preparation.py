@@ -12,13 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from nmtalign.aligner.aligner import load_aligner, tokens_of
-from nmtalign.aligner.experts import (
-    PAIRS_PER_ENCODER_CALL,
-    Expert,
-)
-from nmtalign.aligner.training_settings import (
-    TrainingSettings,
-)
+from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
+from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
@@ -33,9 +28,7 @@ from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import Pair
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.dictionary_prior import (
-    dictionary_pairs,
-)
+from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.memory import cells_of_parts, fits_in_memory, max_tokens_in_memory
 from nmtalign.training.prior import Prior, width_counts
@@ -49,9 +42,10 @@ MIN_KNOWN_SHARE = 0.8
 class PreparedBitext(NamedTuple):
     """A bitext that is ready for training."""
 
-    source: EncodedSide  # with the words of the prior
+    source: EncodedSide  # has the words of the prior, too
     target: EncodedSide
-    gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
+    # keys are numbers of pairs, counted from 0; positions count the words of lines
+    gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
@@ -83,7 +77,8 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
     _warn_about_bitext(source, target, prior, options)
 
     line_words = line_words_of(source, target)
-    voting_links = prior_links = None
+    voting_links = None
+    prior_links = None
     if options.expert is not None:
         # an encoder links tokens; links that come with the pairs count the words of lines
         words = None if options.expert.encoder else line_words
@@ -92,7 +87,8 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
         for batches_of_kind in zip(*expert_batches, strict=True):
             links_of_kinds.append(links_of_tokens(concatenate_batches(batches_of_kind), words, lengths))
         # an encoder returns its links, and soft counts; other experts return their links only
-        voting_links, prior_links = links_of_kinds[0], links_of_kinds[-1]
+        voting_links = links_of_kinds[0]
+        prior_links = links_of_kinds[-1]
         if not any(len(links.source) for links, *_ in expert_batches):
             options.warn("the expert links no words of the bitext")
 

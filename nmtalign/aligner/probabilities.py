@@ -18,7 +18,7 @@ it the probabilities of the links of the gold pairs sum to the number of right o
 **Sentence pairs.** With the posteriors of both directions,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
-    n = log of (S + T) / 2, at most log MAX_MEAN_LENGTH
+    n = log of (S + T) / 2, at most log MAX_MEAN_LENGTH_WORDS
     z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 m)))
@@ -42,13 +42,13 @@ from nmtalign.corpus.buckets import Bucket
 
 LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
 PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # b0 to b5
-MAX_GOLD_LOG_ODDS = 3.0  # bound of |d|
-BISECTION_STEPS = 30  # halvings of the interval of d
-MIN_PROBABILITY = 1e-6  # distance of a probability from 0 and from 1
+MAX_GOLD_LOG_ODDS = 3.0  # |d| is at most this
+BISECTION_STEPS = 30  # they halve the interval of d
+MIN_PROBABILITY = 1e-6  # probabilities are at least this, and at most 1 minus this
 PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing d much
-MAX_PAIR_LOG_ODDS = 30.0  # bound of the log odds that a pair is parallel
+MAX_PAIR_LOG_ODDS = 30.0  # the log odds that a pair is parallel have at most this absolute value
 MAX_COST = MAX_PAIR_LOG_ODDS  # cost of a pair about which nothing is known
-MAX_MEAN_LENGTH = 500  # words
+MAX_MEAN_LENGTH_WORDS = 500
 MAX_LENGTH_DEVIATION = 6.0
 # the sizes of the training texts to which the coefficients were fitted
 MIN_TRAINING_WORDS = 3_000
@@ -175,7 +175,7 @@ def pair_features(
     T = target_lengths.astype(np.float64)
     words = np.maximum(S + T, 1)
     v = evidence / words
-    n = np.log(np.minimum(words / 2, MAX_MEAN_LENGTH))
+    n = np.log(np.minimum(words / 2, MAX_MEAN_LENGTH_WORDS))
     z = np.abs(np.log((T + 0.5) / (size.length_ratio * S + 0.5))) * np.sqrt(np.minimum(S, T))
     z = np.minimum(z, MAX_LENGTH_DEVIATION)
     return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.log_size)])

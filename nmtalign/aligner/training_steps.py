@@ -16,14 +16,9 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.experts import (
-    Expert,
-    expert_word_counts,
-)
+from nmtalign.aligner.experts import Expert, expert_word_counts
 from nmtalign.aligner.preparation import PreparedBitext, prepare
-from nmtalign.aligner.training_settings import (
-    TrainingSettings,
-)
+from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
@@ -104,7 +99,9 @@ def estimate(
     estimator: Estimator, bitext: PreparedBitext, options: TrainingSettings, expert: Expert | None = None
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
-    sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
+    sides = bitext.source, bitext.target
+    prior = options.prior or Prior()
+    name = CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
@@ -117,7 +114,8 @@ def estimate(
 
 def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
-    hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
+    hyperparameters = options.hyperparameters
+    lexicon = estimated.lexicon
     mixture = Mixture(lexicon)
     if hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
@@ -176,7 +174,8 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSe
 
 def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> str:
     """Return a warning if a text is too small to learn from; an empty text if it is not."""
-    pairs, text = len(bitext.source.lengths), bitext.text
+    pairs = len(bitext.source.lengths)
+    text = bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"

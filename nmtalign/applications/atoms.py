@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-MAX_EDGE_MARKS = 8  # on each edge of a word; the others stay with the middle
+MAX_EDGE_MARKS = 8  # further marks on an edge of a word stay with its middle
 _BETWEEN_SPACES = re.compile("[^ ]+")
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
 _OPENING_QUOTES = frozenset("'‘’‚")

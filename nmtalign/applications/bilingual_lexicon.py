@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_TRANSLATIONS = 100  # the default number of translations per word in a shortlist
-MAX_PUNCTUATED_SHARE = 0.05  # of links, for words that are separated from their punctuation
+MAX_PUNCTUATED_SHARE = 0.05  # with more links of punctuated words, punctuation was not separated from words
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 LEXICON_COLUMNS = (

@@ -33,7 +33,7 @@ WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
 
 
 class BadRecordSink(Protocol):
-    """What is told of bad records."""
+    """An object that collects bad records."""
 
     @property
     def has_current(self) -> bool:

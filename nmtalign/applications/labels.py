@@ -15,8 +15,8 @@ from typing import NamedTuple
 from nmtalign.errors import DataError
 from nmtalign.names import LabelFormat
 
-MAX_SPANS_PER_WORD = 100  # that may overlap at a word
-NO_LABEL = "_"  # of a target word without a link, in the format of plain labels
+MAX_SPANS_PER_WORD = 100  # overlapping spans
+NO_LABEL = "_"  # in plain labels, stands for a target word without a link
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9}):(.+)")
 _ADVICE = {
     "bio": "expected B-X, I-X after B-X or I-X, or O",

@@ -61,7 +61,7 @@ class LinkedLines(NamedTuple):
     source: str
     target: str
     pair: LinkedPair
-    word_spans: BothSpans = (None, None)  # where the words are in both lines; None: between spaces
+    word_spans: BothSpans = (None, None)  # where the words are in both lines; None if spaces separate them
     has_text: bool = True  # False if the lines are words that were joined by spaces
 
     @classmethod

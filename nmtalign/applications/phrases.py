@@ -22,12 +22,12 @@ from nmtalign.validation import check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-PHRASE_SEPARATOR = "|||"  # between the sides of a phrase pair in a file
-MAX_PHRASE_WORDS = 7  # on either side, unless told otherwise
+PHRASE_SEPARATOR = "|||"  # separates the sides of a phrase pair in a file
+MAX_PHRASE_WORDS = 7  # the default limit of either side
 
 
 class PhrasePair(NamedTuple):
-    """Where the source and the target phrase begin and end, the ends not included."""
+    """The spans of the source and the target phrase; the ends are not included."""
 
     source_start: int
     source_end: int

@@ -36,7 +36,7 @@ class Node:
 
 
 @dataclass
-class Piece:
+class PlacedPart:
     """A part of an element in the target: around the atoms from `first` up to `last`, or a point."""
 
     node: Node
@@ -45,7 +45,7 @@ class Piece:
     end: int
     first: int = 0
     last: int = 0
-    children: list[Piece] = field(default_factory=list)
+    children: list[PlacedPart] = field(default_factory=list)
 
 
 class Placed(NamedTuple):
@@ -78,7 +78,7 @@ def place_markup(
     atoms = target.atoms
     start = atoms[0].start if atoms else 0
     end = atoms[-1].end if atoms else 0
-    root = Piece(tree, 0, start, end, 0, len(atoms))
+    root = PlacedPart(tree, number=0, start=start, end=end, first=0, last=len(atoms))
     placing = _Placing(target, targets_of, split)
     placing.fill(tree, [root])
     for element in marked.overlapping:
@@ -87,16 +87,16 @@ def place_markup(
     return Placed(f"{target.line[:start]}{text}{target.line[end:]}", placing.unlinked)
 
 
-def _rendered(piece: Piece, line: str) -> Iterator[str]:
-    """Yield a piece of the line with its markup."""
-    yield piece.node.opening
-    position = piece.start
-    for child in sorted(piece.children, key=lambda child: (child.start, child.end, child.number)):
+def _rendered(part: PlacedPart, line: str) -> Iterator[str]:
+    """Yield a part of the line with its markup."""
+    yield part.node.opening
+    position = part.start
+    for child in sorted(part.children, key=lambda child: (child.start, child.end, child.number)):
         yield line[position : child.start]
         yield from _rendered(child, line)
         position = child.end
-    yield line[position : piece.end]
-    yield piece.node.closing
+    yield line[position : part.end]
+    yield part.node.closing
 
 
 class _Positions:
@@ -122,16 +122,16 @@ class _Positions:
         first = after_start
         last = max(before_end + 1, first) if start < end else first
         return Node(
-            element.opening,
-            element.closing,
-            (start, end),
-            first,
-            last,
-            bisect_left(self._starts, start) - 1,
-            bisect_right(self._ends, end),
-            self._has_character(element.start - 1),
-            self._has_character(element.end),
-            [self.node(child) for child in element.children if not child.overlaps],
+            opening=element.opening,
+            closing=element.closing,
+            characters=(start, end),
+            first=first,
+            last=last,
+            left=bisect_left(self._starts, start) - 1,
+            right=bisect_right(self._ends, end),
+            joins_left=self._has_character(element.start - 1),
+            joins_right=self._has_character(element.end),
+            children=[self.node(child) for child in element.children if not child.overlaps],
         )
 
     def _has_character(self, position: int) -> bool:
@@ -139,7 +139,7 @@ class _Positions:
 
 
 class _Placing:
-    """Places elements in the pieces of their parents."""
+    """Places elements in the parts of their parents."""
 
     def __init__(self, target: LineAtoms, targets_of: Sequence[Sequence[int]], split: bool) -> None:
         self._atoms = target.atoms
@@ -147,12 +147,12 @@ class _Placing:
         self._split = split
         self.unlinked = 0
 
-    def fill(self, parent: Node, pieces: list[Piece]) -> None:
-        """Place the children of an element in its pieces."""
+    def fill(self, parent: Node, parts: list[PlacedPart]) -> None:
+        """Place the children of an element in its parts."""
         if not parent.children:
             return
-        spans = [piece for piece in pieces if piece.first < piece.last]
-        starts = [piece.start for piece in pieces]
+        spans = [part for part in parts if part.first < part.last]
+        starts = [part.start for part in parts]
         links = self._links_within(parent, spans)
         linked = list(links)
         runs = self._runs_of_children(parent, spans, links)
@@ -160,40 +160,40 @@ class _Placing:
         for number, child in enumerate(parent.children):
             placed = runs.get(number, [])
             if not placed:
-                position = self._point_at_edge(child, parent, pieces)
+                position = self._point_at_edge(child, parent, parts)
                 neighbor = _linked_neighbor(child, linked)
                 if position is None and neighbor is not None:
                     position = self._point_beside(neighbor, child, links, taken)
                 if position is None:
-                    position = pieces[-1].end
-                placed = [Piece(child, number, position, position)]
+                    position = parts[-1].end
+                placed = [PlacedPart(child, number, position, position)]
                 self._count_unlinked(child)
-            for piece in placed:
-                index = bisect_right(starts, piece.start) - 1
-                pieces[max(index, 0)].children.append(piece)
+            for part in placed:
+                index = bisect_right(starts, part.start) - 1
+                parts[max(index, 0)].children.append(part)
             self.fill(child, placed)
 
-    def _links_within(self, parent: Node, spans: list[Piece]) -> dict[int, list[int]]:
-        """Return the target atoms inside the pieces of an element for each of its atoms that has any."""
+    def _links_within(self, parent: Node, spans: list[PlacedPart]) -> dict[int, list[int]]:
+        """Return the target atoms inside the parts of an element for each of its atoms that has any."""
         links: dict[int, list[int]] = {}
         if not spans:
             return links
         for s in range(parent.first, parent.last):
-            inside = [t for t in self._targets_of[s] if _piece_around(spans, t) is not None]
+            inside = [t for t in self._targets_of[s] if _part_around(spans, t) is not None]
             if inside:
                 links[s] = inside
         return links
 
     def _runs_of_children(
-        self, parent: Node, spans: list[Piece], links: dict[int, list[int]]
-    ) -> dict[int, list[Piece]]:
-        """Return the pieces of each child that is linked to atoms of its parent's pieces."""
+        self, parent: Node, spans: list[PlacedPart], links: dict[int, list[int]]
+    ) -> dict[int, list[PlacedPart]]:
+        """Return the parts of each child that is linked to atoms of its parent's parts."""
         owners: dict[int, int] = dict.fromkeys((t for inside in links.values() for t in inside), -1)
-        whole: dict[int, list[Piece]] = {}
+        whole: dict[int, list[PlacedPart]] = {}
         done = 0  # atoms before it; several children inside one atom share it, and the first has its links
         for number, child in enumerate(parent.children):
             if child.characters == parent.characters and child.first < child.last:
-                whole[number] = [self._piece(child, number, span.first, span.last) for span in spans]
+                whole[number] = [self._part(child, number, span.first, span.last) for span in spans]
                 return whole
             for s in range(max(child.first, done), child.last):
                 for t in links.get(s, ()):
@@ -202,30 +202,32 @@ class _Placing:
             done = max(done, child.last)
         return self._owned_runs(parent, spans, owners)
 
-    def _owned_runs(self, parent: Node, spans: list[Piece], owners: dict[int, int]) -> dict[int, list[Piece]]:
+    def _owned_runs(
+        self, parent: Node, spans: list[PlacedPart], owners: dict[int, int]
+    ) -> dict[int, list[PlacedPart]]:
         """Return the runs of target atoms that belong to each child."""
-        runs: dict[int, list[Piece]] = {}
+        runs: dict[int, list[PlacedPart]] = {}
         owned = sorted(t for t, owner in owners.items() if self._split or owner >= 0)
-        for (owner, _), group in groupby(owned, key=lambda t: (owners[t], _piece_around(spans, t))):
+        for (owner, _), group in groupby(owned, key=lambda t: (owners[t], _part_around(spans, t))):
             if owner >= 0:
                 atoms = list(group)
-                run = self._piece(parent.children[owner], owner, atoms[0], atoms[-1] + 1)
+                run = self._part(parent.children[owner], owner, atoms[0], atoms[-1] + 1)
                 runs.setdefault(owner, []).append(run)
         if not self._split:
             for owner, parts in runs.items():
                 runs[owner] = [max(parts, key=lambda run: run.last - run.first)]
         return runs
 
-    def _piece(self, node: Node, number: int, first: int, last: int) -> Piece:
-        return Piece(node, number, self._atoms[first].start, self._atoms[last - 1].end, first, last)
+    def _part(self, node: Node, number: int, first: int, last: int) -> PlacedPart:
+        return PlacedPart(node, number, self._atoms[first].start, self._atoms[last - 1].end, first, last)
 
     @staticmethod
-    def _point_at_edge(child: Node, parent: Node, pieces: list[Piece]) -> int | None:
+    def _point_at_edge(child: Node, parent: Node, parts: list[PlacedPart]) -> int | None:
         """Return the point of an element that is at the start or the end of its parent, else None."""
         (start, end), (parent_start, parent_end) = child.characters, parent.characters
         if start == parent_start:
-            return pieces[0].start
-        return pieces[-1].end if end == parent_end else None
+            return parts[0].start
+        return parts[-1].end if end == parent_end else None
 
     def _point_beside(
         self,
@@ -243,7 +245,7 @@ class _Placing:
             t = last - 1 if is_after else first
         return self._atoms[t].end if is_after else self._atoms[t].start
 
-    def add_overlapping(self, code: Node, root: Piece) -> None:
+    def add_overlapping(self, code: Node, root: PlacedPart) -> None:
         """Place the two ends of a code as points in the innermost elements around them."""
         links = self._links_within(root.node, [root])
         linked = sorted({t for s in range(code.first, code.last) for t in links.get(s, ())})
@@ -259,10 +261,10 @@ class _Placing:
             start = end = root.end if position is None else position
             self._count_unlinked(code)
         for markup, position in ((code.opening, start), (code.closing, end)):
-            parent = _innermost_piece(root, position)
+            parent = _innermost_part(root, position)
             point = replace(code, opening=markup, closing="", children=[])
             number = len(parent.node.children) + len(parent.children)  # after those that are there
-            parent.children.append(Piece(point, number, position, position))
+            parent.children.append(PlacedPart(point, number, position, position))
 
     def _count_unlinked(self, child: Node) -> None:
         atoms = range(child.first, child.last)
@@ -270,17 +272,17 @@ class _Placing:
             self.unlinked += 1
 
 
-def _innermost_piece(piece: Piece, position: int) -> Piece:
-    """Return the innermost piece that begins before a character and ends after it."""
-    for child in piece.children:
+def _innermost_part(part: PlacedPart, position: int) -> PlacedPart:
+    """Return the innermost part that begins before a character and ends after it."""
+    for child in part.children:
         if child.start < position < child.end:
-            return _innermost_piece(child, position)
-    return piece
+            return _innermost_part(child, position)
+    return part
 
 
-def _piece_around(spans: list[Piece], t: int) -> int | None:
-    """Return the number of the piece that an atom is in."""
-    index = bisect_right(spans, t, key=lambda piece: piece.first) - 1
+def _part_around(spans: list[PlacedPart], t: int) -> int | None:
+    """Return the number of the part that an atom is in."""
+    index = bisect_right(spans, t, key=lambda part: part.first) - 1
     return index if index >= 0 and t < spans[index].last else None
 
 

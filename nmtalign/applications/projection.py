@@ -53,7 +53,7 @@ from nmtalign.validation import check_bool, check_choice, check_same_index, is_i
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_LISTED_PAIRS = 5  # in a warning
+MAX_PAIRS_IN_WARNING = 5
 _ADVICE_ON_CHARACTERS = "pass a batch of lines, or write format='spans', which counts words"
 
 
@@ -425,8 +425,8 @@ def _as_tuple(entry: Any, lines: LinkedLines, unit: str) -> Any:
 
 def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> str:
     """Return a message on annotations without a link; `numbers` are those of their pairs or lines."""
-    listed = [str(number) for number in dict.fromkeys(numbers[:MAX_LISTED_PAIRS])]
-    where = ", ".join(listed) + (", ..." if len(numbers) > MAX_LISTED_PAIRS else "")
+    listed = [str(number) for number in dict.fromkeys(numbers[:MAX_PAIRS_IN_WARNING])]
+    where = ", ".join(listed) + (", ..." if len(numbers) > MAX_PAIRS_IN_WARNING else "")
     inserted = "inserted between the neighboring words"
     if len(numbers) == 1:
         done = f"it was {inserted}" if _is_markup(format) else "it was omitted"
@@ -437,8 +437,8 @@ def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> s
 
 def describe_displaced(displaced: Sequence[tuple[int, LabeledSpan]], unit: str) -> str:
     """Return a message on spans whose words all belong to other spans, with the numbers of their pairs."""
-    listed = [f"{_text_of_span(span)} ({unit} {number})" for number, span in displaced[:MAX_LISTED_PAIRS]]
-    places = ", ".join(listed) + (", ..." if len(displaced) > MAX_LISTED_PAIRS else "")
+    listed = [f"{_text_of_span(span)} ({unit} {number})" for number, span in displaced[:MAX_PAIRS_IN_WARNING]]
+    places = ", ".join(listed) + (", ..." if len(displaced) > MAX_PAIRS_IN_WARNING else "")
     linked = "linked only to words of annotations before"
     if len(displaced) == 1:
         return f"1 annotation is {linked} it and was omitted: {places}"

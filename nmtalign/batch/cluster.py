@@ -400,9 +400,11 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
             self.data = data
 
         def setup(self, worker: Any) -> None:
-            self.aligner, self.data = pickle.loads(self.data), b""
+            self.aligner = pickle.loads(self.data)
+            self.data = b""
 
-    name, holder = f"nmtalign-{uuid.uuid4().hex}", Holder(pickle.dumps(aligner))
+    name = f"nmtalign-{uuid.uuid4().hex}"
+    holder = Holder(pickle.dumps(aligner))
     with _lost_cluster_as_error(client):
         for left in reversed(range(MAX_ATTEMPTS)):
             try:

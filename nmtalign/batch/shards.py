@@ -59,7 +59,8 @@ class ShardRun(ExitStack):
         part: tuple[int, int],
     ) -> None:
         super().__init__()
-        self.folder, self.pairs = folder, pairs
+        self.folder = folder
+        self.pairs = pairs
         self.shards = self.kept = 0  # shards of the text as far as it is read; those found done
         self._formatters = dict(formatters)
         self._inputs = list(inputs)

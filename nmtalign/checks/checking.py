@@ -27,7 +27,7 @@ from nmtalign.checks.pairs import (
 )
 from nmtalign.checks.translations import (
     LOW_SCORE,
-    MAX_USUAL_LOW_SHARE,
+    MAX_LOW_SHARE,
     find_low_scores,
     find_slips,
     pairs_without_links,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
 MIN_LEARNED_PAIRS = 500  # fewer pairs do not teach an aligner that can judge them
-MAX_LEARNED_PAIRS = 20_000  # from which an aligner is learned; more take long and tell little more
+MAX_LEARNED_PAIRS = 20_000  # an aligner that learns from more pairs takes longer and finds little more
 # Pairs with these findings are not judged by their score, because they have another fault.
 _FAULTS_OF_PAIRS = frozenset(
     (
@@ -115,7 +115,8 @@ def check(
     """
     if isinstance(targets, Aligner):
         check_type(aligner, type(None), "one aligner")
-        aligner, targets = targets, None
+        aligner = targets
+        targets = None
     check_type(aligner, (Aligner, type(None)), "an aligner, as in check(bitext, aligner)")
     of_aligner = (None, None) if aligner is None else aligner.languages
     sides = lines_of_sides(bitext, targets, source=source, target=target, languages=of_aligner)
@@ -258,7 +259,7 @@ def _find_by_scores(
     batch = aligner.align_batch(pairs, workers=workers)
     scores = np.asarray(batch.scores)
     is_low = scores[is_judged] < LOW_SCORE
-    usual = bool(is_low.mean() <= MAX_USUAL_LOW_SHARE) if len(is_low) else False
+    usual = bool(is_low.mean() <= MAX_LOW_SHARE) if len(is_low) else False
     yield from find_low_scores(scores, translated, is_judged, usual=usual)
     for number in np.flatnonzero(pairs_without_links(batch) & is_judged).tolist():
         yield Finding(number, "pair", "no-links", "")

@@ -19,7 +19,7 @@ from nmtalign.checks.findings import KINDS, Finding, Severity
 from nmtalign.checks.pairs import find_copies, find_empty
 from nmtalign.checks.translations import (
     LOW_SCORE,
-    MIN_LOW_SHARE,
+    MIN_LOW_SHARE_OF_RUN,
     PAIRS_PER_SCORE_BLOCK,
     pairs_without_links,
 )
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class KindCount:
-    """How often a kind occurs, and its first finding."""
+    """The number of findings of a kind, and the first of them."""
 
     kind: str
     count: int
@@ -95,26 +95,29 @@ class LowScoreRuns:
     """Finds runs of low scores among the scores of consecutive pairs, which come chunk by chunk."""
 
     def __init__(self) -> None:
-        self._low_counts: list[Doubles] = []
+        self._low_shares: list[Doubles] = []  # one share of low scores per block
         self._starts: list[int] = []
         self._low = self._pairs = 0
 
     def add(self, scores: Doubles, has_text: Flags, first: int) -> None:
-        """Add the scores (N,) of pairs from number `first` on; empty pairs count as neither."""
+        """Add the scores (N,) of pairs from number `first` on; empty pairs count as neither.
+
+        The last pairs of a chunk that do not fill a block belong to no run.
+        """
         is_low = (scores < LOW_SCORE) & has_text
         self._low += int(is_low.sum())
         self._pairs += int(has_text.sum())
         blocks = len(scores) // PAIRS_PER_SCORE_BLOCK
         if blocks:
             used = is_low[: blocks * PAIRS_PER_SCORE_BLOCK].reshape(blocks, PAIRS_PER_SCORE_BLOCK)
-            self._low_counts.append(used.mean(axis=1))
+            self._low_shares.append(used.mean(axis=1))
             self._starts += range(first, first + blocks * PAIRS_PER_SCORE_BLOCK, PAIRS_PER_SCORE_BLOCK)
 
     def findings(self) -> list[Finding]:
         """Return the runs; none if most scores are low, because the model then knows too little."""
         if not self._starts or 2 * self._low > self._pairs:
             return []
-        is_bad = np.concatenate(self._low_counts) >= MIN_LOW_SHARE
+        is_bad = np.concatenate(self._low_shares) >= MIN_LOW_SHARE_OF_RUN
         borders = np.flatnonzero(np.diff(np.concatenate([[0], is_bad.astype(np.int8), [0]])))
         findings = []
         for begin, end in zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True):
@@ -129,7 +132,8 @@ class RunFindings:
     def __init__(self) -> None:
         self._counts = KindCounts()
         self._low_scores = LowScoreRuns()
-        self._has_text: list[bool] = []  # of pairs whose links are still missing: both sides have text
+        # whether both sides have text, for each pair whose links are still missing
+        self._has_text: list[bool] = []
         self.without_links = 0  # pairs
 
     def add_lines(self, pairs: Sequence[tuple[str, str]], first: int) -> None:
@@ -151,7 +155,7 @@ class RunFindings:
         self.add_lines(block, first)
 
     def add_links(self, batch: AlignedBatch, first: int) -> None:
-        """Count what the links and scores of the pairs tell whose lines were added last."""
+        """Count the findings in the links and scores of the pairs whose lines were added last."""
         is_unlinked = pairs_without_links(batch)
         self.without_links += int(is_unlinked.sum())
         if len(self._has_text) == len(batch):

@@ -1,4 +1,4 @@
-"""Which languages the two sides seem to be in, by their most frequent function words.
+"""Find the likely languages of the two sides by their most frequent function words.
 
 This needs neither a model nor much text. It decides only between languages of the table, and only where one
 side is clearly in a language and clearly not in the other.
@@ -15,10 +15,10 @@ from nmtalign.checks.pairs import find_words
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import Languages
 
-MAX_COUNTED_LINES = 2_000  # from the start of a text; more say no more
-_MIN_SHARE = 0.05  # of the words that are function words of a language
-_MIN_COUNT = 8  # of these words
-_MIN_SHARE_RATIO = 3.0  # of the shares of two languages
+MAX_COUNTED_LINES = 2_000  # more lines from the start of a text do not change the result
+_MIN_FUNCTION_WORD_SHARE = 0.05
+_MIN_FUNCTION_WORDS = 8
+_MIN_SHARE_RATIO = 3.0  # a language needs so many times the share of the other languages
 LANGUAGES_OF_BUNDLED_MODEL = ("en", "fr")
 
 _FUNCTION_WORDS = """
@@ -101,7 +101,7 @@ def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
     counts, total = _count_first_words(lines)
     count = sum(counts[word] for word in FUNCTION_WORDS[language] - FUNCTION_WORDS[other])
     other_count = sum(counts[word] for word in FUNCTION_WORDS[other] - FUNCTION_WORDS[language])
-    return count >= max(_MIN_COUNT, _MIN_SHARE * total, _MIN_SHARE_RATIO * other_count)
+    return count >= max(_MIN_FUNCTION_WORDS, _MIN_FUNCTION_WORD_SHARE * total, _MIN_SHARE_RATIO * other_count)
 
 
 def _likeliest_language(lines: Sequence[str]) -> str:

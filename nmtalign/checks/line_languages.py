@@ -13,21 +13,25 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
-from nmtalign.checks.pairs import find_words
+from nmtalign.checks.pairs import STANDARD_PER_MEDIAN_DEVIATION, find_words
 from nmtalign.names import SIDES
 
 MIN_LINES_FOR_LANGUAGES = 200  # fewer lines say too little about a language
-_MAX_LOG_ODDS = 3.0  # of one word
-_MIN_SIDE_ODDS = 3.0  # of a line that belongs to the other side
-_MIN_WORDS = 3  # of a line whose language is judged
-_MIN_ERROR_WORDS = 5  # of a line that is surely in another language
-_MAX_SEEN_LINES = 50  # in so many lines a word is as well known as it can be
+_MAX_WORD_LOG_ODDS = 3.0  # one word alone cannot decide
+_MIN_LINE_LOG_ODDS = 3.0  # a line with more belongs to the other side
+_MIN_WORDS = 3  # the language of a shorter line is not judged
+_MIN_ERROR_WORDS = 5  # a shorter line is never an error for being unlike its side
+_MAX_SEEN_LINES = 50  # words that occur in more lines count as equally well known
 _TRIGRAM_BUCKETS = 1 << 18
-_MAX_OUTLYING = (-4.5, -2.5)  # of a line in another language, and of one that may be
+# a line with a lower score is in another language, or may be
+_MAX_ERROR_SCORE = -4.5
+_MAX_HINT_SCORE = -2.5
+_LONG_LINE_QUANTILE = 0.75  # lines that are at least as long show how much means vary at any length
+_MIN_DEVIATION_SHARE = 0.5  # the part of the deviation of long lines that no line falls below
 
 
 class LanguageEvidence:
-    """What the words of the lines say about their languages."""
+    """The evidence of the words of lines about the languages of the lines."""
 
     def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
         self.words = tuple([find_words(line.casefold()) for line in side] for side in (source, target))
@@ -44,12 +48,12 @@ class LanguageEvidence:
     def is_swapped(self) -> Flags:
         """Which pairs (N,) have sides that both belong to the other side."""
         both = (self.source_odds < 0) & (self.target_odds > 0)
-        return np.asarray(both & (self.target_odds - self.source_odds > 2 * _MIN_SIDE_ODDS))
+        return np.asarray(both & (self.target_odds - self.source_odds > 2 * _MIN_LINE_LOG_ODDS))
 
     def of_other_side(self, side: int) -> Flags:
         """Return which lines (N,) of a side are in the language of the other side."""
         odds = -self.source_odds if side == 0 else self.target_odds
-        return np.asarray((odds > _MIN_SIDE_ODDS) & self.has_words(side, _MIN_WORDS))
+        return np.asarray((odds > _MIN_LINE_LOG_ODDS) & self.has_words(side, _MIN_WORDS))
 
     def has_words(self, side: int, count: int) -> Flags:
         """Return which lines (N,) of a side have at least `count` words."""
@@ -73,7 +77,7 @@ def _sums_of_words(
         of_source = max(source_counts[word] - is_source, 0)
         of_target = max(target_counts[word] - (not is_source), 0)
         ratio = float(np.log((of_source + 0.5) / (of_target + 0.5))) if of_source + of_target > 1 else 0.0
-        odds[word] = min(max(ratio, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        odds[word] = min(max(ratio, -_MAX_WORD_LOG_ODDS), _MAX_WORD_LOG_ODDS)
     return np.array([sum(odds[word] for word in set(words)) for words in words_of_lines])
 
 
@@ -101,9 +105,10 @@ def _standard_scores(means: Doubles, counts: Doubles) -> Doubles:
         return np.zeros(len(means))
     difference = means - np.median(means[is_usable])
     sizes = np.abs(difference) * np.sqrt(np.maximum(counts, 1))
-    unit = 1.4826 * float(np.median(sizes[is_usable]))
-    long_lines = counts >= np.quantile(counts[is_usable], 0.75)
-    floor = 0.5 * 1.4826 * float(np.median(np.abs(difference[long_lines])))
+    unit = STANDARD_PER_MEDIAN_DEVIATION * float(np.median(sizes[is_usable]))
+    long_lines = counts >= np.quantile(counts[is_usable], _LONG_LINE_QUANTILE)
+    median_of_long_lines = float(np.median(np.abs(difference[long_lines])))
+    floor = _MIN_DEVIATION_SHARE * STANDARD_PER_MEDIAN_DEVIATION * median_of_long_lines
     deviation = np.sqrt(unit**2 / np.maximum(counts, 1) + floor**2)
     return np.asarray(difference / np.maximum(deviation, 1e-9))
 
@@ -120,7 +125,8 @@ def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
     mixed += codes[2:] * np.uint64(0xC2B2AE3D)
     buckets = ((mixed >> np.uint64(7)) % np.uint64(_TRIGRAM_BUCKETS)).astype(np.int64)
     is_inside = line_of_code[:-2] == line_of_code[2:]
-    buckets, numbers = buckets[is_inside], line_of_code[:-2][is_inside]
+    buckets = buckets[is_inside]
+    numbers = line_of_code[:-2][is_inside]
     counts = np.bincount(buckets, minlength=_TRIGRAM_BUCKETS)
     log_probabilities = np.log(np.maximum(counts[buckets] - 1, 0) + 0.1)
     totals = np.bincount(numbers, minlength=len(lines)).astype(float)
@@ -149,9 +155,8 @@ def find_languages(
     for index, side in enumerate(SIDES):
         of_other = evidence.of_other_side(index) & ~is_swapped & ~is_copy
         outlying = evidence.outlying[index]
-        low, high = _MAX_OUTLYING
-        is_foreign = of_other | ((outlying < low) & evidence.has_words(index, _MIN_ERROR_WORDS))
-        may_be_foreign = (outlying < high) & ~is_copy & ~is_swapped
+        is_foreign = of_other | ((outlying < _MAX_ERROR_SCORE) & evidence.has_words(index, _MIN_ERROR_WORDS))
+        may_be_foreign = (outlying < _MAX_HINT_SCORE) & ~is_copy & ~is_swapped
         if translated is not None:
             is_foreign &= translated < 0
             may_be_foreign &= translated < 0

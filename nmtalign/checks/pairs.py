@@ -13,13 +13,21 @@ from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
 from nmtalign.names import Side
 
-MIN_COPIED_WORDS = 3  # words with letters that a copy has at least; fewer may be a name
-MIN_UNSPACED_CHARS = 24  # of a line that is one word
-_MIN_RATIO_CHARS = 20  # of the longer side; shorter pairs may differ by any ratio
-_MAX_DEVIATIONS = 6.0  # from the usual ratio of lengths, for an error
-_MAX_USUAL_DEVIATIONS = 4.0
-_MIN_RATIO = 3.0  # of the lengths, in units of the usual ratio; for an error
-_MIN_UNUSUAL_RATIO = 2.2
+MIN_COPIED_WORDS = 3  # fewer words with letters may be a name
+MIN_UNSPACED_CHARS = 24  # a shorter line without spaces may be a long word
+# the standard deviation of a normal distribution, divided by its median absolute deviation
+STANDARD_PER_MEDIAN_DEVIATION = 1.4826
+_MIN_RATIO_CHARS = 20  # if both sides are shorter, they may differ by any ratio
+# a finding needs so many deviations from the usual ratio of lengths ...
+_MIN_ERROR_DEVIATIONS = 6.0
+_MIN_HINT_DEVIATIONS = 4.0
+# ... and a ratio that is so many times the usual one, or less than the usual one divided by it
+_MIN_ERROR_RATIO = 3.0
+_MIN_HINT_RATIO = 2.2
+# No text is more regular than this. The first is divided by the square root of the shorter length, so it
+# matters for short lines; the second is added for lines of any length.
+_MIN_SCALED_DEVIATION = 0.5
+_MIN_DEVIATION = 0.1
 _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
 # An element at the start of a line, as lines of metadata between those of a text have it.
 _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
@@ -90,8 +98,8 @@ def find_unusual_lengths(source: TextLines, target: TextLines) -> Iterator[Findi
     deviations = _deviations(ratios, usual, source_lengths, target_lengths, has_both)
     size = np.abs(ratios - usual)
     is_long = np.maximum(source_lengths, target_lengths) >= _MIN_RATIO_CHARS
-    is_error = (deviations > _MAX_DEVIATIONS) & (size > np.log(_MIN_RATIO))
-    is_hint = (deviations > _MAX_USUAL_DEVIATIONS) & (size > np.log(_MIN_UNUSUAL_RATIO))
+    is_error = (deviations > _MIN_ERROR_DEVIATIONS) & (size > np.log(_MIN_ERROR_RATIO))
+    is_hint = (deviations > _MIN_HINT_DEVIATIONS) & (size > np.log(_MIN_HINT_RATIO))
     for number in np.flatnonzero(has_both & is_long & (is_error | is_hint)).tolist():
         kind = "length-ratio" if is_error[number] else "maybe-length-ratio"
         lengths = f"{source_lengths[number]:.0f} to {target_lengths[number]:.0f} characters"
@@ -104,9 +112,9 @@ def _deviations(
     """Return by how many deviations the ratios (N,) differ from the usual one; short lines vary more."""
     scale = 1 / np.sqrt(np.maximum(np.minimum(source_lengths, target_lengths * np.exp(-usual)), 1))
     sizes = np.abs(ratios - usual)
-    unit = 1.4826 * float(np.median((sizes / scale)[has_both]))
-    constant = 0.1  # no text is more regular than this
-    return np.asarray(sizes / np.sqrt((max(unit, 0.5) * scale) ** 2 + constant**2))
+    unit = STANDARD_PER_MEDIAN_DEVIATION * float(np.median((sizes / scale)[has_both]))
+    scaled = max(unit, _MIN_SCALED_DEVIATION) * scale
+    return np.asarray(sizes / np.sqrt(scaled**2 + _MIN_DEVIATION**2))
 
 
 def find_odd_lines(lines: TextLines, side: Side) -> Iterator[Finding]:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from nmtalign.text.slips import LineRun
 
 LOW_SCORE = 0.5  # pair scores below it are low
-PAIRS_PER_SCORE_BLOCK = 25  # whose scores are counted together
-MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
-MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
-_MIN_SCORE = 1e-4  # a lower score counts no more
-_MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a translation
+PAIRS_PER_SCORE_BLOCK = 25
+MIN_LOW_SHARE_OF_RUN = 0.8  # a run of low scores consists of blocks with at least this share of low scores
+MAX_LOW_SHARE = 0.5  # if more of all scores are low, the model does not fit the text, and yields only hints
+_MIN_SCORE = 1e-4  # lower scores are raised to this one
+# log-odds that a pair is a translation
+_MAX_ERROR_LOG_ODDS = -8.0
+_MAX_HINT_LOG_ODDS = -3.0
 
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ class BadRecords:
     """
 
     def __init__(self, write: Callable[[str], object] | None = None) -> None:
-        self._numbers: set[int] = set()  # of bad records
+        self._bad_numbers: set[int] = set()
         self._write = write
         self._done = 0  # how many records are done
         self._last = 0  # the number of the last bad record
@@ -37,7 +37,7 @@ class BadRecords:
     @property
     def count(self) -> int:
         """The number of bad records; a pair with several bad lines counts once."""
-        return len(self._numbers)
+        return len(self._bad_numbers)
 
     @property
     def are_marked(self) -> bool:
@@ -56,13 +56,13 @@ class BadRecords:
 
     def add_to(self, number: int, error: DataError) -> None:
         """Raise or report the error of a pair, from 1; one is enough for a pair that becomes empty."""
-        if number not in self._numbers:
+        if number not in self._bad_numbers:
             self._report(number, error)
 
     def _report(self, number: int, error: DataError) -> None:
         if self._write is None:
             raise error
-        self._numbers.add(number)
+        self._bad_numbers.add(number)
         self._write(f"{number}\t{printable(as_options(str(error)))}\n")
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
@@ -80,7 +80,7 @@ class BadRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorOptions(Options):
-    """What happens to bad records."""
+    """The treatment of bad records."""
 
     section = "Input"
 
@@ -111,7 +111,7 @@ class ErrorOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
-    """What happens to bad lines, where no line is written for a pair."""
+    """The treatment of bad lines, where no line is written for a pair."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",

@@ -16,7 +16,7 @@ from nmtalign.files.limits import MAX_JSON_DEPTH
 from nmtalign.files.read_errors import reraise_as_data_error
 
 MAX_CONFIG_BYTES = 1 << 16
-MAX_CONFIG_DOTS = 1_000  # in a line: the time that a key takes grows with the square of its parts
+MAX_CONFIG_DOTS = 1_000  # the time for reading a line grows with the square of the parts of its key
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -106,11 +106,14 @@ def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
     """
     several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
     if isinstance(parameter.type, click.types.BoolParamType):
-        wanted, types = "true or false", {bool, str, int}
+        wanted = "true or false"
+        types = {bool, str, int}
     elif isinstance(parameter.type, FileType):
-        wanted, types = "the name of a file", {str}
+        wanted = "the name of a file"
+        types = {str}
     else:
-        wanted, types = "text or a number", {str, int, float}
+        wanted = "text or a number"
+        types = {str, int, float}
     entries = value if several and isinstance(value, list) else [value]
     types_fit = all(type(entry) in types for entry in entries)
     if not types_fit:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class WrittenLinks(NamedTuple):
-    """What was written: the number of links, how many words are known, and what is wrong with the text."""
+    """A summary of the written links: their number, the known words, and the findings in the text."""
 
     links: int
     coverage: Coverage

@@ -233,7 +233,7 @@ def with_expert(
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionOptions(Options):
-    """How links are chosen."""
+    """The method that chooses links."""
 
     section = "Links"
 

@@ -30,7 +30,7 @@ class FileUse(NamedTuple):
     param: click.Parameter
     paths: list[str]
     writes: bool  # whether they are outputs
-    instead_of: str | None  # of an input: the option whose output may be the same file
+    instead_of: str | None  # for an input, the option whose output may be the same file
 
     @property
     def name(self) -> str:

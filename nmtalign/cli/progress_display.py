@@ -95,7 +95,8 @@ class _TerminalBar(_TerminalLine):
 
     def update(self, reporter: ProgressReporter) -> None:
         """Draw the bar, past Python's buffer: the timer may interrupt another message."""
-        share, left = reporter.share or 0.0, reporter.seconds_left
+        share = reporter.share or 0.0
+        left = reporter.seconds_left
         done = "━" * round(share * BAR_CHARS)
         remaining = "─" * (BAR_CHARS - len(done))
         text = f"{click.style(done, fg='cyan') if in_color() else done}{remaining} {100 * share:3.0f} %"

@@ -64,7 +64,7 @@ class RecordOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTextErrorOptions(ErrorOptions):
-    """What happens to bad records of a text whose pairs are shown, and to bad lines of their links."""
+    """The treatment of bad records of a text whose pairs are shown, and of bad lines of their links."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",

@@ -1,4 +1,4 @@
-"""How `align` and `train` run (in shards, in processes, on a cluster), and the outputs of commands."""
+"""Shards, processes and clusters of `align` and `train`, and the outputs of commands."""
 
 from __future__ import annotations
 
@@ -188,7 +188,8 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
-        kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
+        kind = table_format(path)
+        rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
     if output == "guided":
         return lambda chunk: format_guided_batch(
@@ -239,8 +240,9 @@ def open_sink(
         write_rows = open_table(path, files, unit=unit)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))
-    file, text = files.text(path), formatter_of_output(output, path, escape_formulas=escape_formulas)
-    return lambda chunk: file.write(text(chunk))
+    file = files.text(path)
+    format_chunk = formatter_of_output(output, path, escape_formulas=escape_formulas)
+    return lambda chunk: file.write(format_chunk(chunk))
 
 
 def write_files(texts: Mapping[str, Iterable[str]]) -> None:

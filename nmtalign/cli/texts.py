@@ -33,7 +33,8 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
     name = "names"
 
     def __init__(self, wanted: str, *, distinct: bool = False) -> None:
-        self._wanted, self._distinct = wanted, distinct
+        self._wanted = wanted
+        self._distinct = distinct
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
         names = [name.strip(" ") for name in str(value).split(",")]
@@ -258,7 +259,7 @@ class WordFormOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(Options):
-    """How lines become tokens, and the form in which words are looked up."""
+    """The tokenization of lines, and the form in which words are looked up."""
 
     section = "Input"
 

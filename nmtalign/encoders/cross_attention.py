@@ -22,25 +22,27 @@ from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
 from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, match_pairs, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
-    both_sides,
     import_packages,
     model_inputs,
     name_model_in_errors,
     open_model,
     run_in_batches,
+    side_tokenizers,
 )
 from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64
-MAX_SOURCE_SUBWORDS = 1024  # a batch has L H R weights per source sub-word
-MIN_HEAD_PAIRS, MAX_HEAD_PAIRS = 20, 300  # pairs by which a head is chosen
+MAX_BATCH_SOURCE_SUBWORDS = 1024  # each source sub-word of a batch has L H R weights
+# pairs by which a head is chosen
+MIN_HEAD_PAIRS = 20
+MAX_HEAD_PAIRS = 300
 ROW_SUM_TOLERANCE = 1e-3  # programs write few decimals
 
 
 @dataclass(frozen=True)
 class AttentionReduction:
-    """How attention is reduced to one weight for each pair of words."""
+    """Settings that reduce attention to one weight for each pair of words."""
 
     # numbers of the layers and heads that are averaged, from 0; all if None
     layers: tuple[int, ...] | None = None
@@ -162,7 +164,7 @@ class CrossAttention(NamedTuple):
     """The attention of a model in the forced decoding of one translation."""
 
     weights: Floats  # (L, H, R, S + 1); the last column is for everything but source words: end, language
-    words: Longs  # target word of each target sub-word
+    word_of_piece: Longs  # target word of each target sub-word
     first: int  # step that predicts the first target sub-word; the next one reads it
 
     def of_words(self, count: int, shift: int) -> Floats:
@@ -172,9 +174,9 @@ class CrossAttention(NamedTuple):
         that read them.
         """
         start = self.first + shift
-        part = membership(self.words, count)  # (T, pieces)
+        part = membership(self.word_of_piece, count)  # (T, pieces)
         means = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
-        return np.asarray(means @ self.weights[:, :, start : start + len(self.words)])
+        return np.asarray(means @ self.weights[:, :, start : start + len(self.word_of_piece)])
 
 
 class _Forced(NamedTuple):
@@ -182,9 +184,9 @@ class _Forced(NamedTuple):
 
     number: int
     ids: list[int]
-    words: Longs
+    word_of_piece: Longs
     labels: list[int]
-    of_labels: Longs
+    word_of_label: Longs
 
 
 @dataclass(eq=False)
@@ -203,23 +205,24 @@ class Translator:
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         kind = "AutoModelForSeq2SeqLM"
         model, tokenizer = open_model(kind, self.name, self.device, attn_implementation="eager")
-        return model, both_sides(self.name, model, tokenizer, self.languages)
+        return model, side_tokenizers(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[TokenizedPair]) -> Iterator[CrossAttention]:
         """Yield the attention of each pair; a pair that is too long gets zeros, with a warning."""
-        remaining, number = iter(pairs), 1
+        remaining = iter(pairs)
+        number = 1
         while part := list(islice(remaining, FORCED_PAIRS_IN_MEMORY)):
             all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
-            results = run_in_batches(self._run, all_forced, MAX_SOURCE_SUBWORDS, self.device)
+            results = run_in_batches(self._run, all_forced, MAX_BATCH_SOURCE_SUBWORDS, self.device)
             weights = {forced.number: cells for forced, cells in results}
             for forced, (source, _) in zip(all_forced, part, strict=True):
                 # special sub-words share the last column
-                columns = np.where(forced.words < 0, len(source), forced.words)
+                columns = np.where(forced.word_of_piece < 0, len(source), forced.word_of_piece)
                 of_source = membership(columns, len(source) + 1)  # (S + 1, source sub-words)
-                is_word = forced.of_labels >= 0
+                is_word = forced.word_of_label >= 0
                 yield CrossAttention(
                     weights=weights[forced.number] @ of_source.T,
-                    words=forced.of_labels[is_word],
+                    word_of_piece=forced.word_of_label[is_word],
                     first=int(is_word.argmax()),
                 )
             number += len(part)
@@ -227,13 +230,15 @@ class Translator:
     def _forced(self, number: int, pair: TokenizedPair) -> _Forced:
         """Return the sub-words of a pair; special ones only if the pair is too long."""
         _, sides = self._opened
-        whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
-        size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
+        whole = [side.with_special(words) for side, words in zip(sides, pair, strict=True)]
+        size = max(len(ids) for ids, _ in whole)
+        limit = sides[0].max_subwords
         if size > limit:
             found = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
             warnings.warn(f"{found}; it gets no links", NmtalignWarning, stacklevel=2)
-            whole = [side.whole([]) for side in sides]
-        return _Forced(number, *whole[0], *whole[1])
+            whole = [side.with_special([]) for side in sides]
+        (ids, word_of_piece), (labels, word_of_label) = whole
+        return _Forced(number, ids, word_of_piece, labels, word_of_label)
 
     def _run(self, batch: Sequence[_Forced]) -> list[Floats]:
         """Return the weights (L, H, R, source sub-words) of each pair."""

@@ -330,7 +330,7 @@ class SideReader(NamedTuple):
     """Reads the vectors of the sentences of one side."""
 
     sentence_count: int
-    read: Callable[[int], Tokens]  # from the number of a sentence, from 0
+    read: Callable[[int], Tokens]  # takes the number of a sentence, counted from 0
 
 
 def _open_archive(path: Path, side: str) -> SideReader:

@@ -28,7 +28,7 @@ class Method(NamedTuple):
     """
 
     extract: str
-    product: Literal["cosine", "dot"] = "cosine"  # of the vectors of two tokens
+    product: Literal["cosine", "dot"] = "cosine"  # how the vectors of two tokens are compared
     threshold: float | None = None  # applies to probabilities of dot products
     normalize: Callable[..., Any] = softmax
     min_similarity: float = -math.inf  # the smallest similarity for which the method is defined
@@ -56,7 +56,7 @@ PUBLISHED_METHODS = {
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"
-SOFT_SHARPNESS = 4  # a difference of one standard deviation becomes this many logits
+SOFT_SHARPNESS = 4  # logits per standard deviation of the similarities
 MIN_DEVIATION = 1e-6  # similarities with a smaller deviation differ by rounding only
 
 

@@ -29,9 +29,11 @@ from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice
 
-CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 1024, 4096  # padding included; larger CPU batches are slower
+# sub-words of a batch, with the padding
+CPU_BATCH_TOKENS = 1024  # larger batches are slower
+GPU_BATCH_TOKENS = 4096
 MIN_WINDOW_SUBWORDS = 4  # includes the special ones at both ends
-DEFAULT_WINDOW_SUBWORDS = 512  # for a model that states no limit
+DEFAULT_WINDOW_SUBWORDS = 512  # the limit of models that state none
 MAX_REMEMBERED_WORDS = 100_000
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
 ENCODED_PAIRS_IN_MEMORY = 256  # this is also the number of pairs written to the cache at a time
@@ -113,7 +115,7 @@ def open_model(
     return model.eval().to(device), tokenizer
 
 
-def limit_of(tokenizer: Any, model: Any) -> int:
+def max_subwords_of(tokenizer: Any, model: Any) -> int:
     """Return the maximum number of sub-words of a model."""
     positions = getattr(model.config, "max_position_embeddings", None) or DEFAULT_WINDOW_SUBWORDS
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
@@ -125,7 +127,7 @@ def limit_of(tokenizer: Any, model: Any) -> int:
     return limit
 
 
-def both_sides(
+def side_tokenizers(
     name: str, model: Any, tokenizer: Any, languages: tuple[str, str] | None
 ) -> tuple[Pieces, Pieces]:
     """Return the Pieces of source and target words; UsageError if the tokenizer lacks the languages.
@@ -147,7 +149,7 @@ def both_sides(
         tokenizer.src_lang, tokenizer.tgt_lang = languages
     with name_model_in_errors(name):
         try:
-            limit = limit_of(tokenizer, model)
+            limit = max_subwords_of(tokenizer, model)
         except DataError as error:
             raise error.at(name) from None
         rows = model.get_input_embeddings().num_embeddings
@@ -169,14 +171,14 @@ class Pieces:
     """Splits each word of a text into sub-words by itself, and returns their numbers."""
 
     tokenizer: Any
-    limit: int  # sub-words of a window, special ones included
+    max_subwords: int  # a window has no more, special ones included
     name: str = "the model"
     rows: float = math.inf  # rows of its table of embeddings
     target: bool = False  # whether these are of the target side of a translation model
     _known: dict[str, list[int]] = field(default_factory=dict)
     _told: bool = False
 
-    def of(self, words: Sequence[str]) -> list[list[int]]:
+    def subwords_of_words(self, words: Sequence[str]) -> list[list[int]]:
         """Return the sub-words of each word; warn once if the tokenizer returns none for a word."""
         if len(self._known) > MAX_REMEMBERED_WORDS:
             self._known.clear()
@@ -217,15 +219,15 @@ class Pieces:
                 f"{expected}, found {greatest:,}; does its tokenizer belong to another model?"
             ).at(self.name)
 
-    def inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
+    def without_special(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
-        pieces = self.of(words)
+        pieces = self.subwords_of_words(words)
         word_of_piece = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
         return [number for piece in pieces for number in piece], word_of_piece
 
-    def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
+    def with_special(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
-        ids, word_of_piece = self.inside(words)
+        ids, word_of_piece = self.without_special(words)
         before, after = self.special
         padded = np.pad(word_of_piece, (len(before), len(after)), constant_values=-1)
         return [*before, *ids, *after], padded
@@ -235,8 +237,9 @@ class Pieces:
         before, after = self.special
         if not ids:
             return
-        room = self.limit - len(before) - len(after)
-        half, quarter = room // 2, room // 4
+        room = self.max_subwords - len(before) - len(after)
+        half = room // 2
+        quarter = room // 4
         last_start = max(len(ids) - room, 0)
         starts = range(0, last_start + half, half)
         for start in starts:
@@ -256,7 +259,7 @@ class Encoder:
 
     name: str  # name on the hub or folder of a model: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
     layer: int = 8  # its hidden states are the vectors; 0 are the embeddings
-    device: str = "cpu"  # on CUDA in half precision
+    device: str = "cpu"  # "cuda" computes in half precision
     download: bool = True  # whether the model may be downloaded from the hub
     languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
     _told: bool = False
@@ -272,7 +275,7 @@ class Encoder:
     @cached_property
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         model, tokenizer = open_model("AutoModel", self.name, self.device, download=self.download)
-        sides = both_sides(self.name, model, tokenizer, self.languages)
+        sides = side_tokenizers(self.name, model, tokenizer, self.languages)
         if hasattr(model, "encoder") and hasattr(model, "decoder"):
             model = model.get_encoder()
         inner = getattr(model, "encoder", model)
@@ -282,8 +285,9 @@ class Encoder:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
         for name in stacks:
             # later layers are not needed; one more is kept where a last normalization would change the states
-            spare = len(list(inner.children())) > 1
-            setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
+            has_last_norm = len(list(inner.children())) > 1
+            kept_layers = max(self.layer, 1) + (1 if has_last_norm else 0)
+            setattr(inner, name, getattr(inner, name)[:kept_layers])
         return model, sides
 
     def vectors(self, pairs: Mapping[int, TokenizedPair]) -> list[tuple[Subwords, Subwords]]:
@@ -298,10 +302,10 @@ class Encoder:
         windows: list[Window] = []
         for number, pair in pairs.items():
             for pieces, words in zip(sides, pair, strict=True):
-                ids, word_of_piece = pieces.inside(words)
+                ids, word_of_piece = pieces.without_special(words)
                 of_sentence = list(pieces.windows(len(vectors), ids))
                 if len(of_sentence) > 1 and not self._told:
-                    text = f"pair {number} has {len(ids)} sub-words, {self.name} takes {pieces.limit}"
+                    text = f"pair {number} has {len(ids)} sub-words, {self.name} takes {pieces.max_subwords}"
                     warnings.warn(
                         f"{text}; such sentences are read by overlapping windows",
                         NmtalignWarning,
@@ -327,7 +331,7 @@ class Encoder:
 
     @property
     def identity(self) -> list[str]:
-        """What identifies the model: hashes of the files in its folder, or its commit on the hub."""
+        """The values that identify the model: hashes of the files in its folder, or its commit on the hub."""
         folder = Path(self.name)
         if folder.is_dir():
             return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
@@ -483,7 +487,8 @@ class EncoderSimilarities:
 
     @cached_property
     def _identity(self) -> list[object]:
-        encoder, precision = self.encoder, PRECISION[self.encoder.device]
+        encoder = self.encoder
+        precision = PRECISION[encoder.device]
         how = [
             encoder.layer,
             encoder.languages,

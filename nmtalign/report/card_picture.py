@@ -42,37 +42,39 @@ if TYPE_CHECKING:
 
     from nmtalign.report.figure_layout import Point
 
-WIDTH = 1100.0
-PADDING = 32.0
-ROOM = WIDTH - 2 * PADDING
-COLUMN_GAP = 48.0
+WIDTH_POINTS = 1100.0
+PADDING_POINTS = 32.0
+CONTENT_WIDTH_POINTS = WIDTH_POINTS - 2 * PADDING_POINTS
+CARD_COLUMN_GAP_POINTS = 48.0
 
-WORD_SIZE = 20.0
-ROW_WORD_SIZE = 15.0  # of long pairs
-SENTENCE_SIZE = 15.0
-FACT_SIZE = 13.0
-NOTE_SIZE = 12.0
-SMALLEST_SIZE = 11.0
+CARD_WORD_POINTS = 20.0
+ROW_WORD_POINTS = 15.0  # long pairs are split into rows
+SENTENCE_POINTS = 15.0
+FACT_POINTS = 13.0
+CARD_NOTE_POINTS = 12.0
+SMALL_WORD_POINTS = 11.0
 
-CURVE_HEIGHT = 136.0
-ROW_HEIGHT = 124.0  # from a row of a long pair to the next
-ROW_CURVE_HEIGHT = 50.0
-COLUMN_ROW_HEIGHT = 32.0  # of words that stand in columns
-CURVE_ROOM_OF_COLUMNS = 200.0
-MIN_WORD_GAP = 8.0
-MAX_WORD_GAP = 56.0
-MAX_ROW_WORD_GAP = 24.0
-LINK_END_GAP = 8.0  # between the ends of two links of a word
+CURVE_HEIGHT_POINTS = 136.0
+ROW_HEIGHT_POINTS = 124.0  # one row of a long pair, with the space below it
+ROW_CURVE_HEIGHT_POINTS = 50.0
+COLUMN_ROW_HEIGHT_POINTS = 32.0
+CURVE_WIDTH_OF_COLUMNS_POINTS = 200.0
+MIN_WORD_GAP_POINTS = 8.0
+MAX_WORD_GAP_POINTS = 56.0
+MAX_ROW_WORD_GAP_POINTS = 24.0
+LINK_END_GAP_POINTS = 8.0  # two links of a word end side by side
 
-CELL = 22.0
-SMALL_CELL = 18.0
-MIN_LABELED_CELL = 12.0  # smaller cells are an overview without labels
-MIN_CELL = 3.0
-CELL_GAP = 1.0  # between a cell and the grid
-MIN_MATRIX_WIDTH = 210.0  # room for the scale, and for a line about the direction of the columns
+CELL_POINTS = 22.0
+SMALL_CELL_POINTS = 18.0
+MIN_LABELED_CELL_POINTS = 12.0  # smaller cells are an overview without labels
+MIN_CELL_POINTS = 3.0
+MAX_OVERVIEW_CELL_POINTS = 6.0
+SIZE_NOTE_POINTS = 24.0  # a line above an overview states its size
+CELL_GAP_POINTS = 1.0  # shows the grid around each cell
+MIN_MATRIX_WIDTH_POINTS = 210.0  # the scale and a line about the direction of the columns fit into it
 MIN_SHOWN_WEIGHT = 0.005
-BAR_ROW = 24.0
-KEY_ROW = 28.0
+BAR_ROW_POINTS = 24.0
+KEY_ROW_POINTS = 28.0
 
 
 class Theme(NamedTuple):
@@ -207,9 +209,9 @@ class _Canvas:
 
     def finish(self, height: float) -> None:
         """Give the figure its height, and the color of its ground."""
-        self.figure.set_size_inches(WIDTH / POINTS_PER_INCH, height / POINTS_PER_INCH)
+        self.figure.set_size_inches(WIDTH_POINTS / POINTS_PER_INCH, height / POINTS_PER_INCH)
         self.figure.set_facecolor(self.theme.card)
-        self._axes.set(xlim=(0, WIDTH), ylim=(height, 0))
+        self._axes.set(xlim=(0, WIDTH_POINTS), ylim=(height, 0))
 
     def width(self, text: str, size: float) -> float:
         """Return how wide a text is."""
@@ -318,10 +320,13 @@ class _Canvas:
 
         colors = [(*to_rgb(self.theme.weight), math.sqrt(weight)) for weight in weights]
         cells: Collection
-        if side >= MIN_LABELED_CELL:
-            inner = side - 2 * CELL_GAP
+        if side >= MIN_LABELED_CELL_POINTS:
+            inner = side - 2 * CELL_GAP_POINTS
             corners: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=3"}
-            boxes = [FancyBboxPatch((x + CELL_GAP, y + CELL_GAP), inner, inner, **corners) for x, y in places]
+            boxes = [
+                FancyBboxPatch((x + CELL_GAP_POINTS, y + CELL_GAP_POINTS), inner, inner, **corners)
+                for x, y in places
+            ]
             cells = PatchCollection(boxes, facecolors=colors, linewidths=0)
         else:  # an overview, whose thousands of cells are dots of a picture
             squares = [[(x, y), (x + side, y), (x + side, y + side), (x, y + side)] for x, y in places]
@@ -346,20 +351,20 @@ class _Canvas:
 
 def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
     """Write the title and the facts; return where the words begin."""
-    y = PADDING + 8
-    x = PADDING
+    y = PADDING_POINTS + 8
+    x = PADDING_POINTS
     if title:
-        card.write_bold(title, x, y, SENTENCE_SIZE)
-        x += 1.12 * card.width(title, SENTENCE_SIZE) + 16  # bold letters are wider
+        card.write_bold(title, x, y, SENTENCE_POINTS)
+        x += 1.12 * card.width(title, SENTENCE_POINTS) + 16  # bold letters are wider
     facts = facts_of(content)
     if _are_opposite(content):
         facts.append((OPPOSITE_DIRECTIONS, ""))
     for number, (fact, kind) in enumerate(facts):
         if number:
-            card.write("·", x, y, FACT_SIZE, color=card.theme.soft)
+            card.write("·", x, y, FACT_POINTS, color=card.theme.soft)
             x += 12
-        card.write(fact, x, y, FACT_SIZE, color=card.theme.of_kind(kind) if kind else card.theme.soft)
-        x += card.width(fact, FACT_SIZE) + 8
+        card.write(fact, x, y, FACT_POINTS, color=card.theme.of_kind(kind) if kind else card.theme.soft)
+        x += card.width(fact, FACT_POINTS) + 8
     return y + 40
 
 
@@ -387,21 +392,22 @@ class _Word(NamedTuple):
 def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     """Draw the words of both sides and the curves between them; return where they end."""
     sides = _sides(content)
-    widths = [[card.width(word, WORD_SIZE) for word in side] for side in sides]
-    lines = [sum(side) + MIN_WORD_GAP * max(0, len(side) - 1) for side in widths]
-    size = WORD_SIZE
+    widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
+    lines = [sum(side) + MIN_WORD_GAP_POINTS * max(0, len(side) - 1) for side in widths]
+    size = CARD_WORD_POINTS
     down = _are_opposite(content)
     if down:
-        size = ROW_WORD_SIZE
-        widths = _scaled(widths, size / WORD_SIZE)
+        size = ROW_WORD_POINTS
+        widths = _scaled(widths, size / CARD_WORD_POINTS)
         words = _words_in_columns(widths, top)
-    elif max(lines) <= ROOM:
-        words = _words_in_rows(widths, [(0, 0), (len(sides[0]), len(sides[1]))], sides, top, CURVE_HEIGHT)
+    elif max(lines) <= CONTENT_WIDTH_POINTS:
+        one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
+        words = _words_in_rows(widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
     else:
-        size = ROW_WORD_SIZE
-        widths = _scaled(widths, size / WORD_SIZE)
-        cuts = cut_into_rows(widths, content.links, ROOM, MIN_WORD_GAP + 2)
-        words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT)
+        size = ROW_WORD_POINTS
+        widths = _scaled(widths, size / CARD_WORD_POINTS)
+        cuts = cut_into_rows(widths, content.links, CONTENT_WIDTH_POINTS, MIN_WORD_GAP_POINTS + 2)
+        words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
     _draw_links(card, content, words, size, down=down)
     for side, placed in zip(sides, words, strict=True):
         for word, place in zip(side, placed, strict=True):
@@ -409,9 +415,9 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     bottom = max([top, *(word.y for placed in words for word in placed)])
     if not down:
         _draw_rings(card, content, words, size)
-        for side, y in zip(sides, (top, top + CURVE_HEIGHT + 28), strict=True):
+        for side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
             if not side:
-                card.write(NO_WORDS, WIDTH / 2, y, FACT_SIZE, ha="center", color=card.theme.soft)
+                card.write(NO_WORDS, WIDTH_POINTS / 2, y, FACT_POINTS, ha="center", color=card.theme.soft)
                 bottom = max(bottom, y)
     return bottom + 36
 
@@ -428,19 +434,19 @@ def _words_in_rows(
     curve_height: float,
 ) -> list[list[_Word]]:
     """Place the words in two lines for each row; both are spread, as far as the gaps allow."""
-    max_gap = MAX_WORD_GAP if len(cuts) == 2 else MAX_ROW_WORD_GAP
+    max_gap = MAX_WORD_GAP_POINTS if len(cuts) == 2 else MAX_ROW_WORD_GAP_POINTS
     placed: list[list[_Word]] = [[], []]
     for row in range(len(cuts) - 1):
         parts = [widths[side][cuts[row][side] : cuts[row + 1][side]] for side in (0, 1)]
         full = max(sum(part) + max_gap * max(0, len(part) - 1) for part in parts)
-        full = min(ROOM, full)
+        full = min(CONTENT_WIDTH_POINTS, full)
         for side, part in enumerate(parts):
-            y = top + ROW_HEIGHT * row + (curve_height + 28) * side
+            y = top + ROW_HEIGHT_POINTS * row + (curve_height + 28) * side
             gap = (full - sum(part)) / max(1, len(part) - 1)
-            gap = max(min(gap, max_gap), min(gap, MIN_WORD_GAP))
+            gap = max(min(gap, max_gap), min(gap, MIN_WORD_GAP_POINTS))
             line = sum(part) + gap * max(0, len(part) - 1)
             turned = is_right_to_left(sides[side])
-            x = PADDING + (ROOM - line) / 2
+            x = PADDING_POINTS + (CONTENT_WIDTH_POINTS - line) / 2
             if turned:
                 x += line
             for width in part:
@@ -454,15 +460,15 @@ def _words_in_columns(widths: Sequence[Sequence[float]], top: float) -> list[lis
     """Place the words of each side in a column."""
     left = max(widths[0], default=0.0)
     right = max(widths[1], default=0.0)
-    start = (WIDTH - left - CURVE_ROOM_OF_COLUMNS - right) / 2
+    start = (WIDTH_POINTS - left - CURVE_WIDTH_OF_COLUMNS_POINTS - right) / 2
     inner = start + left
-    outer = inner + CURVE_ROOM_OF_COLUMNS
+    outer = inner + CURVE_WIDTH_OF_COLUMNS_POINTS
     source = [
-        _Word(inner - width / 2, top + COLUMN_ROW_HEIGHT * row, width, 0)
+        _Word(inner - width / 2, top + COLUMN_ROW_HEIGHT_POINTS * row, width, 0)
         for row, width in enumerate(widths[0])
     ]
     target = [
-        _Word(outer + width / 2, top + COLUMN_ROW_HEIGHT * row, width, 0)
+        _Word(outer + width / 2, top + COLUMN_ROW_HEIGHT_POINTS * row, width, 0)
         for row, width in enumerate(widths[1])
     ]
     return [source, target]
@@ -480,8 +486,8 @@ def _link_shifts(
         for position, group in groups.items():
             if len(group) < 2:
                 continue
-            room = COLUMN_ROW_HEIGHT / 2 if down else words[side][position].width
-            step = min(LINK_END_GAP, max(0.0, room - 4) / (len(group) - 1))
+            room = COLUMN_ROW_HEIGHT_POINTS / 2 if down else words[side][position].width
+            step = min(LINK_END_GAP_POINTS, max(0.0, room - 4) / (len(group) - 1))
             others = words[1 - side]
             group.sort(key=lambda link: others[link[1 - side]].y if down else others[link[1 - side]].x)
             for number, link in enumerate(group):
@@ -534,19 +540,19 @@ def _draw_rings(card: _Canvas, content: CardContent, words: Sequence[Sequence[_W
 
 def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: str, top: float) -> float:
     """Draw the inspector and, beside or below it, the matrix; return the height of the card."""
-    card.line([(PADDING, top), (WIDTH - PADDING, top)], card.theme.line)
+    card.line([(PADDING_POINTS, top), (WIDTH_POINTS - PADDING_POINTS, top)], card.theme.line)
     top += 24
     matrix = _MatrixLayout(card, content)
-    beside = matrix.width <= ROOM / 2
-    room = ROOM - matrix.width - COLUMN_GAP if beside else ROOM
+    beside = matrix.width <= CONTENT_WIDTH_POINTS / 2
+    room = CONTENT_WIDTH_POINTS - matrix.width - CARD_COLUMN_GAP_POINTS if beside else CONTENT_WIDTH_POINTS
     has_dots = matrix.has_labels and bool(content.links)
     bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
     if beside:
-        bottom = max(bottom, matrix.draw(WIDTH - PADDING - matrix.width, top))
+        bottom = max(bottom, matrix.draw(WIDTH_POINTS - PADDING_POINTS - matrix.width, top))
     else:
-        bottom = matrix.draw(PADDING, bottom + 24)
-    card.write("nmtalign", PADDING, bottom - 8, NOTE_SIZE, color=card.theme.soft)
-    return bottom + PADDING - 8
+        bottom = matrix.draw(PADDING_POINTS, bottom + 24)
+    card.write("nmtalign", PADDING_POINTS, bottom - 8, CARD_NOTE_POINTS, color=card.theme.soft)
+    return bottom + PADDING_POINTS - 8
 
 
 def _draw_inspector(
@@ -561,51 +567,51 @@ def _draw_inspector(
 ) -> float:
     """Write headline, sentence, key and closest calls; return where they end."""
     y = top + 14
-    for line in card.wrap(headline, 1.1 * WORD_SIZE, room):
-        card.write_bold(line, PADDING, y, WORD_SIZE)
+    for line in card.wrap(headline, 1.1 * CARD_WORD_POINTS, room):
+        card.write_bold(line, PADDING_POINTS, y, CARD_WORD_POINTS)
         y += 28
     y += 4
-    for line in card.wrap(sentence, SENTENCE_SIZE, min(room, 560)):
-        card.write(line, PADDING, y, SENTENCE_SIZE)
+    for line in card.wrap(sentence, SENTENCE_POINTS, min(room, 560)):
+        card.write(line, PADDING_POINTS, y, SENTENCE_POINTS)
         y += 24
     y += 16
     calls = closest_calls(content)
     half = (room - 40) / 2
     if room < 480:  # one below the other
-        bottom = _draw_key(card, content, PADDING, y, room, has_dots=has_dots)
-        return _draw_calls(card, content, calls, PADDING, bottom + 8, room) + 24
-    bottom = _draw_key(card, content, PADDING, y, half, has_dots=has_dots)
-    return max(bottom, _draw_calls(card, content, calls, PADDING + half + 40, y, half)) + 24
+        bottom = _draw_key(card, content, PADDING_POINTS, y, room, has_dots=has_dots)
+        return _draw_calls(card, content, calls, PADDING_POINTS, bottom + 8, room) + 24
+    bottom = _draw_key(card, content, PADDING_POINTS, y, half, has_dots=has_dots)
+    return max(bottom, _draw_calls(card, content, calls, PADDING_POINTS + half + 40, y, half)) + 24
 
 
 def _draw_key(
     card: _Canvas, content: CardContent, x: float, y: float, room: float, *, has_dots: bool
 ) -> float:
     """Draw the marks that this card shows, each with its meaning; return where they end."""
-    card.write_bold("How to read it", x, y, FACT_SIZE)
+    card.write_bold("How to read it", x, y, FACT_POINTS)
     text_x = x + 48
     kinds = set(content.kinds.values())
     for kind, meaning in MEANINGS.items():
         if kind in kinds:
-            y += KEY_ROW
+            y += KEY_ROW_POINTS
             points = [(x + 2, y - 6), (x + 2, y + 4), (x + 34, y - 4), (x + 34, y + 6)]
             card.curve(points, card.theme.of_kind(kind), 2.5, dashed=kind == "missed")
             if kind in SIGNS:
                 card.sign(kind, x + 18, y)
-            for number, line in enumerate(card.wrap(meaning, FACT_SIZE, room - 48)):
+            for number, line in enumerate(card.wrap(meaning, FACT_POINTS, room - 48)):
                 y += 18 if number else 0
-                card.write(line, text_x, y, FACT_SIZE)
+                card.write(line, text_x, y, FACT_POINTS)
     if any(content.alone()):
-        y += KEY_ROW
+        y += KEY_ROW_POINTS
         card.circle(x + 18, y, 4.5, card.theme.card, card.theme.soft)
-        card.write(ALONE, text_x, y, FACT_SIZE)
-    y += KEY_ROW
+        card.write(ALONE, text_x, y, FACT_POINTS)
+    y += KEY_ROW_POINTS
     card.cells([(x + 9, y - 9)], 18, np.ones(1))
     meaning = CELL_MEANING
     if has_dots:
         card.circle(x + 18, y, 3, card.theme.card)
         meaning += DOT_MEANING
-    card.write(meaning, text_x, y, FACT_SIZE)
+    card.write(meaning, text_x, y, FACT_POINTS)
     return y + 12
 
 
@@ -615,23 +621,25 @@ def _draw_calls(
     """Draw the bars of the closest calls; return where they end."""
     if not calls or content.threshold is None:
         return y
-    card.write_bold("Closest calls", x, y, FACT_SIZE)
+    card.write_bold("Closest calls", x, y, FACT_POINTS)
     y += 20
-    card.write(f"a link needs {whole_percent(content.threshold)}", x, y, NOTE_SIZE, color=card.theme.soft)
+    card.write(
+        f"a link needs {whole_percent(content.threshold)}", x, y, CARD_NOTE_POINTS, color=card.theme.soft
+    )
     y += 4
-    name_width = max(card.width(call.name, NOTE_SIZE) for call in calls) + 12
+    name_width = max(card.width(call.name, CARD_NOTE_POINTS) for call in calls) + 12
     track_width = max(60.0, room - name_width - 56)
     track = x + name_width
     for call in calls:
-        y += BAR_ROW
-        card.write(call.name, x, y, NOTE_SIZE)
+        y += BAR_ROW_POINTS
+        card.write(call.name, x, y, CARD_NOTE_POINTS)
         card.rectangle(track, y - 4, track_width, 8, card.theme.grid)
         linked = call.kind in ("both", "hit", "wrong", "missed")
         color = card.theme.of_kind(call.kind) if linked else card.theme.weight
         card.rectangle(track, y - 4, track_width * call.share, 8, color)
         tick = track + track_width * content.threshold
         card.rectangle(tick - 1, y - 8, 2, 16, card.theme.ink)
-        card.write(whole_percent(call.share), x + room, y, NOTE_SIZE, ha="right")
+        card.write(whole_percent(call.share), x + room, y, CARD_NOTE_POINTS, ha="right")
     return y + 12
 
 
@@ -643,21 +651,23 @@ class _MatrixLayout:
         self._content = content
         self._sides = _sides(content)
         S, T = map(len, self._sides)
-        label_widths = [max([0.0, *(card.width(word, NOTE_SIZE) for word in side)]) for side in self._sides]
+        label_widths = [
+            max([0.0, *(card.width(word, CARD_NOTE_POINTS) for word in side)]) for side in self._sides
+        ]
         self._left = label_widths[1] + 8
         self._top = label_widths[0] + 8
-        self.cell = CELL
-        if self._left + S * CELL > ROOM / 2:
-            self.cell = SMALL_CELL
-        if self._left + S * self.cell > ROOM:
-            self.cell = (ROOM - self._left) // max(1, S)
-        self.has_labels = self.cell >= MIN_LABELED_CELL
+        self.cell = CELL_POINTS
+        if self._left + S * CELL_POINTS > CONTENT_WIDTH_POINTS / 2:
+            self.cell = SMALL_CELL_POINTS
+        if self._left + S * self.cell > CONTENT_WIDTH_POINTS:
+            self.cell = (CONTENT_WIDTH_POINTS - self._left) // max(1, S)
+        self.has_labels = self.cell >= MIN_LABELED_CELL_POINTS
         if not self.has_labels:
             self._left = 0.0
-            self._top = 24.0  # for a line about the size
-            self.cell = max(MIN_CELL, min(6.0, ROOM // max(1, S)))
+            self._top = SIZE_NOTE_POINTS
+            self.cell = max(MIN_CELL_POINTS, min(MAX_OVERVIEW_CELL_POINTS, CONTENT_WIDTH_POINTS // max(1, S)))
         self._turned = is_right_to_left(content.matrix.source_tokens)
-        self.width = max(self._left + S * self.cell, MIN_MATRIX_WIDTH)
+        self.width = max(self._left + S * self.cell, MIN_MATRIX_WIDTH_POINTS)
         self._height = T * self.cell
 
     def _column(self, source: int) -> int:
@@ -675,7 +685,7 @@ class _MatrixLayout:
             self._draw_grid(x, y)
         else:
             note = f"an overview: {S} columns are source words, {T} rows are target words"
-            card.write(note, x, top + 6, NOTE_SIZE, color=card.theme.soft)
+            card.write(note, x, top + 6, CARD_NOTE_POINTS, color=card.theme.soft)
         weights = self._content.matrix.weights
         rows, columns = np.nonzero(weights >= MIN_SHOWN_WEIGHT)
         places = [
@@ -688,14 +698,16 @@ class _MatrixLayout:
         bottom = y + self._height + 20
         if self._turned:
             for line in TURNED:
-                card.write(line, x + S * self.cell, bottom, NOTE_SIZE, ha="right", color=card.theme.soft)
+                card.write(
+                    line, x + S * self.cell, bottom, CARD_NOTE_POINTS, ha="right", color=card.theme.soft
+                )
                 bottom += 16
-        right = max(x + S * self.cell, PADDING + 420)
+        right = max(x + S * self.cell, PADDING_POINTS + 420)
         self._draw_scale(right, bottom)
         return bottom + 8
 
     def _draw_labels(self, x: float, y: float) -> None:
-        size = NOTE_SIZE if self.cell >= CELL else SMALLEST_SIZE
+        size = CARD_NOTE_POINTS if self.cell >= CELL_POINTS else SMALL_WORD_POINTS
         size = min(size, self.cell)
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
@@ -758,8 +770,8 @@ class _MatrixLayout:
     def _draw_scale(self, right: float, y: float) -> None:
         """Draw the scale of the cells, which ends at a place."""
         card = self._card
-        card.write("100\u00a0%", right, y, NOTE_SIZE, ha="right", color=card.theme.soft)
+        card.write("100\u00a0%", right, y, CARD_NOTE_POINTS, ha="right", color=card.theme.soft)
         x = right - 48 - 5 * 14
         places = [(x + 14 * step, y - 7.0) for step in range(5)]
         card.cells(places, 14, np.linspace(0.2, 1.0, 5) ** 2)
-        card.write("0", x - 6, y, NOTE_SIZE, ha="right", color=card.theme.soft)
+        card.write("0", x - 6, y, CARD_NOTE_POINTS, ha="right", color=card.theme.soft)

@@ -1,4 +1,4 @@
-"""What a card says of a sentence pair while no word is chosen, as the page does in `reasons.js`."""
+"""The texts on the card of a sentence pair while no word is chosen, the same as in `reasons.js`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pairs of a corpus a report shows: chosen lines, a random sample, or the worst."""
+"""Choose the pairs of a corpus that a report shows: chosen lines, a random sample, or the worst."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAIRS_PER_PARTS_CALL = 100
 OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
 LinksOfLine = TypeVar("LinksOfLine")
 PartWeights = dict[str, NDArray[np.floating]]  # weights (T, S) of each scorer or attention head by itself
-PartResults = tuple[PartWeights, dict[str, Alignment]]  # and the links that each scorer chooses
+PartResults = tuple[PartWeights, dict[str, Alignment]]  # weights and links of each scorer by its name
 
 
 class CorpusRecord(NamedTuple):
@@ -207,7 +207,7 @@ class WorstSample(NamedTuple):
 
     records: list[CorpusRecord]
     size: int  # the number of pairs in the whole corpus
-    evaluations: dict[str, Evaluation]  # by system, for the pairs with gold links
+    evaluations: dict[str, Evaluation]  # one per system, over the pairs with gold links
 
 
 def worst_sample(
@@ -341,7 +341,8 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
         aligned = _align_records(chunk, aligner)
         for record, pair, (parts, choices) in zip(chunk, aligned, results_of_parts, strict=True):
             if weights_left <= 0:
-                parts, choices = {}, {}
+                parts = {}
+                choices = {}
             weights_left -= sum(weights.size for weights in parts.values())
             T, S = pair.matrix.weights.shape
             pairs.append(

@@ -27,7 +27,7 @@ TITLE_POINTS = 11.0
 
 # --- heatmaps ------------------------------------------------------------------------------------
 
-LABEL_PAD_INCHES = 0.08  # between a label and its cell
+LABEL_PAD_INCHES = 0.08  # separates a label from its cell
 PANEL_GAP_INCHES = 0.3
 COLOR_BAR_INCHES = 0.14
 COLOR_BAR_ROOM_INCHES = 0.75  # the bar and its numbers
@@ -228,25 +228,28 @@ def text_width(figure: Figure, text: str, points: float) -> float:
 
 WORD_POINTS = 12.0
 LEGEND_POINTS = 9.0
-WORD_GAP_POINTS = 10.0  # between words of a line
-LINE_GAP_POINTS = 58.0  # between the two lines of words
-COLUMN_GAP_POINTS = 110.0  # between the two columns of words
-ROW_GAP_POINTS = 30.0  # between the rows of a long pair
-ROW_POINTS = 18.0  # between words of a column
+WORD_GAP_POINTS = 10.0
+LINE_GAP_POINTS = 58.0  # the curves are between the two lines
+COLUMN_GAP_POINTS = 110.0  # the curves are between the two columns
+ROW_GAP_POINTS = 30.0  # separates the rows of a long pair
+COLUMN_WORD_POINTS = 18.0  # height of a word in a column, with the space below it
 MAX_LINE_POINTS = 720.0  # longer sentences are cut into rows
 FAINT_OPACITY = 0.2
 OPPOSITE_DIRECTIONS = "opposite directions: both are read from the top"
 NUMBER_ROOM_POINTS = 14.0  # beside the words, if these are numbered
 LEGEND_LINE_POINTS = 28.0  # the curve before each name of the legend
 LEGEND_GAP_POINTS = 20.0
+TITLE_HEIGHT_POINTS = 20.0
+LEGEND_HEIGHT_POINTS = 22.0
+NOTE_HEIGHT_POINTS = 18.0
 TEXT_COLOR = "#1b1d22"  # the colors of the card in light
 SOFT_COLOR = "#5a5e68"
-MIN_ROW_FILL = 0.6  # of the words that a row has room for
+MIN_ROW_FILL = 0.6  # a row has at least this share of the words for which there is room
 _RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
 
 class CurveStyle(NamedTuple):
-    """How the curves of a kind of link are drawn, and what the legend says of them."""
+    """The look of the curves of a kind of link, and their text in the legend."""
 
     color: str
     dashes: tuple[int, ...]  # lengths of dashes and gaps; empty for a solid curve
@@ -293,20 +296,22 @@ class CurveFigure:
         if not self.down and max(line_widths) > MAX_LINE_POINTS:
             cuts = cut_into_rows(widths, links, MAX_LINE_POINTS, WORD_GAP_POINTS)
         row_count = len(cuts) - 1
-        # of each side, the row of each word
+        # the row of each word, for both sides
         self._rows: list[list[int]] = [[], []]
 
         margin = MARGIN_INCHES * POINTS_PER_INCH
         number_room = NUMBER_ROOM_POINTS if numbers else 0.0
-        title_height = 20.0 if title else 0.0
+        title_height = TITLE_HEIGHT_POINTS if title else 0.0
         note = OPPOSITE_DIRECTIONS if self.down else ""
-        legend_height = (22.0 if kinds else 0.0) + (18.0 if note else 0.0)
+        kinds_height = LEGEND_HEIGHT_POINTS if kinds else 0.0
+        note_height = NOTE_HEIGHT_POINTS if note else 0.0
+        legend_height = kinds_height + note_height
         legend_widths = [self._legend_width(kind) for kind in kinds]
         if self.down:
             left_column, right_column = (max([0.0, *side]) for side in widths)
             words_width = left_column + COLUMN_GAP_POINTS + right_column + 2 * number_room
-            words_height = ROW_POINTS * max(map(len, sides)) - ROW_POINTS / 2
-            top = margin + title_height + ROW_POINTS / 2
+            words_height = COLUMN_WORD_POINTS * max(map(len, sides)) - COLUMN_WORD_POINTS / 2
+            top = margin + title_height + COLUMN_WORD_POINTS / 2
         else:
             left_column = 0.0
             words_width = max(line_widths) if row_count == 1 else MAX_LINE_POINTS
@@ -340,7 +345,7 @@ class CurveFigure:
         self._write(title, margin, margin + 6, TITLE_POINTS, ha="left")
         self._write_words(sides, widths, numbers=numbers)
         self._draw_legend(kinds, legend_widths, margin, height - margin - 4)
-        note_y = height - margin - 4 - (22.0 if kinds else 0.0)
+        note_y = height - margin - 4 - kinds_height
         self._write(note, margin, note_y, LEGEND_POINTS, ha="left", color=SOFT_COLOR)
 
     def _write(self, text: str, x: float, y: float, points: float, **style: Any) -> None:
@@ -427,7 +432,7 @@ class CurveFigure:
 
 def _column_points(x: float, top: float, count: int) -> list[Point]:
     """Return where the words of a column are."""
-    return [(x, top + ROW_POINTS * number) for number in range(count)]
+    return [(x, top + COLUMN_WORD_POINTS * number) for number in range(count)]
 
 
 def _word_centers(widths: Sequence[float], start: float, *, turned: bool) -> list[float]:

@@ -40,7 +40,7 @@ from nmtalign.report.figure_layout import (
 )
 from nmtalign.report.figures import FONT_TYPES, description_of
 from nmtalign.report.style import (
-    DARK,
+    DARK_COLORMAP,
     FONTS_OF_SYMBOLS,
     abbreviate,
     choose_fonts,
@@ -93,7 +93,7 @@ def draw_heatmap(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    cmap: str | Colormap = DARK,
+    cmap: str | Colormap = DARK_COLORMAP,
     columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
@@ -152,14 +152,15 @@ def draw_heatmap(
     """
     wanted = "an AlignmentMatrix"
     if not isinstance(matrices, Mapping):
-        matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
+        matrices = {"": matrices}
+        wanted = f"{wanted}, such as pair.matrix, or several by their titles"
     for name, matrix in matrices.items():
         check_type(name, str, "a title")
         check_type(matrix, AlignmentMatrix, wanted)
     check_type(title, str, "a title")
     if columns is not None:
         check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
-    content = _check_content(list(matrices.values()), links, gold, numbers, linear, cmap)
+    content = _make_content(list(matrices.values()), links, gold, numbers, linear, cmap)
     first = content.matrices[0]
     with fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
@@ -183,7 +184,7 @@ def draw_on_axes(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    cmap: str | Colormap = DARK,
+    cmap: str | Colormap = DARK_COLORMAP,
 ) -> None:
     """Draw the weights of one sentence pair into axes of the caller, without color bar, legend and notes.
 
@@ -193,7 +194,7 @@ def draw_on_axes(
 
     check_type(axes, Axes, "axes of matplotlib as `ax`")
     check_type(title, str, "a title")
-    content = _check_content([matrix], links, gold, numbers, linear, cmap)
+    content = _make_content([matrix], links, gold, numbers, linear, cmap)
     T, S = matrix.weights.shape
     with fonts_for([*matrix.source_tokens, *matrix.target_tokens, title]):
         axes.set_aspect("equal")
@@ -207,7 +208,7 @@ def draw_on_axes(
 
 
 class _Content(NamedTuple):
-    """What a picture shows of one sentence pair, checked."""
+    """The checked content of the picture of one sentence pair."""
 
     matrices: Sequence[AlignmentMatrix]
     chosen: set[Link]
@@ -229,7 +230,7 @@ class _Content(NamedTuple):
         return [name for name, is_used in are_used.items() if is_used]
 
 
-def _check_content(
+def _make_content(
     matrices: Sequence[AlignmentMatrix],
     links: Iterable[tuple[int, int]] | None,
     gold: GoldAlignment | LinksOfPair | None,

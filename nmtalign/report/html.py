@@ -193,7 +193,8 @@ def _fill_template(
         parts = json.dumps({"style": style, "script": script}, ensure_ascii=False)
         packed_text = compress_to_base64(parts.encode(), zlib.Z_BEST_COMPRESSION)
         packed_parts = f'<script type="text/plain" id="packed">{packed_text}</script>\n'
-        script, style = _bundle_script(UNPACKING_MODULE), ""
+        script = _bundle_script(UNPACKING_MODULE)
+        style = ""
         hashes.append(_policy_hash(script))
     columns, levels = pairs_in_columns(data["pairs"], levels)
     text = json.dumps(data | {"pairs": columns}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -416,7 +417,8 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
     with_gold = any(pair.gold is not None for pair in pairs)
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = summarize(pairs)
-    levels, first = bytearray(), most_instructive(pairs)
+    levels = bytearray()
+    first = most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
     data = {
@@ -450,7 +452,9 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     each target word and best target of each source word; nt, ns null probabilities of target and source
     words; p pair score; a AER; u positions of words without a vector.
     """
-    aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
+    aligned = pair.aligned
+    matrix = aligned.matrix
+    gold = pair.gold
     aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
     links: list[int] = []
     for link, probability in probabilities_in_order(aligned):

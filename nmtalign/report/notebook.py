@@ -40,7 +40,7 @@ from nmtalign.report.heatmap import (
 )
 from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.sample import SamplePair, as_sample_pairs
-from nmtalign.report.style import DARK
+from nmtalign.report.style import DARK_COLORMAP
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
 from nmtalign.results import PictureSettings, Viewable
 from nmtalign.validation import check_bool, check_choices, check_number, check_type
@@ -52,15 +52,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE_HEIGHT_PIXELS = 720
-# What a card takes, as in the style sheet and in assets/pairs/cards.js.
-CARD_ROOM_PIXELS = 930
+# Sizes of the parts of a card, as in the style sheet and in assets/pairs/cards.js; letters have a mean width.
+CARD_WIDTH_PIXELS = 930
 CARD_EDGES_PIXELS = 173  # head, hairline, and the tools below
-ACROSS_PIXELS = 256  # two lines of words with their curves
-ROW_PIXELS = 112
+CURVES_PIXELS = 256  # two lines of words with the curves between them
+LINE_LETTER_PIXELS = 11
+LINE_WORD_GAP_PIXELS = 8
+ROW_PIXELS = 112  # one row of a pair that is too long for two lines
+ROW_LETTER_PIXELS = 8
+ROW_WORD_GAP_PIXELS = 10
+ROWS_EDGES_PIXELS = 24
+MEAN_ROWS_PER_FULL_ROW = 1.1  # rows are not filled to the last word
+COLUMN_WORD_PIXELS = 36  # one word in a column, where the sides have opposite directions
+COLUMNS_EDGES_PIXELS = 90
 INSPECTOR_PIXELS = 400
-MATRIX_PIXELS = 300  # of few words
-OVERVIEW_PIXELS = 376  # with the part that is seen
-MAX_WORDS_OF_MATRIX = 60  # of longer sentences a part is seen
+MATRIX_PIXELS = 300  # the cells of a matrix of few words
+MATRIX_EDGES_PIXELS = 60
+MAX_CELL_PIXELS = 36
+MIN_CELL_PIXELS = 22
+SMALL_CELL_PIXELS = 18  # in a matrix that takes more than half of the width
+LABEL_LETTER_PIXELS = 7
+MAX_LABEL_PIXELS = 130
+OVERVIEW_PIXELS = 376  # a matrix of long sentences, with the part that is seen
+MAX_WORDS_OF_MATRIX = 60  # only a part of a larger matrix is seen
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
@@ -158,27 +172,40 @@ def _card_height(pair: AlignedPair) -> int:
     """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide."""
     sides = pair.tokens
     letters = [sum(map(len, words)) for words in sides]
-    line_width = max(11 * count + 8 * len(words) for count, words in zip(letters, sides, strict=True))
-    row_width = max(8 * count + 10 * len(words) for count, words in zip(letters, sides, strict=True))
+    line_width = max(
+        LINE_LETTER_PIXELS * count + LINE_WORD_GAP_PIXELS * len(words)
+        for count, words in zip(letters, sides, strict=True)
+    )
+    row_width = max(
+        ROW_LETTER_PIXELS * count + ROW_WORD_GAP_PIXELS * len(words)
+        for count, words in zip(letters, sides, strict=True)
+    )
     longest = max(1, *map(len, sides))
     if is_right_to_left(sides[0]) != is_right_to_left(sides[1]):
-        figure = 90 + 36 * longest
-    elif line_width <= CARD_ROOM_PIXELS:
-        figure = ACROSS_PIXELS
+        figure = COLUMNS_EDGES_PIXELS + COLUMN_WORD_PIXELS * longest
+    elif line_width <= CARD_WIDTH_PIXELS:
+        figure = CURVES_PIXELS
     else:
-        figure = 24 + ROW_PIXELS * math.ceil(1.1 * row_width / CARD_ROOM_PIXELS)
-    source_label, target_label = (min(130, 7 * max(map(len, words), default=1)) for words in sides)
-    cell = min(36, max(22, MATRIX_PIXELS // longest))
-    if target_label + 22 * len(sides[0]) > CARD_ROOM_PIXELS / 2:
-        cell = 18
-    matrix = source_label + 60 + cell * len(sides[1])
+        rows = math.ceil(MEAN_ROWS_PER_FULL_ROW * row_width / CARD_WIDTH_PIXELS)
+        figure = ROWS_EDGES_PIXELS + ROW_PIXELS * rows
+    source_label, target_label = (_label_width(words) for words in sides)
+    cell = min(MAX_CELL_PIXELS, max(MIN_CELL_PIXELS, MATRIX_PIXELS // longest))
+    if target_label + MIN_CELL_PIXELS * len(sides[0]) > CARD_WIDTH_PIXELS / 2:
+        cell = SMALL_CELL_PIXELS
+    matrix = source_label + MATRIX_EDGES_PIXELS + cell * len(sides[1])
     if longest > MAX_WORDS_OF_MATRIX:
         lower = INSPECTOR_PIXELS + OVERVIEW_PIXELS
-    elif target_label + cell * len(sides[0]) > CARD_ROOM_PIXELS / 2:
+    elif target_label + cell * len(sides[0]) > CARD_WIDTH_PIXELS / 2:
         lower = INSPECTOR_PIXELS + matrix
     else:
         lower = max(INSPECTOR_PIXELS, matrix)
     return CARD_EDGES_PIXELS + figure + lower
+
+
+def _label_width(words: Sequence[str]) -> int:
+    """Return about how many pixels wide the longest label of a side of a matrix is."""
+    letters = max(map(len, words), default=1)
+    return min(MAX_LABEL_PIXELS, LABEL_LETTER_PIXELS * letters)
 
 
 def to_png(result: Any) -> PngAndSize:
@@ -283,7 +310,7 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
         title=settings.title,
         numbers=settings.numbers,
         linear=settings.linear,
-        cmap=DARK if settings.cmap is None else settings.cmap,
+        cmap=DARK_COLORMAP if settings.cmap is None else settings.cmap,
         columns=settings.columns,
     )
     _resize(figure, settings)
@@ -328,7 +355,7 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
         title=settings.title,
         numbers=settings.numbers,
         linear=settings.linear,
-        cmap=DARK if settings.cmap is None else settings.cmap,
+        cmap=DARK_COLORMAP if settings.cmap is None else settings.cmap,
     )
     return axes
 

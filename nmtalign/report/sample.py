@@ -28,10 +28,12 @@ from nmtalign.report.style import visible
 from nmtalign.text.bitext import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
-MAX_READABLE_WORDS = 20  # words of a sentence that shows an error at a glance
-MIN_EXAMPLE_WORDS, MAX_EXAMPLE_WORDS = 5, 13  # of the longer sentence of an example
-MAX_EXAMPLE_CHARACTERS = 70  # of a sentence, so that the example stands on one line of a card
-MAX_LEXICON_ROWS = 1000  # most of them in a report
+MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
+# words of the longer sentence of an example
+MIN_EXAMPLE_WORDS = 5
+MAX_EXAMPLE_WORDS = 13
+MAX_EXAMPLE_CHARACTERS = 70  # a longer sentence would not fit on one line of a card
+MAX_LEXICON_ROWS = 1000
 OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
 SIGNIFICANCE_LEVEL = 0.05  # shared among all pairs of systems

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-DARK = "inferno"  # zero is black, for screens
-LIGHT = "Blues"  # zero is white, for paper
+DARK_COLORMAP = "inferno"  # zero is black, for screens
+LIGHT_COLORMAP = "Blues"  # zero is white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
 
 

@@ -14,7 +14,7 @@ from nmtalign.report.style import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_SHOWN_LINES = 10  # of one kind
+MAX_SHOWN_LINES_PER_KIND = 10
 _PLACE = '<section id="pairs"'  # the panel comes before the pairs
 _PANEL = """<details id="text-findings" open>
 <summary><h2>What is wrong with this text</h2> <span>{headline}</span></summary>
@@ -48,8 +48,8 @@ def _panel(findings: pd.DataFrame) -> str:
 
 def _item(kind: str, group: pd.DataFrame) -> str:
     """Return the item of a kind: the number of findings, their first lines, and what to do."""
-    places = [f"{line:,}" for line in group["line"].head(MAX_SHOWN_LINES)]
-    lines = ", ".join(places) + (", ..." if len(group) > MAX_SHOWN_LINES else "")
+    places = [f"{line:,}" for line in group["line"].head(MAX_SHOWN_LINES_PER_KIND)]
+    lines = ", ".join(places) + (", ..." if len(group) > MAX_SHOWN_LINES_PER_KIND else "")
     what = KINDS[kind]
     text = f"{what.severity}: {what.plural}: {len(group):,} (lines {lines}); {what.advice.replace('`', '')}"
     return f"<li>{html.escape(visible(text))}</li>"

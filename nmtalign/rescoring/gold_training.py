@@ -89,7 +89,9 @@ def minibatches(
     for k, bucket in enumerate(buckets):
         posteriors, ratios = bucket_posteriors(k)
         assert ratios is not None  # rescorers are trained on models with a null word
-        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
+        forward = posteriors.forward
+        reverse = posteriors.reverse
+        joint = posteriors.joint
         inputs = make_inputs(bucket, known, ratios, forward, reverse, joint)
         sure, possible = _gold_cells(bucket, gold)
         style.add(joint, bucket, known.frequent, sure, possible)

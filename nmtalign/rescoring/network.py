@@ -131,7 +131,9 @@ class Batch(NamedTuple):
 
 def batch_loss(network: Network, batch: Batch) -> tuple[float, Network]:
     """Return the mean binary cross-entropy over the cells of a minibatch, and its gradient."""
-    e, y, m = network.scores(batch.inputs), batch.targets, batch.importance
+    e = network.scores(batch.inputs)
+    y = batch.targets
+    m = batch.importance
     total = m.sum()
     loss = float((m * (np.logaddexp(0, e) - y * e)).sum() / total)
     return loss, network.gradient(batch.inputs, m * (sigmoid(e) - y) / total)

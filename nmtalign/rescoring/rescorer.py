@@ -42,11 +42,11 @@ from nmtalign.state import State, Stored
 
 SCORED_COLUMN_MULTIPLE = 16
 SCORED_CELLS = 1 << 15  # about the number of cells that are scored at a time
-MIN_RESCORED_POSTERIOR = np.float32(0.003)  # a link is rescored if one direction gives it more than this
+MIN_RESCORED_POSTERIOR = np.float32(0.003)  # links below it in both directions are not rescored
 # bounds that keep logarithms finite
 MIN_WORD_PROBABILITY = np.float32(1e-30)
 MIN_NULL_PROBABILITY = np.float32(1e-6)
-FREE_WORD_KINDS = 4  # a free target word after or before the linked one, and the same for source words
+FREE_WORD_KINDS = 4  # free target words after and before the linked word, and the same for source words
 PRIOR_SHARE = 0.2  # share of free words that annotators link, before any gold links are seen
 PRIOR_WORDS = 10  # weight of the prior share
 PRIOR_OCCURRENCES = 3  # weight of the share of all frequent words against that of one word
@@ -95,7 +95,9 @@ class Rescored(PositionModel):
         """
         posteriors, ratios = unscored
         assert ratios is not None  # as there is a null word
-        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
+        forward = posteriors.forward
+        reverse = posteriors.reverse
+        joint = posteriors.joint
         e = self._log_odds(bucket, known, ratios, forward, reverse, joint)
         w = np.float32(self.weight)
         inside = bucket.inside
@@ -131,16 +133,18 @@ class Rescored(PositionModel):
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
-        F, C, A = FEATURE_COUNT, MAX_WEIGHTED_WORDS + 1, stored.packed[f"{stored.prefix}v"].size
+        F = FEATURE_COUNT
+        C = MAX_WEIGHTED_WORDS + 1
+        A = stored.packed[f"{stored.prefix}v"].size
         shapes = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
         weights = zip(Network._fields, shapes, strict=True)
         return cls(
-            stored.open("base", vocabularies),
-            Network(*(stored.array(name, "f", shape) for name, shape in weights)),
-            stored.number("weight", minimum=0, maximum=1),
-            (tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))),
-            stored.array("style", "f", (FREE_WORD_KINDS, C), minimum=0, maximum=1),
-            stored.number("gold_log_odds", minimum=-10, maximum=10),
+            base=stored.open("base", vocabularies),
+            network=Network(*(stored.array(name, "f", shape) for name, shape in weights)),
+            weight=stored.number("weight", minimum=0, maximum=1),
+            frequent=(tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))),
+            style=stored.array("style", "f", (FREE_WORD_KINDS, C), minimum=0, maximum=1),
+            gold_log_odds=stored.number("gold_log_odds", minimum=-10, maximum=10),
         )
 
 

@@ -204,8 +204,8 @@ class CrossEntropy(NamedTuple):
     """A cross-entropy, and its derivatives."""
 
     loss: float
-    by_scores: Reals  # (B, T, S)
-    by_null: float  # by the logit of the null word
+    by_scores: Reals  # derivatives by the scores, (B, T, S)
+    by_null: float  # derivative by the logit of the null word
 
 
 def _cross_entropy(

@@ -22,10 +22,11 @@ from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import as_path, file_inside
 
 CheckpointArrays = dict[str, AnyArray]
-ArrayItems = Iterator[tuple[str, AnyArray]]  # of which one at a time is in memory
+ArrayItems = Iterator[tuple[str, AnyArray]]  # only one array at a time is in memory
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
-CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT = "checkpoint.npz", "checkpoint-with-expert.npz"
+CHECKPOINT_FILE = "checkpoint.npz"
+CHECKPOINT_FILE_WITH_EXPERT = "checkpoint-with-expert.npz"
 CHECKPOINT_FILES = (CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT)
 RUN_FILE = "run.json"
 _KEY = "key"
@@ -38,7 +39,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, key: str) -> None:
-        self.path, self.key = Path(path), key
+        self.path = Path(path)
+        self.key = key
         self._key = np.frombuffer(key.encode(), np.uint8)
         self._written = time.monotonic()
 

@@ -17,11 +17,11 @@ from nmtalign.errors import UsageError
 
 BYTES_OF_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 BYTES_OF_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-PROGRAM_BYTES = 200_000_000  # of the program and its libraries, and what any text needs
-BYTES_PER_TOKEN = 80  # of a token of either side, if nothing is on disk
-BYTES_PER_WORD = 1_200  # of a distinct word, which is in memory
-BYTES_PER_PAIR = 280  # of a sentence pair, while buckets are made
-BYTES_PER_CELL = 32  # of a cell of a part, in each worker
+PROGRAM_BYTES = 200_000_000  # the program and its libraries, whatever the text
+BYTES_PER_TOKEN = 80  # tokens of both sides, if nothing is on disk
+BYTES_PER_WORD = 1_200  # distinct words are always in memory
+BYTES_PER_PAIR = 280  # while buckets are made
+BYTES_PER_CELL = 32  # each worker has one part in memory
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"

@@ -30,15 +30,16 @@ from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link
 from nmtalign.scorers.mixture import interpolated
 from nmtalign.scorers.scorer import MIN_RATIO
 
-MAX_SAMPLE_CELLS = 1 << 17  # of a larger text, every n-th bucket is a sample; one number needs little text
+MAX_SAMPLE_CELLS = 1 << 17  # one number needs little text; every n-th bucket of a larger text is a sample
 INITIAL_WEIGHT = 0.5
-ROUNDS = 2  # the expected links of the second round are those of the weight of the first
+ROUNDS = 2  # the second round expects the links that the weight of the first one finds
 NEWTON_STEPS = 6
 INITIAL_FACTORS = np.array([0.5, 0.5])
 MIN_FACTOR, MAX_FACTOR = 1e-3, 10.0
 # A weak normal prior of the factors: without evidence, the lexicon counts alone. It matters in a text whose
 # links the lexicon predicts without an error, or which has none.
-PRIOR_FACTORS, PRIOR_PRECISION = np.array([1.0, 0.0]), 1.0
+PRIOR_FACTORS = np.array([1.0, 0.0])
+PRIOR_PRECISION = 1.0
 # The expected links are partly errors of the lexicon, so the likeliest weight is too close to 1/2. The odds
 # of the weight are raised to this power; scripts/evaluate_vectors_weight.py has the errors of others.
 ODDS_POWER = 2.5
@@ -61,13 +62,13 @@ class Derivatives(NamedTuple):
 
 
 def fit_vectors_weight(
-    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
+    lexicon: Lexicon, vectors: DenseScorer, jump_models: BothJumpModels, null: float, text: EncodedText
 ) -> float:
     """Return the weight of vectors, from 0 to 1, next to a lexicon that was learned from a text.
 
-    `transitions` and `null` are those of the hidden Markov model.
+    `jump_models` and `null` are those of the hidden Markov model.
     """
-    return sharpened(likeliest_weight(lexicon, vectors, transitions, null, text))
+    return sharpened(likeliest_weight(lexicon, vectors, jump_models, null, text))
 
 
 def sharpened(weight: float, power: float = ODDS_POWER) -> float:
@@ -83,35 +84,40 @@ def sharpened(weight: float, power: float = ODDS_POWER) -> float:
 
 
 def likeliest_weight(
-    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
+    lexicon: Lexicon, vectors: DenseScorer, jump_models: BothJumpModels, null: float, text: EncodedText
 ) -> float:
     """Return the weight with the greatest likelihood of the expected links; parameters as above."""
     sample = _sample_of(text)
-    counted = lexicon.lookup(sample.source, sample.target, sample.word_pairs)
-    emissions = emission_ratios(counted)
+    form_counts = lexicon.lookup(sample.source, sample.target, sample.word_pairs)
+    emissions = emission_ratios(form_counts)
     with_link = np.log(np.maximum(emissions.word_pairs, MIN_RATIO))
-    without_link = np.log(np.maximum(word_pair_ratios(without_one_link(counted)), MIN_RATIO))
+    without_link = np.log(np.maximum(word_pair_ratios(without_one_link(form_counts)), MIN_RATIO))
     known_pairs, log_ratios = vectors.log_ratios(sample)
-    of_vectors = np.full(len(sample.word_pairs), np.nan, np.float32)  # NaN: a word has no vector
-    of_vectors[known_pairs] = log_ratios
+    vector_ratios = np.full(len(sample.word_pairs), np.nan, np.float32)  # NaN: a word has no vector
+    vector_ratios[known_pairs] = log_ratios
 
     weight = INITIAL_WEIGHT
     for _ in range(ROUNDS):
         mixed = interpolated(emissions, [replace(vectors, weight=weight)], sample)
-        nulls = mixed.source_null, mixed.target_null
+        null_ratios = mixed.source_null, mixed.target_null
         buckets = []
         for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
             ratios = mixed.word_pairs.take(cells)  # (T, S, B)
             forward, reverse = hmm_posteriors(
-                bucket, ratios, nulls, transitions, null, agree=False, jumps=False
+                bucket, ratios, null_ratios, jump_models, null, agree=False, jumps=False
             )
             links = forward.posterior * reverse.posterior.transpose(1, 0, 2)
             # a cell has lost as much of the link as the cell has of the link
-            of_lexicon = links * without_link.take(cells) + (1 - links) * with_link.take(cells)
-            ratios_of_vectors = of_vectors.take(cells)
-            known = np.isfinite(ratios_of_vectors) & bucket.inside
+            lexicon_ratios = links * without_link.take(cells) + (1 - links) * with_link.take(cells)
+            vector_ratios_of_cells = vector_ratios.take(cells)
+            known = np.isfinite(vector_ratios_of_cells) & bucket.inside
             buckets.append(
-                BucketPrediction(links * known, of_lexicon, np.nan_to_num(ratios_of_vectors), known)
+                BucketPrediction(
+                    links=links * known,
+                    lexicon=lexicon_ratios,
+                    vectors=np.nan_to_num(vector_ratios_of_cells),
+                    known=known,
+                )
             )
         a, b = _maximum(buckets).tolist()
         weight = b / (a + b)
@@ -149,7 +155,8 @@ def _derivatives(bucket: BucketPrediction, factors: Doubles) -> Derivatives:
     """
     a, b = factors.astype(np.float32)
     logits = np.where(bucket.known, a * bucket.lexicon + b * bucket.vectors, -np.inf)
-    gradient, curvature = np.zeros(2), np.zeros((2, 2))
+    gradient = np.zeros(2)
+    curvature = np.zeros((2, 2))
     for axis in (0, 1):
         highest = logits.max(axis=axis, keepdims=True)
         powers = np.exp(logits - np.where(np.isfinite(highest), highest, 0))  # 0 where a word has no vector

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MAX_PART_CHARS = 6
 MAX_WHOLE_CHARS = 30  # longer words are not split, so that their parts do not take much memory
-PART_WEIGHT = 0.5  # times the share of the letters of the word
+PART_WEIGHT = 0.5  # multiplied by the part's share of the letters of the word
 
 Translations = Mapping[str, Sequence[tuple[str, float]]]  # translations of each word, with their weights
 
@@ -42,7 +42,8 @@ def known_parts(word: str, known: Translations) -> list[str]:
     >>> known_parts("abcd", {"ab": [], "abcd": [], "bcd": [], "d": []})
     ['ab', 'd']
     """
-    parts, start = list[str](), 0
+    parts: list[str] = []
+    start = 0
     if len(word) > MAX_WHOLE_CHARS:
         return parts
     while start < len(word):

@@ -209,7 +209,7 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
 def test_forgotten_words_are_cut_again(tiny, monkeypatch):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
     words = [[f"x{n}", "ma3"] for n in range(6)]
-    expected = [Pieces(tokenizer, 64).of(own) for own in words]
+    expected = [Pieces(tokenizer, 64).subwords_of_words(own) for own in words]
     monkeypatch.setattr(transformer, "MAX_REMEMBERED_WORDS", 2)
     pieces = Pieces(tokenizer, 64)
-    assert [pieces.of(own) for own in words] == expected
+    assert [pieces.subwords_of_words(own) for own in words] == expected

@@ -103,7 +103,7 @@ def test_states_before_a_last_normalization(tmp_path):
 def test_windows_cover_each_sub_word_once(encoder):
     _, (pieces, _) = encoder._opened
     for words in (["x1"] * 62, ["x1"] * 63, ["ma1", "x2"] * 100):
-        ids, _ = pieces.inside(words)
+        ids, _ = pieces.without_special(words)
         for limit in (64, 9):
             windows = list(Pieces(pieces.tokenizer, limit).windows(0, ids))
             positions = np.concatenate([w.positions[w.positions >= 0] for w in windows])
@@ -123,7 +123,7 @@ def test_long_sentences_are_read_whole_and_told(tiny, tmp_path, capsys):
         ((long, word_of_piece), _) = encoder.vectors({7: (words, other)})[0]
     assert long.shape == (300, 32)
     assert word_of_piece.tolist() == [2 * n + k for n in range(100) for k in (0, 0, 1)]
-    ids = torch.tensor([[2, *encoder._opened[1][0].inside(words)[0][:62], 3]])
+    ids = torch.tensor([[2, *encoder._opened[1][0].without_special(words)[0][:62], 3]])
     model = transformers.AutoModel.from_pretrained(tiny).eval()
     with torch.no_grad():
         states = model(ids, output_hidden_states=True).hidden_states[LAYERS][0, 1:-1].numpy()

@@ -12,7 +12,7 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.links_from import encoder_linker
-from nmtalign.encoders.transformer import Encoder, limit_of
+from nmtalign.encoders.transformer import Encoder, max_subwords_of
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
@@ -168,7 +168,7 @@ def test_the_longest_window_is_all_that_the_model_takes(random):
     """Where the tokenizer has no limit; models of the kind of RoBERTa reserve positions."""
     model, (pieces, _) = Encoder(str(random[0]), LAYER)._opened
     pieces.tokenizer.model_max_length = 10**9
-    limit = limit_of(pieces.tokenizer, model)
+    limit = max_subwords_of(pieces.tokenizer, model)
     with torch.no_grad():
         assert model(torch.full((1, limit), 7)).last_hidden_state.shape[1] == limit
         with pytest.raises((IndexError, RuntimeError)):

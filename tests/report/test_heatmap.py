@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.report import style
 from nmtalign.report.heatmap import crop_matrices, draw_curves, draw_heatmap, save_heatmaps
-from nmtalign.report.style import DARK, LIGHT
+from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 
 SOURCE = ("the", "white", "house", "is", "small")
 TARGET = ("la", "maison", "blanche", "est", "petite", ".")
@@ -158,7 +158,7 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
     assert hidden.T.unknown == ({0, 5}, {1})
 
 
-@pytest.mark.parametrize("colors", [DARK, LIGHT])
+@pytest.mark.parametrize("colors", [DARK_COLORMAP, LIGHT_COLORMAP])
 def test_numbers_can_be_read_on_every_color(colors: str) -> None:
     levels = AlignmentMatrix(np.linspace(0.005, 1, 30).reshape(6, 5), SOURCE, TARGET)
     axes = draw_heatmap(levels, cmap=colors, numbers=True).axes[0]

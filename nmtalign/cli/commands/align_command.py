@@ -66,7 +66,7 @@ class AlignOutputOptions(LinkOutputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BadRecordOptions(ErrorOptions):
-    """What happens at records that cannot be aligned."""
+    """The treatment of records that cannot be aligned."""
 
     max_length: int | None = texts.length_option("Write an empty line for")
     strict: bool = option(
@@ -86,9 +86,9 @@ class ExpertLinksOptions(Options):
 @command("align")
 def align_command(
     bitext: EscapedBitextOptions,
-    errors: BadRecordOptions,
+    error_options: BadRecordOptions,
     outputs: AlignOutputOptions,
-    options: model_options.ModelOptions,
+    model: model_options.ModelOptions,
     expert_links: ExpertLinksOptions,
     engine: running.EngineOptions,
     sharding: running.ShardOptions,
@@ -104,32 +104,32 @@ def align_command(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
-    blas.start_with_one_thread()
+    blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.checked_paths()
     unit = outputs.unit(outputs.pieces)
     expert = expert_links.expert
-    if expert is not None and options.encoder.encoder is not None:
+    if expert is not None and model.encoder.encoder is not None:
         raise UsageError("--expert LINKS and --encoder NAME cannot be combined; remove one")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
-    limit = LengthLimit(errors.max_length, bitext.files)
+    limit = LengthLimit(error_options.max_length, bitext.files)
     with AtomicFiles() as stack:
-        bad = errors.open(stack)
+        bad_records = error_options.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
-        aligner = replace(options.load_for_text(), workers=engine.workers)
+        aligner = replace(model.load_for_text(), workers=engine.workers)
         if expert is not None:
             aligner = aligner.with_given_links()
         _check_engine(engine, aligner)
-        lines = progress.track(bad.track(bitext.read(bad.add)))
+        lines = progress.track(bad_records.track(bitext.read(bad_records.add)))
         pairs = _pairs_to_align(
             lines,
             aligner,
             unit,
             bitext=bitext,
-            bad=bad,
+            bad_records=bad_records,
             expert=expert,
             limit=limit,
             writes_plain_words=outputs.have_plain_words,
@@ -152,19 +152,19 @@ def align_command(
             sinks = outputs.sinks(paths, stack, unit)
             writing = explain_lost_work("--out-shards DIR keeps what is done")
         else:
-            settings = _settings_of_run(aligner, unit, bitext, errors, outputs)
-            described = running.describe_run(files, options, settings)
+            settings = _settings_of_run(aligner, unit, bitext, error_options, outputs)
+            described = running.describe_run(files, model, settings)
             sinks = [run.write]
             writing = running.assembling_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
-            written = write_chunks(chunks, progress, sinks, bitext, strict=errors.strict)
+            written = write_chunks(chunks, progress, sinks, bitext, strict=error_options.strict)
     # only now do the files have their names
     was_all_done_before = run is not None and run.kept and not progress.done
     if not was_all_done_before:
         log_alignment(bitext, outputs.output, progress, written, unit, limit)
     if run is not None:
         _log_shards(run)
-    errors.say(bad)
+    error_options.say(bad_records)
     detail(aligner.description, event="settings")
 
 
@@ -174,7 +174,7 @@ def _pairs_to_align(
     unit: LinkUnit,
     *,
     bitext: BitextOptions,
-    bad: BadRecords,
+    bad_records: BadRecords,
     expert: str | None,
     limit: LengthLimit,
     writes_plain_words: bool,
@@ -184,16 +184,16 @@ def _pairs_to_align(
     # the links of an expert come first, because they are read line by line with the text
     if expert is not None:
         of_links = unit, aligner.text_settings, aligner.languages
-        pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, bad=bad)
+        pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, bad=bad_records)
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
-        pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
+        pairs = unit_options.without_space_marks(pairs, unit, bitext, bad_records)
         pairs = unit.prepared(pairs, aligner.text_settings, aligner.languages, first=1)
     # a length is a number of tokens that are aligned, so sub-words are joined before
     pairs = limit.pairs(pairs, aligner.text_settings, aligner.languages)
     if writes_plain_words:
         words_of = partial(unit.shown, text_settings=aligner.text_settings, languages=aligner.languages)
-        pairs = without_split_words(pairs, words_of, bitext, bad)
+        pairs = without_split_words(pairs, words_of, bitext, bad_records)
     return pairs
 
 
@@ -201,7 +201,7 @@ def _settings_of_run(
     aligner: na.Aligner,
     unit: LinkUnit,
     bitext: EscapedBitextOptions,
-    errors: BadRecordOptions,
+    error_options: BadRecordOptions,
     outputs: AlignOutputOptions,
 ) -> dict[str, Any]:
     """Return the settings that the shards of a run depend on, besides the text and the model."""
@@ -212,9 +212,9 @@ def _settings_of_run(
         "sides": bitext.sides,
         "encoding": bitext.encoding,
         "unescape": bitext.unescape,
-        "on_error": errors.on_error,
-        "strict": errors.strict,
-        "max_length": errors.max_length,
+        "on_error": error_options.on_error,
+        "strict": error_options.strict,
+        "max_length": error_options.max_length,
         "escape_formulas": outputs.escape_formulas,
     }
 
@@ -241,7 +241,7 @@ def _align_chunks(
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    # with smaller chunks, no core is idle for long at the end
+    # smaller chunks keep all cores busy until the end
     size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
     max_cells = math.inf if values is None else MAX_MATRIX_CELLS
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)

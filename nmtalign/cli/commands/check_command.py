@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions(Options):
-    """What judges the pairs, and what follows."""
+    """The aligner that judges the pairs, and the exit code."""
 
     section = "Model"
 

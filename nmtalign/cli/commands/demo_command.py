@@ -24,7 +24,7 @@ SCORE_OF_TITLE: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bah
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions(Options):
-    """Where the results go."""
+    """The folder of the results."""
 
     section = "Output"
 
@@ -90,10 +90,11 @@ def _draw_sample(sample: Path, folder: Path) -> None:
 
     bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
     lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
-    learned, pages = na.load(), []
+    learned_model = na.load()
+    pages = []
     for number in LINES_IN_PDF:
         sentences, gold = lines[number - 1]
-        [pair] = learned.align_words_of_lines([sentences])
+        [pair] = learned_model.align_words_of_lines([sentences])
         title = f"pair {number}"
         pages.append(na.draw_heatmap(matrices_by_title(pair), links=pair.alignment, gold=gold, title=title))
     na.save_heatmaps(pages[:1], folder / "heatmap.png")
@@ -101,7 +102,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
     sentences, gold = lines[COMPARED_LINE - 1]
     aligners = {name: na.load(BUNDLED_VECTORS, score=score) for name, score in SCORE_OF_TITLE.items()}
-    aligners["learned model"] = learned
+    aligners["learned model"] = learned_model
     pairs = {name: aligner.align_words_of_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
-MIN_COVERED_BY_GOLD = 0.5  # share of the words up to the last gold link that have one
-MIN_PAIRS_OUTSIDE = 5  # of links that go beyond the gold
+MIN_COVERED_BY_GOLD = 0.5  # words with a gold link, as a share of the words up to the last gold link
+MIN_PAIRS_OUTSIDE = 5  # fewer pairs with links beyond the last gold link may be errors in single lines
 Read = TypeVar("Read")
 _OPEN_UNIT_INTERVAL = Number(0, 1, min_open=True, max_open=True)
 
@@ -232,7 +232,7 @@ def _warn_of_unit(
 
 
 def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
-    """Say why scores are undefined."""
+    """Warn about scores that are undefined."""
     if not counts.links:
         warn(f"{path} has no links, so precision and F1 are undefined")
     if not counts.sure:

@@ -43,7 +43,7 @@ MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --colum
 
 
 class ShownPair(NamedTuple):
-    """What a picture shows of a pair: the matrices by the titles of their panels, and the links."""
+    """The content of the picture of a pair: the matrices by the titles of their panels, and the links."""
 
     matrices: dict[str, na.AlignmentMatrix]
     links: frozenset[na.Link]
@@ -61,7 +61,7 @@ class SentenceOptions(PairsOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions(Options):
-    """What a picture shows, and the file."""
+    """The content of a picture, and its file."""
 
     section = "Output"
 
@@ -316,7 +316,7 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
     """Draw the matrices of a pair, its links as curves, or its card."""
     from nmtalign.report.card_picture import draw_card
     from nmtalign.report.heatmap import draw_curves
-    from nmtalign.report.style import DARK, LIGHT
+    from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 
     matrices, links, gold, threshold = shown
     shown_links = links if picture.mark_links else None
@@ -337,5 +337,5 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
         title=title,
         numbers=picture.numbers,
         linear=picture.linear or None,
-        cmap=LIGHT if picture.light else DARK,
+        cmap=LIGHT_COLORMAP if picture.light else DARK_COLORMAP,
     )

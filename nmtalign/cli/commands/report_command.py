@@ -37,7 +37,7 @@ DEFAULT_SAMPLE_PAIRS = 200  # pairs shown when nothing else is asked for
 
 @dataclass(frozen=True, kw_only=True)
 class SampleOptions(Options):
-    """Which pairs of a corpus are shown."""
+    """The choice of the pairs that are shown."""
 
     section = "Input"
 

@@ -99,7 +99,7 @@ class ServedOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions(Options):
-    """Where the server listens."""
+    """The address of the server."""
 
     port: int = option(
         "--port", "Port to listen on; 0 picks a free one.", type=Integer(min=0, max=65535), default=8765

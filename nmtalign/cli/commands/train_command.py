@@ -82,7 +82,7 @@ class DictionaryInput(FileType):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSourceOptions(Options):
-    """How a model is learned, and the sources besides the bitext."""
+    """The settings of training, and the sources besides the bitext."""
 
     section = "Model"
 
@@ -143,7 +143,7 @@ class TrainEngineOptions(running.EngineOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTextOptions(TextOptions):
-    """How lines become tokens, in which languages, and which pairs are skipped."""
+    """The tokenization of lines, their languages, and the pairs that are skipped."""
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")
@@ -154,7 +154,7 @@ class TrainTextOptions(TextOptions):
 @command("train")
 def train_command(
     bitext: EscapedBitextOptions,
-    errors: ErrorOptions,
+    error_options: ErrorOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
     learning: TrainingSourceOptions,
@@ -170,7 +170,7 @@ def train_command(
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
-    blas.start_with_one_thread()
+    blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.training_settings import checked_against_corrections, stage_costs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
@@ -191,8 +191,10 @@ def train_command(
     _check_outputs_of_links(outputs, bitext, engine)
     languages = tokenization.langs or (None, None)
     with AtomicFiles() as stack:
-        bad = errors.open(stack)
-        settings = _open_training_settings(bitext, tokenization, learning, vectors, expert, engine, bad)
+        bad_records = error_options.open(stack)
+        settings = _open_training_settings(
+            bitext, tokenization, learning, vectors, expert, engine, bad_records
+        )
         limit = LengthLimit(tokenization.max_length, bitext.files)
         without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
         progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
@@ -205,9 +207,9 @@ def train_command(
         if client is not None:
             settings = _with_cluster(settings, client)
         findings = RunFindings()
-        lines = progress.count(_watch_findings(findings, bitext, bad, strict=tokenization.strict))
+        lines = progress.count(_watch_findings(findings, bitext, bad_records, strict=tokenization.strict))
         of_links = unit, settings.text_settings, languages
-        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links, bad=bad)
+        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links, bad=bad_records)
         pairs = unit.prepared(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
@@ -230,7 +232,7 @@ def train_command(
             running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()
     log_findings(findings.counts(), bitext)
-    errors.say(bad)
+    error_options.say(bad_records)
     _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
 
 
@@ -276,15 +278,15 @@ def _open_training_settings(
     vectors: MixedVectorOptions,
     expert: TrainExpertOptions,
     engine: TrainEngineOptions,
-    bad: BadRecords,
+    bad_records: BadRecords,
 ) -> TrainingSettings:
     """Open the files that the options name."""
     from nmtalign.aligner.training_settings import open_training_settings
     from nmtalign.links.formats import read_link_records
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
-        records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
-        return [record.gold for record in bad.track(records)]
+        records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
+        return [record.gold for record in bad_records.track(records)]
 
     return open_training_settings(
         preset=learning.preset,
@@ -346,10 +348,10 @@ def _log_checkpoints(run: TrainingRun) -> None:
 
 
 def _watch_findings(
-    findings: RunFindings, bitext: BitextOptions, bad: BadRecords, *, strict: bool
+    findings: RunFindings, bitext: BitextOptions, bad_records: BadRecords, *, strict: bool
 ) -> Iterator[SentencePair]:
     """Yield the pairs of a bitext and count what is wrong with them; if `strict`, an error ends the run."""
-    yield from findings.watched(bad.track(bitext.read(bad.add)))
+    yield from findings.watched(bad_records.track(bitext.read(bad_records.add)))
     if strict and (error := findings.first_error):
         raise DataError(error.describe(files_of_sides(bitext)))
 

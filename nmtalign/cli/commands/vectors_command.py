@@ -44,7 +44,7 @@ _SIMILARITY_HELP = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions(Options):
-    """How a file of vectors is read."""
+    """The format of a file of vectors that is read."""
 
     section = "Input"
 
@@ -176,7 +176,7 @@ def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertedVectorsOptions(Options):
-    """What is converted to what."""
+    """The input and the output of a conversion."""
 
     section = "Output"
 
@@ -212,14 +212,14 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedTextOptions(TextOptions):
-    """How lines become tokens, and in which languages."""
+    """The tokenization of lines, and their languages."""
 
     langs: tuple[str, str] | None = texts.languages_option()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountingOptions(Options):
-    """What the vectors are made of."""
+    """The settings of vectors that are learned from counts."""
 
     section = "Learning"
 
@@ -431,7 +431,7 @@ def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedAttentionOptions(Options):
-    """What is learned, from what, and where it is written."""
+    """The attention that is learned, its sources, and its output."""
 
     section = "Learning"
 

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _MAX_BAR_COLUMNS = 30
 _MAX_NAME_COLUMNS = 24
 _MIN_NAME_COLUMNS = 8
-_COUNT_COLUMNS = 20  # of a count and its share, with the spaces around them
-_MARGIN_COLUMNS = 11  # before the words of a line: its number
+_COUNT_COLUMNS = 20  # a count and its share, with the spaces around them
+_MARGIN_COLUMNS = 11  # the number of a line, before its words
 _NARROW_COLUMNS = 40  # narrower terminals have the number of a line above its words
 _INDENT = "  "
-_MIN_WORD_COLUMNS = 4  # of words that are cut
+_MIN_CUT_WORD_COLUMNS = 4
 _WIDE_PICTURE = "\ufe0f"  # after a sign: shown as a picture, which takes two columns
-_CONTEXT_WORDS = 9  # on either side of those that are marked
+_CONTEXT_WORDS_PER_SIDE = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def index_command(
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(Options):
-    """What is searched, and how much of it is shown."""
+    """The search, and the amount of results that is shown."""
 
     section = "Output"
 
@@ -334,7 +334,7 @@ def _in_context(occurrence: Occurrence, side: int, room: int | None) -> str:
     if room is not None and not fits(shown):
         return _cut_to_room(words, sorted(shown), marked, room)
     sides_to_extend = {-1: first, 1: last}  # the direction, and the last word that is shown there
-    for _ in range(_CONTEXT_WORDS):
+    for _ in range(_CONTEXT_WORDS_PER_SIDE):
         for direction, edge in list(sides_to_extend.items()):
             position = edge + direction
             if 0 <= position < len(words) and fits(shown | {position}):
@@ -349,11 +349,11 @@ def _cut_to_room(words: Sequence[str], positions: Sequence[int], marked: Sequenc
     """Return as many of some words as have room, each with the end cut off, the marked ones in brackets."""
     for count in range(len(positions), 0, -1):
         shown = set(positions[:count])
-        left = room - _columns_of(_joined(words, shown, marked, longest=_MIN_WORD_COLUMNS))
+        left = room - _columns_of(_joined(words, shown, marked, longest=_MIN_CUT_WORD_COLUMNS))
         if left >= 0 or count == 1:
             break
-    longest = max(1, _MIN_WORD_COLUMNS + left // count)
-    # of wide letters, words may have taken a column less before
+    longest = max(1, _MIN_CUT_WORD_COLUMNS + left // count)
+    # words of wide letters may have taken one column less before
     while longest > 1 and _columns_of(_joined(words, shown, marked, longest=longest)) > room:
         longest -= 1
     return _joined(words, shown, marked, bold=True, longest=longest)

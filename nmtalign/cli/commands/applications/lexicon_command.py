@@ -28,7 +28,7 @@ MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
 @dataclass(frozen=True, kw_only=True)
 class LexiconOptions(Options):
-    """Which translations are listed, and the files."""
+    """The choice of the listed translations, and the files."""
 
     section = "Output"
 

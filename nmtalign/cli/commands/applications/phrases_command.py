@@ -16,7 +16,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseOptions(Options):
-    """Which phrases are listed, and the files."""
+    """The choice of the listed phrases, and the files."""
 
     section = "Output"
 

@@ -71,7 +71,7 @@ def project_command(
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
-    displaced_spans: list[tuple[int, LabeledSpan]] = []  # with the number of their line
+    displaced_spans: list[tuple[int, LabeledSpan]] = []  # (number of the line, span)
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
