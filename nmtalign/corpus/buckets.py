@@ -93,13 +93,13 @@ def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[i
     yield begin, len(lengths)
 
 
-def stack_sentences(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
-    """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
-    lengths = np.zeros(columns, dtype=np.int64)
+def stack_sentences(side: EncodedSide, pairs: Longs, column_count: int, row_count: int) -> tuple[Ints, Longs]:
+    """Return the words of `pairs` as columns of a padded array (rows, columns), and their lengths."""
+    lengths = np.zeros(column_count, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
-    rows = np.arange(height)[:, None]  # (height, 1)
-    inside = rows < lengths  # (height, columns)
-    starts = np.zeros(columns, dtype=np.int64)
+    rows = np.arange(row_count)[:, None]  # (rows, 1)
+    inside = rows < lengths  # (rows, columns)
+    starts = np.zeros(column_count, dtype=np.int64)
     starts[: len(pairs)] = side.offsets[pairs]
     stacked = np.zeros(inside.shape, dtype=np.int32)
     stacked[inside] = side.tokens[(starts + rows)[inside]]

@@ -262,9 +262,8 @@ class _Lines:
             last = min(len(self.source_lengths), len(self.target_lengths) - shift)
             if first < last:
                 lines = np.arange(first, last)
-                scores[lines, k] = np.clip(
-                    score(lines, lines + shift), -_MAX_EVIDENCE_PER_LINE, _MAX_EVIDENCE_PER_LINE
-                )
+                evidence = score(lines, lines + shift)
+                scores[lines, k] = np.clip(evidence, -_MAX_EVIDENCE_PER_LINE, _MAX_EVIDENCE_PER_LINE)
         return scores
 
     def _length_bins(self, lines: Longs, partners: Longs) -> Longs:

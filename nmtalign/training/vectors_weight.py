@@ -103,7 +103,7 @@ def likeliest_weight(
         for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
             ratios = mixed.word_pairs.take(cells)  # (T, S, B)
             forward, reverse = hmm_posteriors(
-                bucket, ratios, nulls, transitions, null, agree=False, jumps=False
+                bucket, ratios, nulls, transitions, null, agree=False, count_jumps=False
             )
             links = forward.posterior * reverse.posterior.transpose(1, 0, 2)
             # a cell has lost as much of the link as the cell has of the link
