@@ -83,7 +83,7 @@ def fits_of_units(
     for number, (pair, links) in enumerate(records, 1):
         listed = list(links)
         for name, unit in units.items():
-            source, target = unit.shown(pair, text_settings)
+            source, target = unit.tokens_for_translation(pair, text_settings)
             fits[name].add(number, listed, (len(source), len(target)))
     return list(fits.values())
 

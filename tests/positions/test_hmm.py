@@ -96,8 +96,11 @@ def test_posteriors_and_jumps_add_up(seed: int, T: int, S: int):
     linked = found.posterior.sum(axis=1)  # (T, B)
     assert found.posterior.min() >= 0
     assert linked.max() <= 1 + 1e-5
-    np.testing.assert_allclose(found.expected_jumps[:, -1].sum(axis=0), 1, atol=1e-5)  # each sentence ends once
-    np.testing.assert_allclose(found.expected_jumps[:, :-1].sum(axis=0), found.posterior.sum(axis=0), atol=1e-3)
+    # each sentence ends once
+    np.testing.assert_allclose(found.expected_jumps[:, -1].sum(axis=0), 1, atol=1e-5)
+    np.testing.assert_allclose(
+        found.expected_jumps[:, :-1].sum(axis=0), found.posterior.sum(axis=0), atol=1e-3
+    )
     arrived = np.concatenate([np.ones((1, 4)), found.posterior.sum(axis=0)])  # (S + 1, B)
     np.testing.assert_allclose(
         found.expected_jumps.sum(axis=1), arrived, atol=1e-3
@@ -170,10 +173,18 @@ def test_padded_buckets_equal_each_pair_by_itself():
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
             np.testing.assert_allclose(found.posterior[:T, :S, b], expected[0], atol=3e-5)
-            np.testing.assert_allclose(found.expected_jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4)
-            np.testing.assert_allclose(found.expected_jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4)
+            np.testing.assert_allclose(
+                found.expected_jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4
+            )
+            np.testing.assert_allclose(
+                found.expected_jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4
+            )
             np.testing.assert_allclose(found.log_likelihood[b], expected[2], atol=1e-3)
-            for beyond in (found.posterior[T:, :, b], found.posterior[:, S:, b], found.expected_jumps[S + 1 :, :, b]):
+            for beyond in (
+                found.posterior[T:, :, b],
+                found.posterior[:, S:, b],
+                found.expected_jumps[S + 1 :, :, b],
+            ):
                 np.testing.assert_array_equal(beyond, 0)
     assert padded > 5
 
