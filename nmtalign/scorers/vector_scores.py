@@ -48,11 +48,11 @@ class DotScore:
     name: str
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
     unit_length: bool = False  # whether to scale vectors to norm 1; a zero vector stays zero
-    costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
+    is_costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
     null: ClassVar[None] = None
 
     @property
-    def raw(self) -> bool:
+    def grows_with_length(self) -> bool:
         """Whether scores grow with the norms of the vectors."""
         return not self.unit_length
 
@@ -151,8 +151,8 @@ class LearnedScore:
     kind: ClassVar[str]  # of the state
     axes: ClassVar[dict[str, int]]  # axes of each array: 2 is (D, A), 1 is (A,); the first determines A
     wanted: ClassVar[str]  # names of the arrays that a file must contain
-    costly: ClassVar[bool] = False
-    raw: ClassVar[bool] = False
+    is_costly: ClassVar[bool] = False
+    grows_with_length: ClassVar[bool] = False
 
     @property
     def weights(self) -> dict[str, Reals]:
@@ -251,7 +251,7 @@ class BahdanauScore(LearnedScore):
     kind: ClassVar[str] = "bahdanau"
     axes: ClassVar[dict[str, int]] = {"v": 1, "W": 2, "U": 2, "b": 1}
     wanted: ClassVar[str] = "W, U and v, or layer_1 and layer_2"
-    costly: ClassVar[bool] = True
+    is_costly: ClassVar[bool] = True
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:

@@ -27,7 +27,7 @@ from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.scorers.dense import DenseScorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link, word_pair_ratios
-from nmtalign.scorers.mixture import interpolated
+from nmtalign.scorers.mixture import interpolate
 from nmtalign.scorers.scorer import MIN_RATIO
 
 MAX_SAMPLE_CELLS = 1 << 17  # of a larger text, every n-th bucket is a sample; one number needs little text
@@ -97,7 +97,7 @@ def likeliest_weight(
 
     weight = INITIAL_WEIGHT
     for _ in range(ROUNDS):
-        mixed = interpolated(emissions, [replace(vectors, weight=weight)], sample)
+        mixed = interpolate(emissions, [replace(vectors, weight=weight)], sample)
         nulls = mixed.source_null, mixed.target_null
         buckets = []
         for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
