@@ -27,7 +27,7 @@ from nmtalign.checks.pairs import (
 )
 from nmtalign.checks.translations import (
     LOW_SCORE,
-    MAX_USUAL_LOW_SHARE,
+    MAX_LOW_SHARE,
     find_low_scores,
     find_slips,
     pairs_without_links,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
 MIN_LEARNED_PAIRS = 500  # fewer pairs do not teach an aligner that can judge them
-MAX_LEARNED_PAIRS = 20_000  # from which an aligner is learned; more take long and tell little more
+MAX_LEARNED_PAIRS = 20_000  # learning from more pairs takes long and finds little more
 # Pairs with these findings are not judged by their score, because they have another fault.
 _FAULTS_OF_PAIRS = frozenset(
     (
@@ -258,7 +258,7 @@ def _find_by_scores(
     batch = aligner.align_batch(pairs, workers=workers)
     scores = np.asarray(batch.scores)
     is_low = scores[is_judged] < LOW_SCORE
-    usual = bool(is_low.mean() <= MAX_USUAL_LOW_SHARE) if len(is_low) else False
+    usual = bool(is_low.mean() <= MAX_LOW_SHARE) if len(is_low) else False
     yield from find_low_scores(scores, translated, is_judged, usual=usual)
     for number in np.flatnonzero(pairs_without_links(batch) & is_judged).tolist():
         yield Finding(number, "pair", "no-links", "")

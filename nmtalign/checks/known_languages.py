@@ -15,10 +15,10 @@ from nmtalign.checks.pairs import find_words
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import Languages
 
-MAX_COUNTED_LINES = 2_000  # from the start of a text; more say no more
-_MIN_SHARE = 0.05  # of the words that are function words of a language
-_MIN_COUNT = 8  # of these words
-_MIN_SHARE_RATIO = 3.0  # of the shares of two languages
+MAX_COUNTED_LINES = 2_000  # the first lines of a text are enough
+_MIN_SHARE = 0.05  # share of the words that are function words of the language
+_MIN_COUNT = 8  # number of these function words
+_MIN_SHARE_RATIO = 3.0  # the share of a language, divided by that of another one
 LANGUAGES_OF_BUNDLED_MODEL = ("en", "fr")
 
 _FUNCTION_WORDS = """

@@ -17,13 +17,13 @@ from nmtalign.checks.pairs import find_words
 from nmtalign.names import SIDES
 
 MIN_LINES_FOR_LANGUAGES = 200  # fewer lines say too little about a language
-_MAX_LOG_ODDS = 3.0  # of one word
-_MIN_SIDE_ODDS = 3.0  # of a line that belongs to the other side
-_MIN_WORDS = 3  # of a line whose language is judged
-_MIN_ERROR_WORDS = 5  # of a line that is surely in another language
-_MAX_SEEN_LINES = 50  # in so many lines a word is as well known as it can be
+_MAX_WORD_LOG_ODDS = 3.0  # no word decides alone
+_MIN_LINE_LOG_ODDS = 3.0  # a line with more belongs to the other side
+_MIN_WORDS = 3  # the language of a line with fewer words is not judged
+_MIN_ERROR_WORDS = 5  # a line with fewer words is not an error by its score
+_MAX_SEEN_LINES = 50  # a word in this many lines is as well known as it can be
 _TRIGRAM_BUCKETS = 1 << 18
-_MAX_OUTLYING = (-4.5, -2.5)  # of a line in another language, and of one that may be
+_MAX_OUTLIER_SCORES = (-4.5, -2.5)  # a line below the first is an error, below the second a hint
 
 
 class LanguageEvidence:
@@ -44,12 +44,12 @@ class LanguageEvidence:
     def is_swapped(self) -> Flags:
         """Which pairs (N,) have sides that both belong to the other side."""
         both = (self.source_odds < 0) & (self.target_odds > 0)
-        return np.asarray(both & (self.target_odds - self.source_odds > 2 * _MIN_SIDE_ODDS))
+        return np.asarray(both & (self.target_odds - self.source_odds > 2 * _MIN_LINE_LOG_ODDS))
 
     def of_other_side(self, side: int) -> Flags:
         """Return which lines (N,) of a side are in the language of the other side."""
         odds = -self.source_odds if side == 0 else self.target_odds
-        return np.asarray((odds > _MIN_SIDE_ODDS) & self.has_words(side, _MIN_WORDS))
+        return np.asarray((odds > _MIN_LINE_LOG_ODDS) & self.has_words(side, _MIN_WORDS))
 
     def has_words(self, side: int, count: int) -> Flags:
         """Return which lines (N,) of a side have at least `count` words."""
@@ -73,7 +73,7 @@ def _sums_of_words(
         of_source = max(source_counts[word] - is_source, 0)
         of_target = max(target_counts[word] - (not is_source), 0)
         ratio = float(np.log((of_source + 0.5) / (of_target + 0.5))) if of_source + of_target > 1 else 0.0
-        odds[word] = min(max(ratio, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        odds[word] = min(max(ratio, -_MAX_WORD_LOG_ODDS), _MAX_WORD_LOG_ODDS)
     return np.array([sum(odds[word] for word in set(words)) for words in words_of_lines])
 
 
@@ -149,7 +149,7 @@ def find_languages(
     for index, side in enumerate(SIDES):
         of_other = evidence.of_other_side(index) & ~is_swapped & ~is_copy
         outlying = evidence.outlying[index]
-        low, high = _MAX_OUTLYING
+        low, high = _MAX_OUTLIER_SCORES
         is_foreign = of_other | ((outlying < low) & evidence.has_words(index, _MIN_ERROR_WORDS))
         may_be_foreign = (outlying < high) & ~is_copy & ~is_swapped
         if translated is not None:

@@ -14,12 +14,13 @@ from nmtalign.display import with_plural
 from nmtalign.names import Side
 
 MIN_COPIED_WORDS = 3  # words with letters that a copy has at least; fewer may be a name
-MIN_UNSPACED_CHARS = 24  # of a line that is one word
-_MIN_RATIO_CHARS = 20  # of the longer side; shorter pairs may differ by any ratio
-_MAX_DEVIATIONS = 6.0  # from the usual ratio of lengths, for an error
-_MAX_USUAL_DEVIATIONS = 4.0
-_MIN_RATIO = 3.0  # of the lengths, in units of the usual ratio; for an error
-_MIN_UNUSUAL_RATIO = 2.2
+MIN_UNSPACED_CHARS = 24  # a shorter line of one word is not reported
+_MIN_RATIO_CHARS = 20  # pairs whose longer side is shorter may differ by any ratio
+# an error differs from the usual ratio of lengths by more than these deviations and by more than this factor
+_MIN_ERROR_DEVIATIONS = 6.0
+_MIN_ERROR_RATIO = 3.0
+_MIN_HINT_DEVIATIONS = 4.0  # the same for a hint
+_MIN_HINT_RATIO = 2.2
 _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
 # An element at the start of a line, as lines of metadata between those of a text have it.
 _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
@@ -90,8 +91,8 @@ def find_unusual_lengths(source: TextLines, target: TextLines) -> Iterator[Findi
     deviations = _deviations(ratios, usual, source_lengths, target_lengths, has_both)
     size = np.abs(ratios - usual)
     is_long = np.maximum(source_lengths, target_lengths) >= _MIN_RATIO_CHARS
-    is_error = (deviations > _MAX_DEVIATIONS) & (size > np.log(_MIN_RATIO))
-    is_hint = (deviations > _MAX_USUAL_DEVIATIONS) & (size > np.log(_MIN_UNUSUAL_RATIO))
+    is_error = (deviations > _MIN_ERROR_DEVIATIONS) & (size > np.log(_MIN_ERROR_RATIO))
+    is_hint = (deviations > _MIN_HINT_DEVIATIONS) & (size > np.log(_MIN_HINT_RATIO))
     for number in np.flatnonzero(has_both & is_long & (is_error | is_hint)).tolist():
         kind = "length-ratio" if is_error[number] else "maybe-length-ratio"
         lengths = f"{source_lengths[number]:.0f} to {target_lengths[number]:.0f} characters"

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from nmtalign.text.slips import LineRun
 
 LOW_SCORE = 0.5  # pair scores below it are low
-PAIRS_PER_SCORE_BLOCK = 25  # whose scores are counted together
-MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
-MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
+PAIRS_PER_SCORE_BLOCK = 25  # low scores are counted per block
+MIN_LOW_SHARE = 0.8  # a block in a run of low scores has at least this share of them
+MAX_LOW_SHARE = 0.5  # if more of all scores are low, the model does not fit the text, and they are only hints
 _MIN_SCORE = 1e-4  # a lower score counts no more
-_MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a translation
+_MAX_ERROR_LOG_ODDS = -8.0  # log odds that a pair is a translation
+_MAX_HINT_LOG_ODDS = -3.0
 
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
