@@ -1,13 +1,13 @@
 """The state of a part of an aligner: plain values, arrays, word lists, and the states of its own parts.
 
-Every part has a method ``state()``. Its class makes the part again from a :class:`Stored` state, which checks
-what it hands out. A model folder contains the state of an aligner as text, JSON and plain arrays; no pickle.
-Names tell the place of a part, as ``scorer.lexicon.source_counts``.
+Every part has a method ``state()``. Its class restores the part from a :class:`Stored` state, which validates
+each value that it returns. A model folder contains the state of an aligner as text, JSON and plain arrays; no
+pickle. Names give the path of a part, such as ``scorer.lexicon.source_counts``.
 
 meta.json           format, version, plain values of all parts, hashes of the files
 arrays.npz          small arrays
-*.npy               large arrays, a file each
-*.txt               word lists, a word a line
+*.npy               large arrays, one file per array
+*.txt               word lists, one word per line
 sentencepiece-*     copies of the files of the tokenizer, where it has any
 """
 
@@ -49,7 +49,7 @@ class State:
     kind: str  # names the class, see `PART_CLASSES` in aligner/aligner.py
     values: Mapping[str, Any] = field(default_factory=dict)  # plain values, for JSON
     arrays: NamedArrays = field(default_factory=dict)  # small arrays, stored in one file
-    large: NamedArrays = field(default_factory=dict)  # large arrays, a file each
+    large: NamedArrays = field(default_factory=dict)  # large arrays, one file per array
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
     files: Mapping[str, str | Path] = field(default_factory=dict)  # files to copy, by their new name
     parts: Mapping[str, State] = field(default_factory=dict)

@@ -647,7 +647,7 @@ def load_aligner(folder: str | Path) -> Aligner:
 
 
 def check_languages(languages: object) -> None:
-    """Refuse languages that are not those of a source and a target."""
+    """Raise UsageError unless `languages` is a pair (source, target) of names or None."""
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(

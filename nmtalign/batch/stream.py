@@ -154,7 +154,7 @@ def _piece_lines_of_chunk(
 
 
 def _check_cells(text: EncodedText, first: int) -> None:
-    """Refuse a pair whose matrix would not fit into memory."""
+    """Raise DataError if the matrix of a pair would not fit into memory."""
     cells = text.sections.source_lengths * text.sections.target_lengths
     for n in np.flatnonzero(cells > MAX_MATRIX_CELLS)[:1].tolist():
         expected = (

@@ -19,9 +19,9 @@ MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit 
 PADDING_SCORE = -1e30  # score of a cell outside of the sentences
 # The number of columns of a bucket is a multiple of this, so that the order of sums never changes.
 COLUMN_MULTIPLE = 16
-MIN_LONG_WORDS = 48  # from this length on, matrix products are faster than sums over stacked pairs
+MIN_LONG_WORDS = 48  # for sentences of this length, matrix products are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # the column multiple of sentences of at least MIN_LONG_WORDS
-MIN_ROW_CELLS = 6_000  # per target word of a bucket; with fewer, calls of NumPy dominate
+MIN_ROW_CELLS = 6_000  # with fewer cells per target word of a bucket, calls of NumPy dominate
 # A group of similar source lengths takes in more lengths until it has this many times MIN_ROW_CELLS cells.
 SOURCE_GROUP_FACTOR = 3
 PAIRS_PER_RELEASE = 1 << 15  # the pages of so many pairs of a text on disk are in memory
@@ -164,7 +164,7 @@ class StoredBuckets(Sequence[Bucket]):
     """Buckets in a temporary file; read by any thread or process."""
 
     file: TemporaryArrays
-    places: list[list[ArrayPlace]]  # of the arrays of each bucket
+    places: list[list[ArrayPlace]]  # places of the arrays of each bucket
     cells: list[int]  # number of cells of each bucket
 
     def __len__(self) -> int:

@@ -25,8 +25,8 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 Computed = TypeVar("Computed")
 
-TOKENS_PER_BLOCK = 1 << 22  # numbers that are changed at a time: 16 megabytes
-PAIRS_PER_BLOCK = 200  # tokenized at a time; larger blocks do not fit the CPU cache
+TOKENS_PER_BLOCK = 1 << 22  # 16 megabytes of numbers are changed at a time
+PAIRS_PER_BLOCK = 200  # larger blocks of tokenized pairs do not fit the CPU cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)

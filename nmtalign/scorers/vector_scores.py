@@ -30,13 +30,14 @@ from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
 ParametersInput = str | Path | Mapping[str, ArrayLike]  # an npz file, or arrays by their names
-NAME_IN_MEMORY = "parameters"  # in messages, and of the origin of the score
+NAME_IN_MEMORY = "parameters"  # takes the place of the file name in messages and in the origin of the score
 
 PARTS_OF_DOUBLES = 3  # so many parts keep all bits of double precision; single precision has one part
 BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double has 53
 MAX_LEARNED_WEIGHT = 1e9  # sums of products of larger weights may be infinite
-MIN_STORED_NULL, MAX_STORED_NULL = 1e-9, 0.999  # of a file of weights
-PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # in a folder of vectors
+MIN_STORED_NULL = 1e-9  # bounds of the probability of null in a file of weights
+MAX_STORED_NULL = 0.999
+PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # files in a folder of vectors
 PICTURE_TITLES = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}
 MIN_COSINE_SCALE, MAX_COSINE_SCALE = 8.0, 20.0  # bounds of the scale sqrt(D) of Vaswani et al. (2017)
 
@@ -148,7 +149,7 @@ class LearnedScore:
     null: float | None = None  # probability of null of the aligner whose posteriors were learned
     name: ClassVar[str]
     title: ClassVar[str]  # name for pictures
-    kind: ClassVar[str]  # of the state
+    kind: ClassVar[str]  # kind of the state
     axes: ClassVar[dict[str, int]]  # axes of each array: 2 is (D, A), 1 is (A,); the first determines A
     wanted: ClassVar[str]  # names of the arrays that a file must contain
     is_costly: ClassVar[bool] = False
