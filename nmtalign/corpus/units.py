@@ -74,8 +74,8 @@ class LinkUnit:
     """What positions count, and where the pieces of the words come from; made by :func:`link_unit`."""
 
     name: LinkUnitName = "words"
-    marks: SubwordMarks | None = None  # of lines that consist of sub-words
-    models: tuple[str, str] | None = None  # of sub-words, for the source and for the target
+    marks: SubwordMarks | None = None  # marks of lines that consist of sub-words
+    models: tuple[str, str] | None = None  # sub-word models of source and target
     spaces: str | None = None  # the mark of spaces in lossless tokens
 
     @property

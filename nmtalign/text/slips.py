@@ -41,7 +41,7 @@ _MAX_EVIDENCE_PER_LINE = 3.0  # no line decides alone
 _USUAL_LENGTH_DEVIATION = 0.3  # standard deviation of the log ratio of lengths, in translations
 _WEIGHT_PER_SHARED_TOKEN = 0.1  # multiplies the inverse document frequencies of shared tokens
 _MAX_SHARED_WEIGHT = 20  # sums of inverse document frequencies above this count as this
-_EVIDENCE_WITHOUT_PARTNER = -1.0  # in the first round, in which no mean over random pairs is known
+_EVIDENCE_WITHOUT_PARTNER = -1.0  # the first round knows no mean over random pairs
 _OUTSIDE_COST = 0.1  # a shift out of the text counts this much less than a random pair
 _ROUNDS = 3
 _PLACE_TEMPER = 0.4  # multiplies the evidence of a place: lines and measures are not independent
@@ -434,7 +434,7 @@ class _Stretch:
     column: int
     start: int
     stop: int
-    earlier: int = 0  # by how many lines it may start earlier
+    earlier: int = 0  # number of lines by which it may start earlier
     later: int = 0
 
 
