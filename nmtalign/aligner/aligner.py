@@ -236,7 +236,8 @@ class Aligner(TableResult):
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:
-            listed = list(unit.prepared(_checked_lines(listed), aligner.text_settings, aligner.languages))
+            checked_lines = _checked_lines(listed)
+            listed = list(unit.prepare_pairs(checked_lines, aligner.text_settings, aligner.languages))
         text = aligner.encode_pairs(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
@@ -283,7 +284,7 @@ class Aligner(TableResult):
     @property
     def lexicon(self) -> Lexicon:
         """The lexicon of a learned aligner; an aligner over word vectors has none and raises UsageError."""
-        lexicon: Lexicon | None = self.scorer.lexicon
+        lexicon = self.scorer.lexicon
         if lexicon is None:
             raise UsageError("an aligner over word vectors has no lexicon; learn an aligner from a bitext")
         return lexicon
@@ -448,7 +449,7 @@ class Aligner(TableResult):
             links_of_parts = parallel_map(align_alone, parts, workers, work=text.cells)
         else:
             links_of_parts = (self._links_of_part(part, workers=workers) for part in parts)
-        is_first_section = np.diff(text.sections.pair, prepend=-1) > 0
+        is_first_section = np.diff(text.sections.pair_of_section, prepend=-1) > 0
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(links_of_parts):
             links_of_buckets.append(links_of_bucket)
@@ -646,7 +647,7 @@ def load_aligner(folder: str | Path) -> Aligner:
 
 
 def check_languages(languages: object) -> None:
-    """Refuse languages that are not those of a source and a target."""
+    """Raise UsageError unless `languages` is a pair (source, target) of names or None."""
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(

@@ -166,7 +166,7 @@ class Decoder(NamedTuple):
         order = np.lexsort((target, source, pair))
         pair_sums = all_sections.sum_by_pair(sections.astype(np.int64), section_sums.astype(np.float64))
         return AlignedBatch(
-            offsets=offsets_of(np.bincount(pair, minlength=all_sections.pairs)),
+            offsets=offsets_of(np.bincount(pair, minlength=all_sections.pair_count)),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
@@ -218,10 +218,10 @@ class Decoder(NamedTuple):
             scores = np.clip(self.align_all(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
-        evidence = np.zeros((2, sections.pairs))
+        evidence = np.zeros((2, sections.pair_count))
         for k, bucket in enumerate(self.text.buckets):
             filled = bucket.filled_columns
-            pair = sections.pair[bucket.sections[filled]]
+            pair = sections.pair_of_section[bucket.sections[filled]]
             for direction, values in enumerate(self._evidence_of_directions(k)):
                 np.add.at(evidence[direction], pair, values[filled])
         lengths = sections.source_lengths, sections.target_lengths
@@ -329,7 +329,7 @@ def _normalize(arrays: Sequence[Reals], sections: Sections, name: str) -> None:
     axis = {"forward": 1, "reverse": 0}.get(name)
     if axis is None:
         return
-    section_counts = np.bincount(sections.pair, minlength=sections.pairs)
+    section_counts = np.bincount(sections.pair_of_section, minlength=sections.pair_count)
     for n in np.flatnonzero(section_counts > 1).tolist():
         sums = arrays[n].sum(axis=axis, keepdims=True)
         arrays[n] /= np.maximum(sums, 1)

@@ -386,8 +386,8 @@ def vector_aligner(
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     # learned scores have a temperature of their own
-    tune = temperature is None and vector_score.null is None
-    scorer = VectorScorer(source, target, vector_score, tune=tune)
+    fits_temperature = temperature is None and vector_score.null is None
+    scorer = VectorScorer(source, target, vector_score, fits_temperature=fits_temperature)
     if positions is None:
         positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
     text_of_vectors = TextSettings.from_dict(source.settings.get("text", {}))
@@ -407,7 +407,7 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
                 "`diagonal` does not apply to `positions=hmm`, which learns transitions; remove it"
             )
         return unfitted_hmm()
-    if strength is None and name == "diagonal" and scorer.score.raw:
+    if strength is None and name == "diagonal" and scorer.score.grows_with_length:
         from nmtalign.scorers.vector_scores import cosine_scale
 
         # dot products grow with the norms of the vectors; relative to them, the prior is that of cosines

@@ -209,7 +209,8 @@ def check_rows(**arrays: Array) -> None:
 
 def check_to_fit(name: str, array: Array, scores: Array) -> None:
     """Raise a :class:`UsageError` unless an array broadcasts to scores; it may have more leading axes."""
-    given, shape = tuple(array.shape), tuple(scores.shape)
+    given = tuple(array.shape)
+    shape = tuple(scores.shape)
     try:
         fits = np.broadcast_shapes(given, shape)[-2:] == shape[-2:]
     except ValueError:

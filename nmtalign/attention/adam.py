@@ -96,7 +96,8 @@ def minimize(
         stalled = loss > least_loss * (1 - schedule.min_gain)
         epochs_without_gain = epochs_without_gain + 1 if stalled else 0
         if loss < least_loss:
-            best_weights, least_loss = _copied(weights), loss
+            best_weights = _copied(weights)
+            least_loss = loss
         if epochs_without_gain == schedule.patience:
             break
     return best_weights, least_loss

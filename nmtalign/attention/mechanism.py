@@ -160,7 +160,9 @@ def cross_attention(
     >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], eye, eye, [[1], [2]]).context
     array([[1.]])
     """
-    queries, keys, values = linear(target, W_Q), linear(source, W_K), linear(source, W_V)
+    queries = linear(target, W_Q)
+    keys = linear(source, W_K)
+    values = linear(source, W_V)
     return attend(queries, keys, values, score=score, normalize=normalize, mask=mask, bias=bias)
 
 
@@ -344,7 +346,8 @@ def multi_head(
     check_parameters(MultiHead, parameters)
     keys = queries if keys is None else keys
     values = keys if values is None else values
-    p, H = parameters, parameters.heads
+    p = parameters
+    H = p.heads
     queries = linear(queries, p.W_Q, p.b_Q)
     check_rows(queries=queries)
     mask = mask if mask is None else convert_like(mask, queries, bool)

@@ -68,7 +68,8 @@ class GRU(Parameters):
         """Return Glorot-drawn matrices, each gate by itself, and biases of 0."""
         check_sizes(D=D, A=A)
         random = generator(seed)
-        W, U = (np.concatenate([glorot(random, size, A) for _ in range(3)], axis=1) for size in (D, A))
+        W = np.concatenate([glorot(random, D, A) for _ in range(3)], axis=1)
+        U = np.concatenate([glorot(random, A, A) for _ in range(3)], axis=1)
         return cls(W, U, np.zeros(3 * A), np.zeros(3 * A), reset_after)
 
     @classmethod
@@ -79,8 +80,10 @@ class GRU(Parameters):
         ``bias_ih_l0`` and ``bias_hh_l0`` (3A,). The suffix is ``l0`` for the first layer, ``l1_reverse`` for
         the second read from right to left.
         """
-        W, U = (torch_matrix(state, f"weight_{part}_{suffix}") for part in ("ih", "hh"))
-        b_W, b_U = (torch_vector(state, f"bias_{part}_{suffix}") for part in ("ih", "hh"))
+        W = torch_matrix(state, f"weight_ih_{suffix}")
+        U = torch_matrix(state, f"weight_hh_{suffix}")
+        b_W = torch_vector(state, f"bias_ih_{suffix}")
+        b_U = torch_vector(state, f"bias_hh_{suffix}")
         return cls(W, U, b_W, b_U)
 
 
@@ -124,7 +127,9 @@ def gru(
     check_parameters(GRU, parameters)
     projected = linear(words, parameters.W, parameters.b_W)  # (..., N, 3A)
     check_rows(words=projected)
-    xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
+    xp = namespace(projected)
+    N = projected.shape[-2]
+    A = parameters.U.shape[0]
     if N == 0:
         return projected[..., :A]
     if state is None:
@@ -145,7 +150,8 @@ def gru(
 
 def _step(p: GRU, projected: Array, state: Array) -> Array:
     """Return the next state from x W + b_W (..., 3A) and the state (..., A)."""
-    xp, A = namespace(state), state.shape[-1]
+    xp = namespace(state)
+    A = state.shape[-1]
     if p.reset_after:
         recurrent = linear(state, p.U, p.b_U)  # (..., 3A)
         gates = _sigmoid(xp, projected[..., : 2 * A] + recurrent[..., : 2 * A])
@@ -154,7 +160,8 @@ def _step(p: GRU, projected: Array, state: Array) -> Array:
         b_gates, b_new = (None, None) if p.b_U is None else (p.b_U[: 2 * A], p.b_U[2 * A :])
         gates = _sigmoid(xp, projected[..., : 2 * A] + linear(state, p.U[:, : 2 * A], b_gates))
         inner = linear(gates[..., :A] * state, p.U[:, 2 * A :], b_new)
-    new, update = xp.tanh(projected[..., 2 * A :] + inner), gates[..., A:]
+    new = xp.tanh(projected[..., 2 * A :] + inner)
+    update = gates[..., A:]
     return new + update * (state - new)
 
 
@@ -186,7 +193,8 @@ class RecurrentEncoder:
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
         check_sizes(D=D, A=A, layers=layers)
-        random, directions = generator(seed), range(1 + bidirectional)
+        random = generator(seed)
+        directions = range(1 + bidirectional)
         start = partial(GRU.init, A=A, seed=random, reset_after=reset_after)
         sizes = [D] + [len(directions) * A] * (layers - 1)
         return cls(tuple(tuple(start(size) for _ in directions) for size in sizes))
@@ -280,7 +288,8 @@ def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) 
     """
     check_parameters(Bahdanau, parameters)
     states = recurrent_encoder(parameters.encoder, source, mask=mask)  # (..., S, 2A)
-    xp, A = namespace(states), parameters.W_s.shape[0]
+    xp = namespace(states)
+    A = parameters.W_s.shape[0]
     first = xp.tanh(linear(states[..., 0, A:], parameters.W_s))
     return Annotations(states, linear(states, parameters.U_a), first)
 
@@ -355,9 +364,11 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
         shapes = f"{tuple(source.shape)} and {tuple(target.shape)}"
         raise UsageError(f"source and target must have the same leading axes, found shapes {shapes}")
     annotations = annotate(parameters, source, mask=mask)
-    state, word = annotations.first_state, xp.zeros_like(target[..., 0, :])
+    state = annotations.first_state
+    word = xp.zeros_like(target[..., 0, :])
     steps = []
     for t in range(target.shape[-2]):
         steps.append(decode_step(parameters, word, state, annotations, mask=mask))
-        state, word = steps[-1].state, target[..., t, :]
+        state = steps[-1].state
+        word = target[..., t, :]
     return Step(*(xp.stack(list(part), axis=-2) for part in zip(*steps, strict=True)))

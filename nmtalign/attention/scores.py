@@ -153,7 +153,8 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     check_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
-    T, rows = queries.shape[-2], max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(keys.shape)))
+    T = queries.shape[-2]
+    rows = max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
         a = _activations(xp, queries[..., start : min(start + rows, T), :], keys)
@@ -181,7 +182,8 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     array([[1.5232]])
     """
     xp, queries, keys, layer_1, layer_2 = namespace_and_floats(queries, keys, layer_1, layer_2)
-    key_size, query_size = keys.shape[-1], queries.shape[-1]
+    key_size = keys.shape[-1]
+    query_size = queries.shape[-1]
     check_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
 
@@ -255,7 +257,8 @@ def additive_gradient(
         check_axis(name, array, -1, W.shape[-1], "W")
     activations = _activations(xp, projected, _projected(xp, "U", keys, U))  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
-    by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
+    by_query = xp.sum(inner, axis=-2)  # (..., T, A)
+    by_key = xp.sum(inner, axis=-3)  # (..., S, A)
     return AdditiveGradient(
         queries=xp.matmul(by_query, swap_last_axes(W)),
         keys=xp.matmul(by_key, swap_last_axes(U)),

@@ -133,8 +133,10 @@ class FeedForward(Parameters):
     @classmethod
     def from_torch(cls, state: StateDict, *, activation: str) -> FeedForward:
         """Read ``linear1`` and ``linear2`` of a PyTorch encoder or decoder layer."""
-        W_1, W_2 = (torch_matrix(state, f"linear{i}.weight") for i in (1, 2))
-        b_1, b_2 = (torch_vector(state, f"linear{i}.bias") for i in (1, 2))
+        W_1 = torch_matrix(state, "linear1.weight")
+        W_2 = torch_matrix(state, "linear2.weight")
+        b_1 = torch_vector(state, "linear1.bias")
+        b_2 = torch_vector(state, "linear2.bias")
         return cls(W_1, W_2, b_1, b_2, activation)
 
 
@@ -389,7 +391,8 @@ class Transformer:
         It has ``encoder.layers.0.*`` and on, ``decoder.layers.0.*`` and on, with the names and settings of
         :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
         """
-        encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
+        encoder = torch_part(state, "encoder.")
+        decoder = torch_part(state, "decoder.")
         read = partial(
             TransformerBlock.from_torch,
             heads=heads,

@@ -74,7 +74,8 @@ class AlignedChunk(NamedTuple):
         if self.joined_marks is not None:
             sides = [_shown_sides(pair, self.joined_marks, self.unit) for pair in self.lines]
         elif self.unit.expands:
-            sides = [self.unit.shown(pair, self.text_settings, self.languages) for pair in self.lines]
+            tokens_of = self.unit.tokens_for_translation
+            sides = [tokens_of(pair, self.text_settings, self.languages) for pair in self.lines]
         else:
             sides = [self.text_settings.pieces_of_pair(pair, self.languages) for pair in self.lines]
         return [source for source, _ in sides], [target for _, target in sides]
@@ -96,7 +97,7 @@ def align_chunk(
     values: str | None = None,
     costs: bool = False,
 ) -> AlignedChunk:
-    """Align the pairs of one chunk, as :meth:`LinkUnit.prepared` gives them.
+    """Align the pairs of one chunk, as :meth:`LinkUnit.prepare_pairs` gives them.
 
     The `unit` is what positions count. `values` ("scores", "forward", "reverse", "combined") are kept of each
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`

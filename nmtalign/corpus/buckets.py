@@ -19,9 +19,9 @@ MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit 
 PADDING_SCORE = -1e30  # score of a cell outside of the sentences
 # The number of columns of a bucket is a multiple of this, so that the order of sums never changes.
 COLUMN_MULTIPLE = 16
-MIN_LONG_WORDS = 48  # from this length on, matrix products are faster than sums over stacked pairs
+MIN_LONG_WORDS = 48  # for sentences of this length, matrix products are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # the column multiple of sentences of at least MIN_LONG_WORDS
-MIN_ROW_CELLS = 6_000  # per target word of a bucket; with fewer, calls of NumPy dominate
+MIN_ROW_CELLS = 6_000  # with fewer cells per target word of a bucket, calls of NumPy dominate
 # A group of similar source lengths takes in more lengths until it has this many times MIN_ROW_CELLS cells.
 SOURCE_GROUP_FACTOR = 3
 PAIRS_PER_RELEASE = 1 << 15  # the pages of so many pairs of a text on disk are in memory
@@ -93,13 +93,13 @@ def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[i
     yield begin, len(lengths)
 
 
-def stack_sentences(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
-    """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
-    lengths = np.zeros(columns, dtype=np.int64)
+def stack_sentences(side: EncodedSide, pairs: Longs, column_count: int, row_count: int) -> tuple[Ints, Longs]:
+    """Return the words of `pairs` as columns of a padded array (rows, columns), and their lengths."""
+    lengths = np.zeros(column_count, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
-    rows = np.arange(height)[:, None]  # (height, 1)
-    inside = rows < lengths  # (height, columns)
-    starts = np.zeros(columns, dtype=np.int64)
+    rows = np.arange(row_count)[:, None]  # (rows, 1)
+    inside = rows < lengths  # (rows, columns)
+    starts = np.zeros(column_count, dtype=np.int64)
     starts[: len(pairs)] = side.offsets[pairs]
     stacked = np.zeros(inside.shape, dtype=np.int32)
     stacked[inside] = side.tokens[(starts + rows)[inside]]
@@ -164,7 +164,7 @@ class StoredBuckets(Sequence[Bucket]):
     """Buckets in a temporary file; read by any thread or process."""
 
     file: TemporaryArrays
-    places: list[list[ArrayPlace]]  # of the arrays of each bucket
+    places: list[list[ArrayPlace]]  # places of the arrays of each bucket
     cells: list[int]  # number of cells of each bucket
 
     def __len__(self) -> int:

@@ -137,10 +137,10 @@ def measure_coverage(
     is_copy = _are_copies(source, target)
     if sections is None:
         return Coverage(source_coverage, target_coverage, len(is_copy), int(is_copy.sum()))
-    is_copied_pair = np.ones(sections.pairs, bool)
-    is_copied_pair[sections.pair[~is_copy]] = False  # pairs with a section whose sides differ
+    is_copied_pair = np.ones(sections.pair_count, bool)
+    is_copied_pair[sections.pair_of_section[~is_copy]] = False  # pairs with a section whose sides differ
     copy_count = int(is_copied_pair.sum())
-    return Coverage(source_coverage, target_coverage, sections.pairs, copy_count)
+    return Coverage(source_coverage, target_coverage, sections.pair_count, copy_count)
 
 
 def count_copies(source: EncodedSide, target: EncodedSide) -> int:
@@ -242,7 +242,8 @@ def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> L
     """Return how many of the chosen words (V + 1,) each pair (N,) has."""
     chosen_before = offsets_of(is_chosen[side.tokens])
     counts = np.diff(chosen_before[side.offsets])
-    return np.bincount(text.sections.pair, counts, minlength=text.sections.pairs).astype(np.int64)
+    sections = text.sections
+    return np.bincount(sections.pair_of_section, counts, sections.pair_count).astype(np.int64)
 
 
 def _foreign_side(
@@ -251,8 +252,8 @@ def _foreign_side(
     """Return for which pairs one side has words, but none in its vocabulary."""
     has_letter = _words_with_letters(side)
     is_known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
-    pair_of_section = text.sections.pair
-    is_foreign = np.zeros(text.sections.pairs, bool)
+    pair_of_section = text.sections.pair_of_section
+    is_foreign = np.zeros(text.sections.pair_count, bool)
     is_foreign[pair_of_section[_sentences_with(side, has_letter & ~is_known)]] = True
     is_foreign[pair_of_section[_sentences_with(side, has_letter & is_known)]] = False
     pairs = np.flatnonzero(is_foreign)

@@ -41,7 +41,7 @@ class LineWords(NamedTuple):
     numbers: Integers  # (tokens of all sentences,): the word of each token, numbered from 0 in its line
     offsets: Longs  # (N + 1,): the tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``
 
-    def of(self, sentence: Integers, tokens: Integers) -> Longs:
+    def word_of(self, sentence: Integers, tokens: Integers) -> Longs:
         """Return the words of tokens, each of a sentence."""
         words: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
         return words
@@ -130,16 +130,16 @@ def _as_bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
 
-def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedBatch:
-    """Return the links of the words that linked tokens begin in; without `words`, tokens are the words.
+def links_of_words(batch: AlignedBatch, line_words: BothLineWords | None) -> AlignedBatch:
+    """Return the links of the words that linked tokens begin in; without `line_words`, tokens are the words.
 
     Links that coincide become one, with the greatest of their probabilities.
     """
-    if words is None or not len(batch.source):
+    if line_words is None or not len(batch.source):
         return batch
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
-    source = words[0].of(pair, batch.source)
-    target = words[1].of(pair, batch.target)
+    source = line_words[0].word_of(pair, batch.source)
+    target = line_words[1].word_of(pair, batch.target)
     return merge_links(batch, pair, source, target, batch.probability)
 
 
@@ -165,15 +165,15 @@ def merge_links(
 
 
 def links_of_tokens(
-    batch: AlignedBatch, words: BothLineWords | None, lengths: tuple[Longs, Longs], *, first: int = 0
+    batch: AlignedBatch, line_words: BothLineWords | None, lengths: tuple[Longs, Longs], *, first: int = 0
 ) -> AlignedBatch:
     """Return the links of all tokens of linked words, which share the probability of the link.
 
-    `words` are those of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A
+    `line_words` are those of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A
     DataError names the first pair, counted from `first`, with a link outside.
     """
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
-    source_words, target_words = (None, None) if words is None else words
+    source_words, target_words = (None, None) if line_words is None else line_words
     source_spans = _token_spans(pair, batch.source, source_words, lengths[0])
     target_spans = _token_spans(pair, batch.target, target_words, lengths[1])
     outside = np.flatnonzero((source_spans.left < 1) | (target_spans.left < 1))
@@ -186,7 +186,7 @@ def links_of_tokens(
             f"{place}: the expert's link {link} lies outside of {S} and {T} tokens; "
             "positions count the space-separated words of the line, from 0"
         )
-    if words is None:
+    if line_words is None:
         return batch
     # A link of words with m and n tokens becomes m * n links, or cells.
     cell_counts = source_spans.size * target_spans.size
@@ -251,16 +251,17 @@ def gold_of_tokens(
 
 
 def pair_of_words(
-    pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None, n: int = 0
+    pair: AlignedPair, lines: tuple[str, str], line_words: BothLineWords | None, n: int = 0
 ) -> AlignedPair:
     """Return an aligned pair with the space-separated words in place of their tokens.
 
-    `words` has the words of the tokens of all pairs, and `n` is the number of this pair.
+    `line_words` has the words of the tokens of all pairs, and `n` is the number of this pair.
     """
-    if words is None:
+    if line_words is None:
         return pair
-    line_words = tuple(SPACE_SETTINGS.words(lines[0])), tuple(SPACE_SETTINGS.words(lines[1]))
-    return join_pair_tokens(pair, line_words, (words[0].sentence(n), words[1].sentence(n)))
+    space_separated = tuple(SPACE_SETTINGS.words(lines[0])), tuple(SPACE_SETTINGS.words(lines[1]))
+    word_of_token = line_words[0].sentence(n), line_words[1].sentence(n)
+    return join_pair_tokens(pair, space_separated, word_of_token)
 
 
 def join_pair_tokens(
@@ -299,35 +300,35 @@ def join_pair_tokens(
 
 
 def values_of_words(
-    values: str, weights: AnyArray, pair: Pair, words: BothLineWords | None, n: int
+    values: str, weights: AnyArray, pair: Pair, line_words: BothLineWords | None, n: int
 ) -> AnyArray:
     """Return one kind of values of pair `n` of a text, for its space-separated words.
 
-    `words` has the words of the tokens of all pairs of the text; None if each token is a word.
+    `line_words` has the words of the tokens of all pairs of the text; None if each token is a word.
     """
-    if words is None or not is_line_pair(pair):
+    if line_words is None or not is_line_pair(pair):
         return weights
     source, target = SPACE_SETTINGS.words_of_pair(pair)
-    word_of_token = words[0].sentence(n), words[1].sentence(n)
+    word_of_token = line_words[0].sentence(n), line_words[1].sentence(n)
     return join_token_values(values, weights, word_of_token, (len(target), len(source)))
 
 
 def join_token_values(
-    values: str, weights: AnyArray, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
+    values: str, weights: AnyArray, word_of_token: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
 ) -> AnyArray:
     """Return values of the words of a pair from the values of their tokens.
 
     `values` is "scores", "forward", "reverse" or "combined". `weights` has the shape (target tokens, source
-    tokens), `words` is the word of each source and target token, and `shape` is (T, S).
+    tokens), `word_of_token` is the word of each source and target token, and `shape` is (T, S).
 
     The score, or combined weight, of two words is the maximum over their tokens. In one direction, the
     weights of a word's tokens are added where they are attended to, and averaged where they attend, so that
     the weights of a word sum to at most 1. A word without tokens has weights of 0 and scores of NaN.
     """
-    source = np.array(words[0], np.int64)
-    target = np.array(words[1], np.int64)
+    source = np.array(word_of_token[0], np.int64)
+    target = np.array(word_of_token[1], np.int64)
     if values == "reverse":
-        return join_token_values("forward", weights.T, words[::-1], shape[::-1]).T
+        return join_token_values("forward", weights.T, word_of_token[::-1], shape[::-1]).T
     if values != "forward":
         maximum = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
         np.fmax.at(maximum, np.ix_(target, source), weights)

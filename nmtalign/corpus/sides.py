@@ -25,8 +25,8 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 Computed = TypeVar("Computed")
 
-TOKENS_PER_BLOCK = 1 << 22  # numbers that are changed at a time: 16 megabytes
-PAIRS_PER_BLOCK = 200  # tokenized at a time; larger blocks do not fit the CPU cache
+TOKENS_PER_BLOCK = 1 << 22  # 16 megabytes of numbers are changed at a time
+PAIRS_PER_BLOCK = 200  # larger blocks of tokenized pairs do not fit the CPU cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,8 @@ class EncodedSide:
     tokens: Ints  # word numbers of all sentences, concatenated
     offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: Longs  # (V,): how often each word occurs
-    line_words: Integers | None = None  # the space-separated word of each token; None if each token is one
+    # the space-separated word of each token; None if each token is one
+    line_word_of_token: Integers | None = None
 
     @cached_property
     def lengths(self) -> Longs:
@@ -48,8 +49,11 @@ class EncodedSide:
         """Return the side with its sentences on disk; the words stay in memory."""
         tokens = self.tokens if is_mapped(self.tokens) else on_disk(self.tokens)
         release(tokens)
-        line_words = None if self.line_words is None else on_disk(self.line_words)
-        return replace(self, tokens=tokens, offsets=on_disk(self.offsets), line_words=line_words)
+        offsets = on_disk(self.offsets)
+        line_word_of_token = None
+        if self.line_word_of_token is not None:
+            line_word_of_token = on_disk(self.line_word_of_token)
+        return replace(self, tokens=tokens, offsets=offsets, line_word_of_token=line_word_of_token)
 
     @cached_property
     def _memory(self) -> dict[Hashable, Any]:
@@ -64,9 +68,9 @@ class EncodedSide:
 
     def size(self, n: int) -> int:
         """Return the number of space-separated words in line n, up to the last one that has a token."""
-        if self.line_words is None:
+        if self.line_word_of_token is None:
             return int(self.lengths[n])
-        words = self.line_words[self.offsets[n] : self.offsets[n + 1]]
+        words = self.line_word_of_token[self.offsets[n] : self.offsets[n + 1]]
         return int(words[-1]) + 1 if len(words) else 0
 
     def sentence(self, n: int) -> list[str]:
@@ -80,7 +84,7 @@ class NumberedWords(NamedTuple):
     words: list[str]
     tokens: Ints
     lengths: Longs
-    line_words: Integers | None
+    line_word_of_token: Integers | None
 
 
 WordForms = Callable[[Sequence[str]], list[str]]  # returns the forms in which words are looked up
@@ -137,7 +141,7 @@ class SideEncoder:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._tokens = TokenList(in_memory)
         self._lengths = array("q")
-        self._line_words: list[Integers] = []
+        self._line_word_of_token: list[Integers] = []
 
     def add_lines(self, lines: Sequence[str]) -> None:
         """Add the sentences of lines."""
@@ -150,7 +154,7 @@ class SideEncoder:
             tokens, lengths = self._text_settings.tokens_of_lines(block, self._side, self._language)
             if self._text_settings.tokenizer != SPACE_SETTINGS.tokenizer:
                 spans = self._text_settings.tokenizer_of(self._side, self._language).spans
-                self._line_words.append(number_line_words(block, tokens, lengths, spans))
+                self._line_word_of_token.append(number_line_words(block, tokens, lengths, spans))
             self._add_tokens(tokens, lengths)
 
     def add_words(self, sentences: Sequence[Sequence[str]]) -> None:
@@ -179,15 +183,15 @@ class SideEncoder:
         self._tokens.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
-    def numbered(self) -> NumberedWords:
+    def number_sentences(self) -> NumberedWords:
         """Return the sentences so far, for :meth:`merge` of another encoder."""
         lengths = np.array(self._lengths, np.int64)
-        line_words = np.concatenate(self._line_words) if self._line_words else None
+        line_word_of_token = np.concatenate(self._line_word_of_token) if self._line_word_of_token else None
         return NumberedWords(
             words=list(self._numbers),
             tokens=self._tokens.joined(np.int32),
             lengths=lengths,
-            line_words=line_words,
+            line_word_of_token=line_word_of_token,
         )
 
     def merge(self, other: NumberedWords) -> None:
@@ -195,12 +199,12 @@ class SideEncoder:
         numbers = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
         self._tokens.append(numbers.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
-        if other.line_words is not None:
-            self._line_words.append(other.line_words)
+        if other.line_word_of_token is not None:
+            self._line_word_of_token.append(other.line_word_of_token)
 
     def finish(self) -> EncodedSide:
         """Return the side, with words numbered by falling frequency, ties by first occurrence."""
-        words, tokens, lengths, line_words = self.numbered()
+        words, tokens, lengths, line_word_of_token = self.number_sentences()
         if self._forms is not None:
             words, tokens = _merge_words_of_form(self._forms(words), tokens)
         counts = np.zeros(len(words), np.int64)
@@ -219,7 +223,7 @@ class SideEncoder:
             tokens=tokens,
             offsets=offsets_of(lengths),
             counts=np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
-            line_words=line_words,
+            line_word_of_token=line_word_of_token,
         )
 
 

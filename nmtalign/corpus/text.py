@@ -74,8 +74,8 @@ MAX_PREDECESSORS = 500  # anchors that are considered as predecessors on the pat
 class Sections:
     """The sections of sentence pairs, and their positions in the pairs; most pairs are one section."""
 
-    pairs: int  # N, the number of sentence pairs
-    pair: Longs  # (sections,): pair of each section
+    pair_count: int  # N, the number of sentence pairs
+    pair_of_section: Longs  # (sections,)
     source_lengths: Longs  # (N,): source words of each sentence pair
     target_lengths: Longs  # (N,): target words of each sentence pair
     # (2, sections): positions in the source and in the target sentence
@@ -86,8 +86,8 @@ class Sections:
     def on_disk(self) -> Sections:
         """Return the sections with all arrays on disk."""
         return Sections(
-            pairs=self.pairs,
-            pair=on_disk(self.pair),
+            pair_count=self.pair_count,
+            pair_of_section=on_disk(self.pair_of_section),
             source_lengths=on_disk(self.source_lengths),
             target_lengths=on_disk(self.target_lengths),
             start=on_disk(self.start),
@@ -98,7 +98,7 @@ class Sections:
     @property
     def has_split_pairs(self) -> bool:
         """Whether some pair has more than one section."""
-        return len(self.pair) > self.pairs
+        return len(self.pair_of_section) > self.pair_count
 
     def links_in_cores(
         self, section: Longs, source: Longs, target: Longs
@@ -108,11 +108,12 @@ class Sections:
         is_in_core = (words >= self.core_start[:, section]) & (words < self.core_stop[:, section])
         kept: Flags = np.asarray(is_in_core.all(axis=0))
         kept_source, kept_target = words[:, kept]
-        return kept, self.pair[section][kept], kept_source, kept_target
+        return kept, self.pair_of_section[section][kept], kept_source, kept_target
 
     def sum_by_pair(self, section: Longs, values: Doubles) -> Doubles:
         """Return the sum (N,) of the values of the sections of each pair."""
-        return np.asarray(np.bincount(self.pair[section], values, self.pairs), dtype=np.float64)
+        pair = self.pair_of_section[section]
+        return np.asarray(np.bincount(pair, values, self.pair_count), dtype=np.float64)
 
     def core(self, bucket: Bucket) -> Flags | None:
         """Return which cells (T, S, B) of a bucket are in the core of their section; None if all are."""
@@ -138,7 +139,7 @@ class Sections:
             s1, t1 = self.core_stop[:, section]
             rows = slice(t0 - target_start, t1 - target_start)
             columns = slice(s0 - source_start, s1 - source_start)
-            matrices[self.pair[section]][t0:t1, s0:s1] = weights[rows, columns, column]
+            matrices[self.pair_of_section[section]][t0:t1, s0:s1] = weights[rows, columns, column]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +170,7 @@ class EncodedText:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
         assert self.expert_links is not None
         bucket = self.buckets[k]
-        pair = self.sections.pair[bucket.sections]  # (B,)
+        pair = self.sections.pair_of_section[bucket.sections]  # (B,)
         first_link = self.expert_links.offsets[pair]  # (B,): row of the first link
         end = self.expert_links.offsets[pair + 1]
         end = np.where(bucket.is_filled, end, first_link)
@@ -231,9 +232,11 @@ def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
 
 def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | None:
     """Return the space-separated words in which the tokens begin; None if tokens are the words."""
-    if source.line_words is None or target.line_words is None:
+    source_words = source.line_word_of_token
+    target_words = target.line_word_of_token
+    if source_words is None or target_words is None:
         return None
-    return LineWords(source.line_words, source.offsets), LineWords(target.line_words, target.offsets)
+    return LineWords(source_words, source.offsets), LineWords(target_words, target.offsets)
 
 
 # --- sections of long pairs --------------------------------------------------------------------------
@@ -348,8 +351,8 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Sections:
     lengths = np.stack([S, T])
     zeros = np.zeros_like(lengths)
     return Sections(
-        pairs=len(S),
-        pair=np.arange(len(S)),
+        pair_count=len(S),
+        pair_of_section=np.arange(len(S)),
         source_lengths=S,
         target_lengths=T,
         start=zeros,
@@ -380,8 +383,8 @@ def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedS
     bounds[:, :, is_long[pair]] = np.concatenate(sections_of_pairs, axis=2)
     start, core_start, core_stop, stop = bounds
     sections = Sections(
-        pairs=len(S),
-        pair=pair,
+        pair_count=len(S),
+        pair_of_section=pair,
         source_lengths=S,
         target_lengths=T,
         start=start,
@@ -408,4 +411,4 @@ def _take_sections(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) ->
             tokens.append(run[block])
     joined = tokens.joined(np.int32)
     release(side.tokens)
-    return replace(side, tokens=joined, offsets=offsets_of(stop - start), line_words=None)
+    return replace(side, tokens=joined, offsets=offsets_of(stop - start), line_word_of_token=None)

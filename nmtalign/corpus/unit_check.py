@@ -20,7 +20,7 @@ from nmtalign.text.subwords import SPACE_MARK, join_marked
 from nmtalign.text.tokenization import TextSettings
 
 MIN_EXPECTED_ENDS = 8  # with fewer, chance decides whether the ends of lines are linked
-MIN_RATE_OF_ENDS = 0.5  # of their expected number
+MIN_LINKED_ENDS_RATIO = 0.5  # linked line ends, divided by their expected number
 
 ADVICE = (
     "pass the text that was aligned, or the files of `tokens=PREFIX`; `nmtalign info` shows the unit of the"
@@ -35,9 +35,10 @@ class UnitFit:
     name: str
     inside: int = 0  # pairs with links, all of which are inside
     outside: int = 0  # pairs with a link outside
-    example: str = ""  # of the first pair with a link outside
+    example: str = ""  # description of the first pair with a link outside
     linked_ends: int = 0  # lines of pairs inside whose last unit is linked
-    expected_ends: float = 0.0  # of these lines, if the last units were linked as often as the others
+    # expected number of linked ends, if the last units were linked as often as the others
+    expected_ends: float = 0.0
 
     @property
     def end_rate(self) -> float:
@@ -48,7 +49,7 @@ class UnitFit:
     def misses_ends(self) -> bool:
         """Whether the last units of the lines are linked much less often than the others."""
         expected = self.expected_ends
-        return expected >= MIN_EXPECTED_ENDS and self.linked_ends < MIN_RATE_OF_ENDS * expected
+        return expected >= MIN_EXPECTED_ENDS and self.linked_ends < MIN_LINKED_ENDS_RATIO * expected
 
     @property
     def fits(self) -> bool:
@@ -83,7 +84,7 @@ def fits_of_units(
     for number, (pair, links) in enumerate(records, 1):
         listed = list(links)
         for name, unit in units.items():
-            source, target = unit.shown(pair, text_settings)
+            source, target = unit.tokens_for_translation(pair, text_settings)
             fits[name].add(number, listed, (len(source), len(target)))
     return list(fits.values())
 

@@ -74,8 +74,8 @@ class LinkUnit:
     """What positions count, and where the pieces of the words come from; made by :func:`link_unit`."""
 
     name: LinkUnitName = "words"
-    marks: SubwordMarks | None = None  # of lines that consist of sub-words
-    models: tuple[str, str] | None = None  # of sub-words, for the source and for the target
+    marks: SubwordMarks | None = None  # marks of lines that consist of sub-words
+    models: tuple[str, str] | None = None  # sub-word models of source and target
     spaces: str | None = None  # the mark of spaces in lossless tokens
 
     @property
@@ -93,7 +93,7 @@ class LinkUnit:
         """Whether positions count the words of the lines as they were given."""
         return self == LinkUnit()
 
-    def prepared(
+    def prepare_pairs(
         self,
         pairs: Iterable[Any],
         text_settings: TextSettings,
@@ -142,7 +142,7 @@ class LinkUnit:
         """Return the words, tokens or pieces that an expert counts in a pair that is not prepared."""
         if self.models is not None:
             return SPACE_SETTINGS.words_of_pair(pair)
-        return self.shown(pair, text_settings, languages)
+        return self.tokens_for_translation(pair, text_settings, languages)
 
     def convert(
         self,
@@ -219,7 +219,7 @@ class LinkUnit:
         target_spans = [(token.start, token.end) for token in target_tokens]
         return WordsInText(source, source_spans), WordsInText(target, target_spans)
 
-    def shown(
+    def tokens_for_translation(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return what positions count in a pair as a translation program reads it.
@@ -321,7 +321,7 @@ class PieceRanges(NamedTuple):
     stop: Longs  # (W,)
 
     @classmethod
-    def of(cls, lines: Iterable[PieceLine]) -> PieceRanges:
+    def from_lines(cls, lines: Iterable[PieceLine]) -> PieceRanges:
         """Return the ranges of the words of some lines."""
         arrays = _RangeArrays()
         for line in lines:
@@ -367,8 +367,8 @@ class RangesOfText:
 
 def expand_to_pieces(batch: AlignedBatch, piece_lines: Sequence[BothPieceLines]) -> AlignedBatch:
     """Return the links of pieces, given the pieces of both lines of each pair (:func:`expand_links`)."""
-    source = PieceRanges.of(line for line, _ in piece_lines)
-    target = PieceRanges.of(line for _, line in piece_lines)
+    source = PieceRanges.from_lines(line for line, _ in piece_lines)
+    target = PieceRanges.from_lines(line for _, line in piece_lines)
     return expand_links(batch, source, target)
 
 

@@ -124,7 +124,7 @@ class _SourceTokens(NamedTuple):
     length: Integers  # number of its cells
 
     @classmethod
-    def of(cls, bucket: Bucket, cells: int, targets: int) -> _SourceTokens:
+    def from_bucket(cls, bucket: Bucket, cells: int, targets: int) -> _SourceTokens:
         """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
         T, S, B = bucket.shape
         filled = np.flatnonzero(bucket.source).astype(np.int32)  # (words,), indices into (S, B)
@@ -159,7 +159,7 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     target_starts = np.cumsum([0, *[bucket.target.size for bucket in buckets]]).tolist()
     tokens_of_buckets = []
     for bucket, cell_start, target_start in zip(buckets, cell_starts, target_starts, strict=False):
-        tokens_of_buckets.append(_SourceTokens.of(bucket, cell_start, target_start))
+        tokens_of_buckets.append(_SourceTokens.from_bucket(bucket, cell_start, target_start))
     tokens = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
     target_words = np.concatenate([bucket.target.T.ravel() for bucket in buckets])
 

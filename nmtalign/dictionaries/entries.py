@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 class JumpCount(NamedTuple):
     """How often attention jumps by so many words, as a file of eflomal's priors says."""
 
-    side: Side  # whose words are jumped over
+    side: Side  # the jump is over words of this side
     width: int
     weight: float
 

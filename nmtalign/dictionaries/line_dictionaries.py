@@ -23,7 +23,7 @@ MAX_WEIGHT = 1e9  # the weight of an entry
 _INTEGER = re.compile(r"-?\d{1,6}", re.ASCII).fullmatch
 _FIRST_LINES = 200  # the lines that decide on the format
 
-LINES_PER_BLOCK = 1_000  # whose headwords are looked at together, which is quicker
+LINES_PER_BLOCK = 1_000  # looking at the headwords of a block together is faster
 
 NumberedLine = tuple[int, str | DataError]
 NumberedLines = Iterator[NumberedLine]

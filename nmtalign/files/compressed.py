@@ -26,7 +26,7 @@ from nmtalign.files.read_errors import unreadable_file_error
 
 CompressedFile = io.FileIO | io.BufferedReader  # open, at its beginning
 _BUFFER_BYTES = 1 << 17
-_MAX_SHOWN_MEMBERS = 3  # of a zip archive
+_MAX_SHOWN_MEMBERS = 3  # an error names at most this many members of a zip archive
 _ZSTD_INPUT_BYTES = 1 << 9  # so few compressed bytes decompress to at most 16 MB at a time
 # The decompressors raise these errors if a file is damaged or truncated.
 DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)

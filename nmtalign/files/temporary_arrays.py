@@ -20,7 +20,7 @@ from nmtalign.arrays import AnyArray, Longs
 class ArrayPlace(NamedTuple):
     """The place of an array in a file."""
 
-    start: int  # in bytes
+    start: int  # first byte
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 

@@ -82,10 +82,18 @@ def _as_position(n: Any) -> int:
     return index(n)
 
 
-def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
+def _as_read_only(
+    values: Any,
+    name: str,
+    shape: tuple[int | None, ...],
+    kinds: str = "biuf",
+    *,
+    shape_text: str | None = None,
+) -> NDArray[Any]:
     """Return a read-only array of the values; raise DataError if its kind or shape is not the expected one.
 
-    None in `shape` accepts any length; `kinds` are codes of NumPy's types.
+    None in `shape` accepts any length, and `shape_text` is then the shape in messages; `kinds` are codes of
+    NumPy's types.
     """
     array = as_real_array(values, name)
     if array.size and array.dtype.kind not in kinds:
@@ -94,8 +102,7 @@ def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: 
     for length, expected_length in zip(array.shape, shape, strict=False):
         fits = fits and expected_length in (None, length)
     if not fits:
-        wanted_shape = str(shape).replace("None", "N + 1")
-        raise DataError(f"expected {name} of shape {wanted_shape}, found {array.shape}")
+        raise DataError(f"expected {name} of shape {shape_text or shape}, found {array.shape}")
     view = array.view()
     view.flags.writeable = False
     return view
@@ -557,7 +564,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     def __post_init__(self) -> None:
         if self.unit is not None:
             check_choice(self.unit, LINK_UNITS, "units of links")
-        offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
+        offsets = _as_read_only(self.offsets, "offsets", (None,), "iu", shape_text="(N + 1,)")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
                 f"expected offsets that begin with 0 and never fall, found {short_repr(self.offsets)}"

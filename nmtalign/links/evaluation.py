@@ -102,7 +102,8 @@ class Counts(HasScores):
 def _scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
     links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
-    precision, recall = _ratio(in_possible, links), _ratio(in_sure, sure)
+    precision = _ratio(in_possible, links)
+    recall = _ratio(in_sure, sure)
     both = precision + recall
     f1 = np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
     aer = 1 - _ratio(in_sure + in_possible, links + sure)
@@ -283,7 +284,8 @@ def count_matches(
     sentences = []
     linked = with_gold = 0
     for links, gold in zip_longest(alignments, golds):
-        linked, with_gold = linked + (links is not None), with_gold + (gold is not None)
+        linked += links is not None
+        with_gold += gold is not None
         if links is not None and gold is not None:
             sentences.append(Counts.of(links, gold))
         elif links is None and known is not None:
@@ -385,7 +387,8 @@ def compare_evaluations(
     drawn = [_scores_of_counts(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:
-        value, p = getattr(second, metric) - getattr(first, metric), np.nan
+        value = getattr(second, metric) - getattr(first, metric)
+        p = np.nan
         spread = drawn[1][metric] - drawn[0][metric]
         known = spread[~np.isnan(spread)]
         if len(known) and not np.isnan(value):

@@ -30,7 +30,7 @@ def hmm_posteriors(
     null: float,
     *,
     agree: bool = False,
-    jumps: bool = False,
+    count_jumps: bool = False,
 ) -> BothDirections:
     """Return the posteriors of the HMM in both directions.
 
@@ -54,19 +54,20 @@ def hmm_posteriors(
     forward_odds = np.asarray(ratios * (1 / target_null)[:, None, :], dtype=np.float32)
     reverse_odds = np.asarray(ratios.transpose(1, 0, 2) * (1 / source_null)[:, None, :], dtype=np.float32)
 
-    def run_directions(*, jumps: bool) -> BothDirections:
-        forward = forward_backward(forward_odds, source_transitions, jumps=jumps)
-        reverse = forward_backward(reverse_odds, target_transitions, jumps=jumps)
+    def run_directions(*, count_jumps: bool) -> BothDirections:
+        forward = forward_backward(forward_odds, source_transitions, count_jumps=count_jumps)
+        reverse = forward_backward(reverse_odds, target_transitions, count_jumps=count_jumps)
         return forward, reverse
 
     steps = AGREEMENT_STEPS if agree else 0
-    unregularized = run_directions(jumps=jumps and steps == 0)
+    unregularized = run_directions(count_jumps=count_jumps and steps == 0)
     directions = unregularized
     for step in range(1, steps + 1):
         factor = regularization_step(directions)
         forward_odds *= factor
         reverse_odds /= factor.transpose(1, 0, 2)
-        directions = run_directions(jumps=jumps and step == steps)  # only the jumps of the last step count
+        # only the jumps of the last step count
+        directions = run_directions(count_jumps=count_jumps and step == steps)
     # the likelihoods are absolute, and those of the model without regularization
     forward, reverse = directions
     forward_likelihood = unregularized[0].log_likelihood + _log_product(target_null)

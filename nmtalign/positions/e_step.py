@@ -85,7 +85,10 @@ class ExpectedCounts(NamedTuple):
         )
 
     def add(self, counts: BucketCounts) -> float:
-        """Add the counts of a bucket in place, and return its log-likelihood."""
+        """Add the counts of a bucket in place, and return its log-likelihood.
+
+        A child process of :func:`parallel_map` sends only this result of `then` back to its parent.
+        """
         for name in COUNT_FIELDS:
             total: Doubles = getattr(self, name)
             numbers: Sparse | None = getattr(counts, name)
@@ -164,13 +167,13 @@ def hmm_counts(
     null: float,
     *,
     agree: bool = False,
-    jumps: bool = False,
+    count_jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     ratios = emissions.word_pairs.take(cells)  # (T, S, B)
     null_ratios = emissions.source_null, emissions.target_null
     forward, reverse = hmm_posteriors(
-        bucket, ratios, null_ratios, jump_models, null, agree=agree, jumps=jumps
+        bucket, ratios, null_ratios, jump_models, null, agree=agree, count_jumps=count_jumps
     )
     source_model, target_model = jump_models
     product = np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))
@@ -188,9 +191,9 @@ def hmm_counts(
 
 def _jumps_of(direction: DirectionResult, words: Ints, lengths: Longs, model: JumpModel) -> Sparse | None:
     """Return the expected jumps of one direction by index in the flattened tables; None if not counted."""
-    if direction.jumps is None:
+    if direction.expected_jumps is None:
         return None
-    indices, counts = jump_counts(direction.jumps, words, lengths, model)
+    indices, counts = jump_counts(direction.expected_jumps, words, lengths, model)
     return Sparse(indices, counts)
 
 
@@ -217,7 +220,7 @@ class EStep(NamedTuple):
             self.jump_models,
             self.null,
             agree=self.agree,
-            jumps=k % self.jump_period == 0,
+            count_jumps=k % self.jump_period == 0,
         )
 
 

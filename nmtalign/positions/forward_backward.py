@@ -30,11 +30,13 @@ class DirectionResult(NamedTuple):
     # (observed words, state words, B): p(s|t) as (T, S, B), or in the reverse direction p(t|s) as (S, T, B).
     # Sums over the states are at most 1; the difference is the posterior of the null word.
     posterior: Floats
-    jumps: Floats | None  # as in :meth:`BucketTransitions.expected_jumps`; None if not counted
+    expected_jumps: Floats | None  # as in :meth:`BucketTransitions.expected_jumps`; None if not counted
     log_likelihood: Doubles  # (B,): relative to the null word alone
 
 
-def forward_backward(odds: Floats, transitions: BucketTransitions, *, jumps: bool = False) -> DirectionResult:
+def forward_backward(
+    odds: Floats, transitions: BucketTransitions, *, count_jumps: bool = False
+) -> DirectionResult:
     """Run forward-backward on a bucket (Rabiner 1989, equations 18 to 38, section V.A).
 
     `odds` (T, S, B) are p(t|s) / (null p(t|null)), 0 in padded cells; null-aligned words and padding
@@ -74,16 +76,18 @@ def forward_backward(odds: Floats, transitions: BucketTransitions, *, jumps: boo
     # Backward pass: beta is p(words after t | position) over null, divided by the likelihood of the pair.
     beta = transitions.stop / total  # (S + 1, B)
     ends = alpha[T] * beta
-    emitted_beta = np.empty((T if jumps else 0, S, B), dtype=np.float32)
+    emitted_beta = np.empty((T if count_jumps else 0, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
             beta *= scales[t]
         np.multiply(odds[t], beta[1:], out=emitted)
         posterior[t] *= emitted
-        if jumps:
+        if count_jumps:
             emitted_beta[t] = emitted
         if t:
             beta += transitions.backward(emitted)
-    expected = transitions.expected_jumps(alpha[:T], emitted_beta, ends) if jumps else None
+    expected_jumps = None
+    if count_jumps:
+        expected_jumps = transitions.expected_jumps(alpha[:T], emitted_beta, ends)
     log_likelihood = np.log(total.astype(np.float64)) + exponents * math.log(2)
-    return DirectionResult(posterior, expected, log_likelihood)
+    return DirectionResult(posterior, expected_jumps, log_likelihood)

@@ -155,8 +155,10 @@ def bucket_transitions(model: JumpModel, words: Ints, lengths: Longs, null: floa
     # the weights of the widths 1 - S to S by class, so that the jumps from a position are consecutive rows
     by_width = np.ascontiguousarray(model.tables[:, jump_column(np.arange(1 - S, S + 1))].T)  # (2 S, K)
     transition = np.empty((S + 1, S, B), dtype=np.float32)
+    # row r of `by_width` has the weights of the width r + 1 - S
     for i in range(S + 1):  # from position i to the words, by widths 1 - i to S - i
         widths = slice(S - i, 2 * S - i)
+        # all classes are valid; with `out`, the default mode "raise" would copy through a buffer
         np.take(by_width[widths], classes[i], axis=1, out=transition[i], mode="clip")
     transition *= ((1 - null) * inverse_mass)[:, None, :]
     return BucketTransitions(transition, stop=model.tables[classes, end_column] * inverse_mass)

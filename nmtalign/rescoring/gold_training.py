@@ -181,7 +181,7 @@ def gold_of_pairs(
 
 def _words_of_line(side: EncodedSide, n: int) -> list[str]:
     """Return the words of line n; empty words where it is known only how many there are."""
-    return side.sentence(n) if side.line_words is None else [""] * side.size(n)
+    return side.sentence(n) if side.line_word_of_token is None else [""] * side.size(n)
 
 
 def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:

@@ -1,13 +1,13 @@
 """Dense scorers: log likelihood ratios of word pairs from the cosines of their vectors.
 
-    log r(e, f) = c cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(c cos(e, f))
+    log r(e, f) = κ cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(κ cos(e, f))
 
-so that a word that is close to all other words gains nothing. A ratio of 1 is chance. Vectors are given, or
-spectral: learned from links. Spectral vectors score words that were never linked, and smooth the counts of
-words that were linked once.
+with a scale κ, so that a word that is close to all other words gains nothing. A ratio of 1 is chance. Vectors
+are given, or spectral: learned from links. Spectral vectors score words that were never linked, and smooth
+the counts of words that were linked once.
 
-The scale b of the scores s of given vectors maximizes the expected log-likelihood of the links c in both
-directions,
+The scale b of the scores s of given vectors (their κ) maximizes the expected log-likelihood of the links,
+with counts c(e, f), in both directions,
 
     L(b) = sum c(e, f) (2 b s(e, f) - log Z_e(b) - log Z_f(b))    Z_e(b) = sum over f of p(f) exp(b s(e, f)),
 
@@ -67,7 +67,7 @@ MAX_SCALE_STEP = 4  # an iteration changes the scale by at most this factor
 class SideVectors(NamedTuple):
     """The words (V,) of one side of a text as a dense scorer knows them."""
 
-    vectors: Floats  # (V, D): of norm sqrt(c); zero for a word without a vector
+    vectors: Floats  # (V, D): of norm sqrt(κ); zero for a word without a vector
     norms: Floats  # (V,): log Z
     known: Flags  # (V,): whether a word has a vector
 
@@ -82,8 +82,8 @@ class DenseScorer:
     # word without a vector are zero, and its pairs get no ratio
     codes: tuple[Codes, Codes]
     norms: tuple[Floats, Floats]  # log Z of source and target words, each (V,)
-    scale: float  # c, the inverse temperature
-    weight: float  # in the log-linear interpolation
+    scale: float  # κ, the inverse temperature
+    weight: float  # weight of this scorer in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""

@@ -31,7 +31,10 @@ MAX_SHORT_LETTERS = 3.0  # words are short if their mean length is below this
 HASH_BITS = 127  # size of the set of hashed letter pairs of a form
 MIN_DICE = 0.4  # two forms are similar if their Dice coefficient is above this
 EVERY = slice(None)
-FormKind = int | str  # a number of letters, or the language whose lemmas are the forms
+# the forms of a side: n > 0 is the first n letters of a word, n < 0 its last -n letters, 0 the whole word,
+# and a string the language whose lemmas are the forms
+FormKind = int | str
+WHOLE_WORD = 0
 FORM_PAIRS_PER_BLOCK = 1 << 16  # take one megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
@@ -153,7 +156,7 @@ def make_form_pairs(
     if target_count < len(target_numbers):
         at_target = target_numbers[word_pairs.target]
     form_pair_of_word_pair = None
-    if merge_equal and any(form_kinds):
+    if merge_equal and form_kinds != (WHOLE_WORD, WHOLE_WORD):
         all_keys = at_source.astype(np.int64) * target_count + at_target
         keys, form_pair_of_word_pair = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)

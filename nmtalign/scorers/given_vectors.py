@@ -66,7 +66,7 @@ class VectorScorer(Scorer):
     score: VectorScore
     # frequent source and target words of the fitted text; None takes the first words of the vectors
     references: tuple[Reference, ...] | None = None
-    tune: bool = False  # whether to fit the temperature to a text
+    fits_temperature: bool = False  # whether to fit the temperature to a text
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
@@ -85,7 +85,8 @@ class VectorScorer(Scorer):
                 shares[f"{side}_share"] = reference.share
                 words[f"{side}_reference"] = reference.words
         parts = {"source": self.source.state(), "target": self.target.state(), "score": self.score.state()}
-        return State("vectors", values={"tune": self.tune}, arrays=shares, words=words, parts=parts)
+        values = {"tune": self.fits_temperature}
+        return State("vectors", values=values, arrays=shares, words=words, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> VectorScorer:
@@ -103,7 +104,7 @@ class VectorScorer(Scorer):
         return replace(self, source=self.source.with_back_off(), target=self.target.with_back_off())
 
     def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
-        """Fit the temperature, if `tune` allows, and the jump models of the hidden Markov model."""
+        """Fit the temperature, if `fits_temperature` is set, and the jump models of the HMM."""
 
         def table(text: EncodedText) -> Floats:
             """Return the scores of all source words with all target words of a text."""
@@ -112,7 +113,7 @@ class VectorScorer(Scorer):
 
         scale = self.score.scale
         jump_models = unfitted_hmm().jump_models
-        if self.tune:
+        if self.fits_temperature:
             factor, jump_models = fit_temperature(pairs, table, workers)
             scale *= factor
         text = encode_text(pairs)
@@ -173,7 +174,7 @@ class VectorScorer(Scorer):
 
         The references are by default the first words of the vectors, with equal shares.
         """
-        limit = MAX_COSTLY_REFERENCE_WORDS if self.score.costly else MAX_REFERENCE_WORDS
+        limit = MAX_COSTLY_REFERENCE_WORDS if self.score.is_costly else MAX_REFERENCE_WORDS
         if self.references is None:
             source = _first_words(self.source, limit)
             target = _first_words(self.target, limit)
@@ -226,12 +227,12 @@ class CellScores(TextScores):
     def prepare(self, *, ratios: bool) -> None:
         if ratios:
             _ = self._log_norms  # computed before processes are forked
-        if self.scorer.score.costly:
+        if self.scorer.score.is_costly:
             _ = self._score_of_word_pair
 
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
-        if self.scorer.score.costly:
+        if self.scorer.score.is_costly:
             scores = self._score_of_word_pair.take(self.text.word_pairs.cells[k])
             return np.where(bucket.inside, scores, PADDING_SCORE)
         T, S, B = bucket.shape

@@ -21,7 +21,7 @@ from nmtalign.corpus.word_pairs import WordPairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.scorers.form_counts import MAX_COUNT, FormCounts, FormPairCounts
-from nmtalign.scorers.forms import FormKind, FormPairs, form_function, forms_of, make_form_pairs
+from nmtalign.scorers.forms import WHOLE_WORD, FormKind, FormPairs, form_function, forms_of, make_form_pairs
 from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts
 from nmtalign.state import State, Stored
 from nmtalign.text.lemmas import lemma_language
@@ -64,6 +64,8 @@ class StoredForms(NamedTuple):
     def state(self) -> State:
         rows, targets = np.divmod(self.keys, self.shape[1])
         pairs = np.bincount(rows, minlength=self.shape[0]).astype(np.int32)
+        # A value and an array may share a name: the value `pairs` is the number of all pairs, and the array
+        # `pairs` that of each source form; `source_null` is the sum over all forms, and the count of each.
         arrays: dict[str, AnyArray] = {"pairs": pairs}
         values: dict[str, Any] = {"letters": list(self.form_kinds), "pairs": len(self.keys)}
         for side, counts in zip(SIDES, self.sides, strict=True):
@@ -78,7 +80,7 @@ class StoredForms(NamedTuple):
         form_kinds = _form_kinds_of(stored)
         sides = []
         for side, word_count, form_kind in zip(SIDES, words, form_kinds, strict=True):
-            form_count = None if form_kind else word_count  # 0 letters: the forms are the words
+            form_count = word_count if form_kind == WHOLE_WORD else None
             sides.append(FormCounts.from_state(stored, side, form_count))
         source, target = sides
         pairs = stored.integer("pairs", minimum=0)
@@ -199,7 +201,7 @@ class Lexicon:
 
         @cache  # two kinds of form may share the forms of a side
         def numbers_of_forms(side: int, form_kind: FormKind) -> dict[str, int]:
-            if not form_kind:
+            if form_kind == WHOLE_WORD:
                 return self.numbers[side]
             return number_words(dict.fromkeys(map(form_function(form_kind), sides[side])))
 
@@ -217,7 +219,7 @@ class Lexicon:
     @property
     def whole(self) -> StoredForms | None:
         """The counts of whole words, if there are any."""
-        return self.of_kinds((0, 0))
+        return self.of_kinds((WHOLE_WORD, WHOLE_WORD))
 
     @property
     def lemma_languages(self) -> tuple[str | None, str | None]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
 
-def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: EncodedText) -> Emissions:
+def interpolate(emissions: Emissions, scorers: Sequence[MixedScorer], text: EncodedText) -> Emissions:
     """Interpolate the emissions of a lexicon with scorers, one after another.
 
     ``log r = (1 - weight) log r_before + weight log r_scorer`` for the word pairs that a scorer knows
@@ -54,7 +53,7 @@ class Mixture(Scorer):
 
     lexicon: Lexicon
     # a scorer of weight 1 replaces the scorers before it, for the word pairs that it knows
-    others: tuple[Any, ...] = ()
+    others: tuple[MixedScorer, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ class Mixture(Scorer):
         """
         if form_counts is None:
             form_counts = self.lexicon.lookup(text.source, text.target, text.word_pairs)
-        mixed = interpolated(emission_ratios(form_counts), self.others, text)
+        mixed = interpolate(emission_ratios(form_counts), self.others, text)
         # the evidence of a link comes from all other links of its word pair
         ratios_of_others = word_pair_ratios(without_one_link(form_counts))
         evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))

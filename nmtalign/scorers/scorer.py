@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.position_model import TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
+
+if TYPE_CHECKING:
+    from nmtalign.scorers.lexicon import Lexicon
 
 TokenizedPairs = Sequence[tuple[Sequence[str], Sequence[str]]]  # source and target words of sentence pairs
 MIN_RATIO = np.float32(1e-30)  # logarithms are taken of at least this
@@ -36,7 +39,7 @@ class Scorer:
     (:data:`nmtalign.aligner.aligner.PART_CLASSES`); the rest has defaults.
     """
 
-    lexicon: Any = None  # the lexicon, if there is one
+    lexicon: Lexicon | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,6 +120,8 @@ class MixedScorer(Protocol):
     with the scorers before this one. ``from_state(stored, lexicon)`` restores a scorer. No other scorer of
     the mixture has its name.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # so that `dataclasses.replace` accepts a scorer
 
     @property
     def name(self) -> str: ...

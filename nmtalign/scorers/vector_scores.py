@@ -30,13 +30,14 @@ from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
 ParametersInput = str | Path | Mapping[str, ArrayLike]  # an npz file, or arrays by their names
-NAME_IN_MEMORY = "parameters"  # in messages, and of the origin of the score
+NAME_IN_MEMORY = "parameters"  # takes the place of the file name in messages and in the origin of the score
 
 PARTS_OF_DOUBLES = 3  # so many parts keep all bits of double precision; single precision has one part
 BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double has 53
 MAX_LEARNED_WEIGHT = 1e9  # sums of products of larger weights may be infinite
-MIN_STORED_NULL, MAX_STORED_NULL = 1e-9, 0.999  # of a file of weights
-PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # in a folder of vectors
+MIN_STORED_NULL = 1e-9  # bounds of the probability of null in a file of weights
+MAX_STORED_NULL = 0.999
+PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # files in a folder of vectors
 PICTURE_TITLES = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}
 MIN_COSINE_SCALE, MAX_COSINE_SCALE = 8.0, 20.0  # bounds of the scale sqrt(D) of Vaswani et al. (2017)
 
@@ -48,11 +49,11 @@ class DotScore:
     name: str
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
     unit_length: bool = False  # whether to scale vectors to norm 1; a zero vector stays zero
-    costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
+    is_costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
     null: ClassVar[None] = None
 
     @property
-    def raw(self) -> bool:
+    def grows_with_length(self) -> bool:
         """Whether scores grow with the norms of the vectors."""
         return not self.unit_length
 
@@ -148,11 +149,11 @@ class LearnedScore:
     null: float | None = None  # probability of null of the aligner whose posteriors were learned
     name: ClassVar[str]
     title: ClassVar[str]  # name for pictures
-    kind: ClassVar[str]  # of the state
+    kind: ClassVar[str]  # kind of the state
     axes: ClassVar[dict[str, int]]  # axes of each array: 2 is (D, A), 1 is (A,); the first determines A
     wanted: ClassVar[str]  # names of the arrays that a file must contain
-    costly: ClassVar[bool] = False
-    raw: ClassVar[bool] = False
+    is_costly: ClassVar[bool] = False
+    grows_with_length: ClassVar[bool] = False
 
     @property
     def weights(self) -> dict[str, Reals]:
@@ -251,7 +252,7 @@ class BahdanauScore(LearnedScore):
     kind: ClassVar[str] = "bahdanau"
     axes: ClassVar[dict[str, int]] = {"v": 1, "W": 2, "U": 2, "b": 1}
     wanted: ClassVar[str] = "W, U and v, or layer_1 and layer_2"
-    costly: ClassVar[bool] = True
+    is_costly: ClassVar[bool] = True
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:

@@ -229,7 +229,7 @@ class Bitext(Sequence[SentencePair]):
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
     _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
-    frame_index: pd.Index | None = None  # of the DataFrame that the pairs come from
+    frame_index: pd.Index | None = None  # index of the DataFrame that the pairs come from
 
     @check_call()
     def __init__(
@@ -345,7 +345,7 @@ class UnpairedLines(NamedTuple):
 
     source: list[str]
     target: list[str]
-    frame_index: pd.Index | None = None  # of the DataFrame that they come from
+    frame_index: pd.Index | None = None  # index of the DataFrame that they come from
     faults: Sequence[CellFault] = ()  # missing cells, which are empty lines, and line breaks, now spaces
 
 
@@ -501,7 +501,7 @@ class CheckedPairs(NamedTuple):
     """Sentence pairs of the caller, which are checked while they are read."""
 
     pairs: Iterator[Pair]
-    frame_index: pd.Index | None  # of the DataFrame that they come from
+    frame_index: pd.Index | None  # index of the DataFrame that they come from
 
 
 def check_pairs(

@@ -18,8 +18,8 @@ from nmtalign.names import SIDES, Side
 from nmtalign.text.headers import find_side_columns, language_of_column
 from nmtalign.validation import is_iterable
 
-TRANSLATION_COLUMN = "translation"  # whose rows are dictionaries: one text for each language
-MAX_LISTED_CELLS = 5  # in an error
+TRANSLATION_COLUMN = "translation"  # its rows are dictionaries with one text per language
+MAX_LISTED_CELLS = 5  # an error shows at most this many
 ADVICE_ON_COLUMNS = "name both sides, such as `source='en'` and `target='fr'`"
 
 
@@ -28,7 +28,7 @@ class SideNames(NamedTuple):
 
     source: Hashable | None = None
     target: Hashable | None = None
-    languages: tuple[str | None, str | None] = (None, None)  # of the aligner
+    languages: tuple[str | None, str | None] = (None, None)  # languages of the aligner
 
     @property
     def are_given(self) -> bool:

@@ -27,25 +27,31 @@ if TYPE_CHECKING:
     Measure = Callable[[Longs, Longs], Longs]  # source and target lines -> bins of a histogram
 
 MIN_LINES_FOR_SLIPS = 12  # a shorter text says too little
-MAX_LINES_FOR_SLIPS = 200_000  # of the longer file; more would take minutes
-_LINES_PER_BLOCK = 128  # whose lengths are compared with those of the other file
-_SHIFTS_PER_BLOCK = 2  # best shifts of a block, which become candidates
-_MAX_SHIFTS = 48  # candidates of a text
+MAX_LINES_FOR_SLIPS = 200_000  # a search in a longer file would take minutes
+_COMPARED_LINES_PER_BLOCK = 128  # lengths of a block are compared with those of the other file
+_SHIFTS_PER_BLOCK = 2  # the best shifts of a block become candidates
+_MAX_SHIFTS = 48  # candidates per text
 _MAX_BLOCK_SHIFT = 4_000  # the largest shift that lengths are searched for
-_CHANGE_COST = 12.0  # evidence (nats) that a change of the shift must gain
-_DISTANCE_COST = 1.5  # times the logarithm of the lines between two shifts
-_LONE_COST = 10.0  # to enter or leave a run of lines that have no partner
-_LONE_EVIDENCE = 0.5  # of a line without a partner, as a share of that of random pairs
-_MAX_EVIDENCE = 3.0  # of one line, so that no line decides alone
+# evidence is in nats; a path of lines pays for its changes
+_CHANGE_COST = 12.0  # a change of the shift must gain this
+_COST_PER_LOG_DISTANCE = 1.5  # multiplies log(1 + number of lines between two shifts)
+_UNPARTNERED_COST = 10.0  # entering or leaving a run of lines without a partner
+_UNPARTNERED_SHARE = 0.5  # evidence of a line without a partner, divided by that of a random pair
+_MAX_EVIDENCE_PER_LINE = 3.0  # no line decides alone
+_USUAL_LENGTH_DEVIATION = 0.3  # standard deviation of the log ratio of lengths, in translations
+_WEIGHT_PER_SHARED_TOKEN = 0.1  # multiplies the inverse document frequencies of shared tokens
+_MAX_SHARED_WEIGHT = 20  # sums of inverse document frequencies above this count as this
+_EVIDENCE_WITHOUT_PARTNER = -1.0  # the first round knows no mean over random pairs
+_OUTSIDE_COST = 0.1  # a shift out of the text counts this much less than a random pair
 _ROUNDS = 3
-_TEMPER = 0.4  # times the evidence of a place: lines and measures are not independent
-_CERTAIN_LINES = 2  # a place is certain if it is at most so far off,
-_MIN_CERTAINTY = 0.9  # with this probability
+_PLACE_TEMPER = 0.4  # multiplies the evidence of a place: lines and measures are not independent
+_CERTAIN_LINES = 2  # a place is certain if the true place is at most this many lines away ...
+_MIN_CERTAINTY = 0.9  # ... with at least this probability
 _TAIL = 0.005  # probability outside each end of the range of an uncertain place
 _BINS = 12
-_MAX_WORD_SHARE = 0.2  # of the lines; words in more lines say little
-_MIN_DICE = 0.2  # of two words that are taken for translations
-_MAX_LEARNED_LINES = 60_000  # from which translations are learned
+_MAX_LINE_SHARE_OF_WORD = 0.2  # a word in more lines than this says little
+_MIN_DICE = 0.2  # words with a smaller Dice coefficient are not taken for translations
+_MAX_LEARNED_LINES = 60_000  # translations of words are learned from the first lines only
 _TOKEN = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\\W\\d_]+|\\d+|[^\\w\\s]"
 )
@@ -204,17 +210,17 @@ class _Lines:
         source = np.log1p(self.source_lengths)
         target = np.log1p(self.target_lengths)
         mean = np.median(target) - np.median(source)
-        near_deviation = 0.3
+        near_deviation = _USUAL_LENGTH_DEVIATION
         far_deviation = max(np.sqrt(np.var(source) + np.var(target)), near_deviation)
 
         def score(lines: Longs, partners: Longs) -> Doubles:
             difference = target[partners] - source[lines] - mean
             near = -0.5 * (difference / near_deviation) ** 2 - np.log(near_deviation)
             far = -0.5 * (difference / far_deviation) ** 2 - np.log(far_deviation)
-            shared = self._shared_weight(lines, partners)
-            return np.asarray(near - far + 0.1 * np.minimum(shared, 20))
+            shared = np.minimum(self._shared_weight(lines, partners), _MAX_SHARED_WEIGHT)
+            return np.asarray(near - far + _WEIGHT_PER_SHARED_TOKEN * shared)
 
-        return self._over_shifts(shifts, score, without_partner=-1.0)
+        return self._over_shifts(shifts, score, without_partner=_EVIDENCE_WITHOUT_PARTNER)
 
     def evidence(self, shifts: Longs, path: Longs) -> Doubles:
         """Return evidence (N, K + 1) of all measures, whose histograms are those of a path."""
@@ -248,15 +254,16 @@ class _Lines:
         A shift out of the text counts a little less than a random pair, so that lines that fit
         nowhere do not prefer it.
         """
-        without_partner = max(without_partner, -_MAX_EVIDENCE)
-        scores = np.full((len(self.source_lengths), len(shifts) + 1), without_partner - 0.1)
-        scores[:, -1] = _LONE_EVIDENCE * without_partner
+        without_partner = max(without_partner, -_MAX_EVIDENCE_PER_LINE)
+        scores = np.full((len(self.source_lengths), len(shifts) + 1), without_partner - _OUTSIDE_COST)
+        scores[:, -1] = _UNPARTNERED_SHARE * without_partner
         for k, shift in enumerate(shifts.tolist()):
             first = max(0, -shift)
             last = min(len(self.source_lengths), len(self.target_lengths) - shift)
             if first < last:
                 lines = np.arange(first, last)
-                scores[lines, k] = np.clip(score(lines, lines + shift), -_MAX_EVIDENCE, _MAX_EVIDENCE)
+                evidence = score(lines, lines + shift)
+                scores[lines, k] = np.clip(evidence, -_MAX_EVIDENCE_PER_LINE, _MAX_EVIDENCE_PER_LINE)
         return scores
 
     def _length_bins(self, lines: Longs, partners: Longs) -> Longs:
@@ -301,7 +308,7 @@ def _usual_line_counts(tokens_of_lines: Sequence[Sequence[str]]) -> Counter[str]
     counts: Counter[str] = Counter()
     for tokens in tokens_of_lines:
         counts.update(set(tokens))
-    most = max(_MAX_WORD_SHARE * len(tokens_of_lines), 2)
+    most = max(_MAX_LINE_SHARE_OF_WORD * len(tokens_of_lines), 2)
     return Counter({token: count for token, count in counts.items() if count <= most})
 
 
@@ -362,10 +369,10 @@ def _candidate_shifts(lines: _Lines) -> Longs:
         votes[excess + shift] += 1_000
     source = _standardized(np.log1p(lines.source_lengths))
     target = _standardized(np.log1p(lines.target_lengths))
-    for first in range(0, len(source) - _LINES_PER_BLOCK // 2, _LINES_PER_BLOCK // 2):
-        block = source[first : first + _LINES_PER_BLOCK]
+    for first in range(0, len(source) - _COMPARED_LINES_PER_BLOCK // 2, _COMPARED_LINES_PER_BLOCK // 2):
+        block = source[first : first + _COMPARED_LINES_PER_BLOCK]
         low = max(0, first - _MAX_BLOCK_SHIFT)
-        part = target[low : first + _LINES_PER_BLOCK + _MAX_BLOCK_SHIFT]
+        part = target[low : first + _COMPARED_LINES_PER_BLOCK + _MAX_BLOCK_SHIFT]
         if len(part) >= len(block):
             agreement = _correlate(part, block)
             for place in np.argsort(agreement)[-_SHIFTS_PER_BLOCK:].tolist():
@@ -394,8 +401,8 @@ def _best_path(evidence: Doubles, shifts: Longs, excess: int) -> Longs:
     """
     count, width = evidence.shape
     distances = np.abs(shifts[:, None] - shifts)
-    costs = np.full((width, width), _LONE_COST)  # from a column to a row
-    costs[:-1, :-1] = _CHANGE_COST + _DISTANCE_COST * np.log1p(distances)
+    costs = np.full((width, width), _UNPARTNERED_COST)  # from a column to a row
+    costs[:-1, :-1] = _CHANGE_COST + _COST_PER_LOG_DISTANCE * np.log1p(distances)
     np.fill_diagonal(costs, 0)
     first, last = _end_columns(shifts, excess)
     start_costs, end_costs = costs[first].copy(), costs[last].copy()
@@ -427,7 +434,7 @@ class _Stretch:
     column: int
     start: int
     stop: int
-    earlier: int = 0  # by how many lines it may start earlier
+    earlier: int = 0  # number of lines by which it may start earlier
     later: int = 0
 
 
@@ -483,7 +490,7 @@ def _place_border(evidence: Doubles, old: _Stretch, new: _Stretch, missing: int)
     border = int(gains.argmax())
     old.stop = low + border
     new.start = low + border + missing
-    probabilities = np.exp(_TEMPER * (gains - gains.max()))
+    probabilities = np.exp(_PLACE_TEMPER * (gains - gains.max()))
     probabilities /= probabilities.sum()
     near = slice(max(border - _CERTAIN_LINES, 0), border + _CERTAIN_LINES + 1)
     if probabilities[near].sum() >= _MIN_CERTAINTY:

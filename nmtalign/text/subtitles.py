@@ -18,8 +18,8 @@ from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.text_files import try_lines
 
 SUBTITLE_ENDINGS = (".srt", ".vtt")
-MIN_OVERLAP = 0.5  # of the shorter of two cues that belong together
-MIN_SIMULTANEOUS_SHARE = 0.5  # of the cues with the same number, if these belong together
+MIN_OVERLAP = 0.5  # two cues belong together if they share this much of the time of the shorter one
+MIN_SIMULTANEOUS_SHARE = 0.5  # cues belong together by number if this share of them overlaps
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s.*)?")
 _CUE_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")

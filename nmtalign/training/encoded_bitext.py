@@ -57,7 +57,7 @@ def encode_bitext(
                 encoder.add_lines(cast(Sequence[str], sentences))
             else:
                 encoder.add_words(sentences)
-        return [encoder.numbered() for encoder in encoders_of_chunk]
+        return [encoder.number_sentences() for encoder in encoders_of_chunk]
 
     all_pairs = starmap(SentencePair, chain(first_pair, remaining))
     chunks = chunk_pairs(all_pairs, chunk_size=PAIRS_PER_NUMBERING)

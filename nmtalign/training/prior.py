@@ -21,7 +21,7 @@ from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.jumps import MAX_JUMP, TABLE_WIDTHS, BothJumpModels, JumpModel
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import FormPairs, form_function, number_forms
+from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, form_function, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -179,7 +179,7 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
         form_function(target_kind),
     )
     word_pairs = [*prior.word_pairs, *prior.dictionary_pairs]
-    if form_pairs.form_kinds == (0, 0):  # whole words
+    if form_pairs.form_kinds == (WHOLE_WORD, WHOLE_WORD):
         word_pairs += prior.compound_pairs
     keys, counts = numbers.counts_of(word_pairs)
     source_counts = FormCounts(np.zeros(len(source_forms)), np.zeros(len(source_forms)), 0.0)

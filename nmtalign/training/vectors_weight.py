@@ -27,7 +27,7 @@ from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.scorers.dense import DenseScorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link, word_pair_ratios
-from nmtalign.scorers.mixture import interpolated
+from nmtalign.scorers.mixture import interpolate
 from nmtalign.scorers.scorer import MIN_RATIO
 
 MAX_SAMPLE_CELLS = 1 << 17  # one number needs little text; every n-th bucket of a larger text is a sample
@@ -98,13 +98,13 @@ def likeliest_weight(
 
     weight = INITIAL_WEIGHT
     for _ in range(ROUNDS):
-        mixed = interpolated(emissions, [replace(vectors, weight=weight)], sample)
+        mixed = interpolate(emissions, [replace(vectors, weight=weight)], sample)
         null_ratios = mixed.source_null, mixed.target_null
         buckets = []
         for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
             ratios = mixed.word_pairs.take(cells)  # (T, S, B)
             forward, reverse = hmm_posteriors(
-                bucket, ratios, null_ratios, jump_models, null, agree=False, jumps=False
+                bucket, ratios, null_ratios, jump_models, null, agree=False, count_jumps=False
             )
             links = forward.posterior * reverse.posterior.transpose(1, 0, 2)
             # a cell has lost as much of the link as the cell has of the link

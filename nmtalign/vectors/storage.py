@@ -72,7 +72,7 @@ from nmtalign.vectors.pickles import (
     vectors_of_dictionary,
 )
 from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
-from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
+from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, detect_layout, keeps_ascii, read_text_vectors
 from nmtalign.vectors.word2vec_files import (
     open_vectors_file,
     read_fasttext_binary,
@@ -80,7 +80,7 @@ from nmtalign.vectors.word2vec_files import (
     write_word2vec,
 )
 
-StripPrefix = str | tuple[str, str]  # of the words of both sides, or of each side
+StripPrefix = str | tuple[str, str]  # one prefix for both sides, or one per side
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -297,7 +297,7 @@ def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
 def _is_row(lines: list[bytes]) -> bool:
     """Return whether the first line of a file, or the one after a header, is a word and its numbers."""
     try:
-        text_form(lines).split(lines[-1])
+        detect_layout(lines).split(lines[-1])
     except DataError:
         return False
     return True

@@ -30,7 +30,7 @@ from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_v
 _MAX_LINE_BYTES = 1 << 22
 _MAX_SHOWN = 60  # characters of a line in a message
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_DETECTION_LINES = 10  # to tell a matrix without words
+_DETECTION_LINES = 10  # so many first lines show whether a matrix has words
 _DECIMAL = rb"[+-]?(?:\d+%b?\d*|%b\d+)(?:[eE][+-]?\d+)?"
 _NOT_FINITE = rb"[+-]?(?i:nan|inf(?:inity)?)"
 _NUMBER_PATTERNS = {
@@ -85,8 +85,8 @@ def keeps_ascii(encoding: str) -> bool:
     return "\n0 ".encode(encoding).removeprefix(BYTE_ORDER_MARK) == b"\n0 "
 
 
-class TextForm(NamedTuple):
-    """How a file writes its vectors."""
+class LineLayout(NamedTuple):
+    """Layout of a vector file: dimension, number of words in the header, and decimal mark."""
 
     dimension: int
     words: int | None = None  # the number in the header, if there is one
@@ -161,7 +161,7 @@ def _quoted_start(line: bytes) -> str:
     return repr(line[: 4 * _MAX_SHOWN].decode("utf-8", "replace").rstrip()[:_MAX_SHOWN])
 
 
-def text_form(lines: list[bytes]) -> TextForm:
+def detect_layout(lines: list[bytes]) -> LineLayout:
     """Return the form of a file from its first lines.
 
     Raises DataError if the first line is neither a header nor a word and its numbers.
@@ -174,9 +174,9 @@ def text_form(lines: list[bytes]) -> TextForm:
         )
     if header := read_header(first):
         words, dimension = header
-        return TextForm(dimension, words, _decimal_of(others[0].split()[-dimension:] if others else []))
-    form = _form_of_row(first) or _form_of_spaced_word(first, others)
-    if form is None:
+        return LineLayout(dimension, words, _decimal_of(others[0].split()[-dimension:] if others else []))
+    layout = _layout_of_row(first) or _layout_of_spaced_word(first, others)
+    if layout is None:
         found = _other_separator(first.rstrip()) or _quoted_start(first)
         raise DataError(f"expected a word and its numbers, found {found}")
     if others and all(map(_NUMBER_FIRST.match, lines)):
@@ -184,7 +184,7 @@ def text_form(lines: list[bytes]) -> TextForm:
             f"expected a word and its numbers, found numbers alone: {_quoted_start(first)}; save a"
             " matrix as X.npy with the dictionary word2int_X.pkl or X.json beside it"
         )
-    return form
+    return layout
 
 
 def _decimal_of(fields: list[bytes]) -> bytes:
@@ -193,7 +193,7 @@ def _decimal_of(fields: list[bytes]) -> bytes:
     return b"," if has_comma and _numbers_at_end(fields, b",") == len(fields) else rb"\."
 
 
-def _form_of_row(line: bytes) -> TextForm | None:
+def _layout_of_row(line: bytes) -> LineLayout | None:
     """Return the form of a line whose word has no spaces; None for any other."""
     text = line.rstrip(b" \t\r\n")
     for separator in (b" ", None):
@@ -204,17 +204,17 @@ def _form_of_row(line: bytes) -> TextForm | None:
             and _numbers_at_end(numbers, decimal) == len(numbers)
             and not _ends_in_number(word)
         ):
-            return TextForm(len(numbers), decimal=decimal)
+            return LineLayout(len(numbers), decimal=decimal)
     return None
 
 
-def _form_of_spaced_word(line: bytes, others: list[bytes]) -> TextForm | None:
+def _layout_of_spaced_word(line: bytes, others: list[bytes]) -> LineLayout | None:
     """Return the form of a line whose word has spaces, if the next line confirms it."""
     fields = line.split()
-    form = _form_of_row(others[0]) if others else None
-    if form is None or form.dimension == 1 or _numbers_at_end(fields, form.decimal) != form.dimension:
+    layout = _layout_of_row(others[0]) if others else None
+    if layout is None or layout.dimension == 1 or _numbers_at_end(fields, layout.decimal) != layout.dimension:
         return None
-    return form
+    return layout
 
 
 def read_text_vectors(
@@ -231,20 +231,20 @@ def read_text_vectors(
     words: list[str] = []
     raw = bytearray()
     with reading_text(path, encoding) as (file, encoding):
-        form, lines = _begin(file, path)
-        most = min(sys.maxsize if form.words is None else form.words, limit or sys.maxsize)
-        rows_per_block = 1 + BYTES_PER_READ // (8 * form.dimension)
+        layout, lines = _begin(file, path)
+        most = min(sys.maxsize if layout.words is None else layout.words, limit or sys.maxsize)
+        rows_per_block = 1 + BYTES_PER_READ // (8 * layout.dimension)
         rows_read = 0
         max_rows = most
         if prefix:  # how many rows have so many words with the prefix is not known
-            max_rows = sys.maxsize if form.words is None else form.words
+            max_rows = sys.maxsize if layout.words is None else layout.words
         while len(words) < most and (
             block := b"".join(islice(lines, min(rows_per_block, max_rows - rows_read)))
         ):
             block = block.replace(b"\r\n", b"\n").removesuffix(b"\n")
-            line = rows_read + (1 if form.words is None else 2)
-            parsed = _parse_fast(block, form, encoding, errors)
-            new_words, numbers = parsed or _parse_slowly(block, form, encoding, errors, path, line)
+            line = rows_read + (1 if layout.words is None else 2)
+            parsed = _parse_fast(block, layout, encoding, errors)
+            new_words, numbers = parsed or _parse_slowly(block, layout, encoding, errors, path, line)
             rows_read += len(new_words)
             if prefix:
                 kept = [n for n, word in enumerate(new_words) if word.startswith(prefix)]
@@ -252,30 +252,30 @@ def read_text_vectors(
                 numbers = numbers[kept]
             words += new_words
             raw += numbers.tobytes()
-        if form.words is not None and rows_read < max_rows and len(words) < most:
-            raise DataError(f"the header promises {form.words} words, the file has {rows_read}")
-        if form.words is not None and rows_read == form.words and next(lines, b""):
+        if layout.words is not None and rows_read < max_rows and len(words) < most:
+            raise DataError(f"the header promises {layout.words} words, the file has {rows_read}")
+        if layout.words is not None and rows_read == layout.words and next(lines, b""):
             warnings.warn(
-                f"{path}: lines after the {form.words} words of the header are not read",
+                f"{path}: lines after the {layout.words} words of the header are not read",
                 NmtalignWarning,
                 stacklevel=2,
             )
     if prefix and not words:
         raise DataError(f"expected words that begin with {prefix!r}, found none in {rows_read:,} rows")
-    return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, form.dimension), path)
+    return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, layout.dimension), path)
 
 
-def _begin(file: IO[bytes], path: Path) -> tuple[TextForm, Iterator[bytes]]:
+def _begin(file: IO[bytes], path: Path) -> tuple[LineLayout, Iterator[bytes]]:
     """Return the form of a file and its lines with vectors."""
     lines = iter(partial(file.readline, _MAX_LINE_BYTES), b"")
     first_lines = list(islice(lines, _DETECTION_LINES))
     name_other_files(b"".join(first_lines))
     try:
-        form = text_form(first_lines)
+        layout = detect_layout(first_lines)
     except DataError as error:
         raise error.at(path, line=1) from None
-    rows = chain(first_lines if form.words is None else first_lines[1:], lines)
-    return form, _without_last_blanks(rows)
+    rows = chain(first_lines if layout.words is None else first_lines[1:], lines)
+    return layout, _without_last_blanks(rows)
 
 
 def _without_last_blanks(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -291,21 +291,21 @@ def _without_last_blanks(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> ParsedVectors | None:
+def _parse_fast(block: bytes, layout: LineLayout, encoding: str, errors: str) -> ParsedVectors | None:
     """Return the vectors that pandas' C reader finds, or None if a line is not a word and D numbers."""
     import pandas
 
     separator = b"\t" if b"\t" in block else b" "
-    columns = 1 + form.dimension + block.split(b"\n", 1)[0].endswith(separator)
+    columns = 1 + layout.dimension + block.split(b"\n", 1)[0].endswith(separator)
     if block.count(separator) != (block.count(b"\n") + 1) * (columns - 1):
         return None
     mixed = separator == b"\t" and b" " in block
     boolean = any(ending in block for ending in _BOOLEAN_ENDINGS) and _BOOLEAN.search(block)
-    if mixed or boolean or form.decimal == b",":
+    if mixed or boolean or layout.decimal == b",":
         return None
     # the last column is empty, after a separator at the end
-    types: dict[int, Any] = {0: str, form.dimension + 1: str}
-    types |= dict.fromkeys(range(1, form.dimension + 1), np.float32)
+    types: dict[int, Any] = {0: str, layout.dimension + 1: str}
+    types |= dict.fromkeys(range(1, layout.dimension + 1), np.float32)
     # pandas from 3.1 always reads numbers exactly, and warns when asked to.
     old = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
@@ -317,19 +317,19 @@ def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> Par
         )  # fmt: skip
     except (ValueError, pandas.errors.ParserError):
         return None
-    numbers = table.iloc[:, 1 : form.dimension + 1].to_numpy(np.float32)
+    numbers = table.iloc[:, 1 : layout.dimension + 1].to_numpy(np.float32)
     return (table[0].tolist(), numbers) if np.isfinite(numbers).all() else None
 
 
 def _parse_slowly(
-    block: bytes, form: TextForm, encoding: str, errors: str, path: Path, line: int
+    block: bytes, layout: LineLayout, encoding: str, errors: str, path: Path, line: int
 ) -> ParsedVectors:
     """Read line by line: words may contain spaces, and an error names its line."""
     words, vectors = [], []
     for number, text in enumerate(block.split(b"\n"), start=line):
         try:
-            word, numbers = form.split(text)
-            vectors.append(form.vector(numbers))
+            word, numbers = layout.split(text)
+            vectors.append(layout.vector(numbers))
             if not np.isfinite(vectors[-1]).all():
                 raise DataError(
                     f"the vector of {word.decode(encoding, 'replace')!r} contains NaN or infinity"

@@ -332,7 +332,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
             t, s = np.nonzero(weights[..., column])
             seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
             assert (annotated[..., column] == bucket.inside[..., column]).all()
-    assert len(text.sections.pair) > 1
+    assert len(text.sections.pair_of_section) > 1
     assert {(n, n) for n in range(600)} <= seen <= links[0]
 
 

@@ -61,7 +61,7 @@ def pair_of_pieces(source: list[str], target: list[str]) -> Coverage:
     pairs = [(["the"], ["le"])] * 49 + [(source, target)]
     with mock.patch.multiple(text_module, MAX_UNSPLIT_WORDS=10, CORE_WORDS=5, MARGIN_WORDS=2):
         text = encode_text(pairs)
-    assert len(text.sections.pair) > len(pairs) + 9
+    assert len(text.sections.pair_of_section) > len(pairs) + 9
     return measure_coverage(text.source, text.target, VOCABULARIES, text.sections)
 
 

@@ -41,7 +41,7 @@ def random_problem(seed: int, T: int, S: int, B: int = 1) -> list[np.ndarray]:
 
 def look(transition, stop, null, emission, *, jumps: bool = True) -> DirectionResult:
     """Attend, with the log-likelihood of the words themselves instead of that over null."""
-    found = forward_backward(emission / null[:, None], BucketTransitions(transition, stop), jumps=jumps)
+    found = forward_backward(emission / null[:, None], BucketTransitions(transition, stop), count_jumps=jumps)
     return found._replace(log_likelihood=found.log_likelihood + np.log(null.astype(float)).sum(axis=0))
 
 
@@ -63,7 +63,7 @@ def test_equals_the_sum_over_all_alignments(seed: int, T: int, S: int):
     for b in range(2):
         attention, jumps, log_likelihood, null = enumerate_alignments(*column(problem, b))
         np.testing.assert_allclose(found.posterior[..., b], attention, atol=3e-5)
-        np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
+        np.testing.assert_allclose(found.expected_jumps[..., b], jumps, atol=1e-4)
         np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
         np.testing.assert_allclose(1 - found.posterior[..., b].sum(axis=1), null, atol=1e-4)
 
@@ -75,7 +75,7 @@ def test_long_sentences_equal_the_loops():
     for b in range(2):
         attention, jumps, log_likelihood = naive_forward_backward(*column(problem, b))
         np.testing.assert_allclose(found.posterior[..., b], attention, atol=3e-5)
-        np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
+        np.testing.assert_allclose(found.expected_jumps[..., b], jumps, atol=1e-4)
         np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
 
 
@@ -96,11 +96,14 @@ def test_posteriors_and_jumps_add_up(seed: int, T: int, S: int):
     linked = found.posterior.sum(axis=1)  # (T, B)
     assert found.posterior.min() >= 0
     assert linked.max() <= 1 + 1e-5
-    np.testing.assert_allclose(found.jumps[:, -1].sum(axis=0), 1, atol=1e-5)  # each sentence ends once
-    np.testing.assert_allclose(found.jumps[:, :-1].sum(axis=0), found.posterior.sum(axis=0), atol=1e-3)
+    # each sentence ends once
+    np.testing.assert_allclose(found.expected_jumps[:, -1].sum(axis=0), 1, atol=1e-5)
+    np.testing.assert_allclose(
+        found.expected_jumps[:, :-1].sum(axis=0), found.posterior.sum(axis=0), atol=1e-3
+    )
     arrived = np.concatenate([np.ones((1, 4)), found.posterior.sum(axis=0)])  # (S + 1, B)
     np.testing.assert_allclose(
-        found.jumps.sum(axis=1), arrived, atol=1e-3
+        found.expected_jumps.sum(axis=1), arrived, atol=1e-3
     )  # one leaves as often as one comes
 
 
@@ -110,7 +113,7 @@ def test_attention_does_not_depend_on_whether_jumps_are_counted():
     counted = look(transition, stop, null, emission)
     np.testing.assert_array_equal(plain.posterior, counted.posterior)
     np.testing.assert_array_equal(plain.log_likelihood, counted.log_likelihood)
-    assert plain.jumps is None
+    assert plain.expected_jumps is None
 
 
 def jump_tables(seed: int, vocabulary: int, own: int) -> JumpModel:
@@ -170,10 +173,18 @@ def test_padded_buckets_equal_each_pair_by_itself():
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
             np.testing.assert_allclose(found.posterior[:T, :S, b], expected[0], atol=3e-5)
-            np.testing.assert_allclose(found.jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4)
-            np.testing.assert_allclose(found.jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4)
+            np.testing.assert_allclose(
+                found.expected_jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4
+            )
+            np.testing.assert_allclose(
+                found.expected_jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4
+            )
             np.testing.assert_allclose(found.log_likelihood[b], expected[2], atol=1e-3)
-            for beyond in (found.posterior[T:, :, b], found.posterior[:, S:, b], found.jumps[S + 1 :, :, b]):
+            for beyond in (
+                found.posterior[T:, :, b],
+                found.posterior[:, S:, b],
+                found.expected_jumps[S + 1 :, :, b],
+            ):
                 np.testing.assert_array_equal(beyond, 0)
     assert padded > 5
 
@@ -192,11 +203,11 @@ def test_the_company_of_a_pair_changes_no_bit_of_it():
                 S, T = bucket.source_lengths[b], bucket.target_lengths[b]
                 own = (
                     posterior.posterior[:T, :S, b].tobytes(),
-                    posterior.jumps[: S + 1, :S, b].tobytes(),
+                    posterior.expected_jumps[: S + 1, :S, b].tobytes(),
                     float(posterior.log_likelihood[b]),
                 )
                 assert found.setdefault(n, own) == own
-                end = posterior.jumps[: S + 1, -1, b]
+                end = posterior.expected_jumps[: S + 1, -1, b]
                 np.testing.assert_allclose(end, ends.setdefault(n, end), rtol=0, atol=1e-20)
 
 
@@ -208,7 +219,7 @@ def test_long_sentences_keep_their_precision():
     found = run([transition, stop, null, emission])
     attention, jumps, log_likelihood = naive_forward_backward(*column([transition, stop, null, emission], 0))
     np.testing.assert_allclose(found.posterior[..., 0], attention, atol=1e-4)
-    np.testing.assert_allclose(found.jumps[..., 0], jumps, atol=2e-3)
+    np.testing.assert_allclose(found.expected_jumps[..., 0], jumps, atol=2e-3)
     np.testing.assert_allclose(found.log_likelihood[0], log_likelihood, rtol=1e-5)
 
 
@@ -216,12 +227,12 @@ def test_a_neighbor_of_wild_odds_changes_no_bit():
     """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
     odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 320))).astype(np.float32)
     transition, stop = random_problem(6, 30, 9, B=320)[:2]
-    tame = forward_backward(odds, BucketTransitions(transition, stop), jumps=True)
+    tame = forward_backward(odds, BucketTransitions(transition, stop), count_jumps=True)
     odds[:, :, 3] *= np.float32(1e20)
-    wild = forward_backward(odds, BucketTransitions(transition, stop), jumps=True)
+    wild = forward_backward(odds, BucketTransitions(transition, stop), count_jumps=True)
     rest = np.arange(320) != 3
     np.testing.assert_array_equal(wild.posterior[..., rest], tame.posterior[..., rest])
-    np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
+    np.testing.assert_array_equal(wild.expected_jumps[..., rest], tame.expected_jumps[..., rest])
     np.testing.assert_allclose(wild.log_likelihood[rest], tame.log_likelihood[rest], rtol=1e-12)
     np.testing.assert_allclose(wild.posterior[..., 3].sum(axis=1), 1, atol=1e-5)
 
@@ -242,7 +253,7 @@ def test_the_likelihood_never_falls():
         null = (P0 * by_null[target]).astype(np.float32)
         posterior = look(transition, stop, null, emission)
         found.append(posterior.log_likelihood.sum())
-        moves = posterior.jumps.sum(axis=2, dtype=float)
+        moves = posterior.expected_jumps.sum(axis=2, dtype=float)
         moves /= moves.sum(axis=1, keepdims=True)
         lexicon = np.full((V, V), 1e-12)
         np.add.at(lexicon, (source[None], target[:, None]), posterior.posterior)
@@ -297,15 +308,15 @@ def test_widths_of_expected_jumps():
     found, expected = np.zeros(jumps.tables.shape), np.zeros(jumps.tables.shape)
     for bucket in make_buckets(source, target):
         posterior = attend(bucket, ratio, jumps)
-        place, count = jump_counts(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
+        place, count = jump_counts(posterior.expected_jumps, bucket.source, bucket.source_lengths, jumps)
         found += np.bincount(place, count, found.size).reshape(found.shape)
         for b in bucket.filled_columns:
             S = int(bucket.source_lengths[b])
             classes = [0, *jumps.classes[bucket.source[:S, b]].tolist()]
             for i in range(S + 1):
                 for j in range(1, S + 1):
-                    expected[classes[i], j - i + MAX_JUMP] += posterior.jumps[i, j - 1, b]
-                expected[classes[i], S + 1 - i + MAX_JUMP] += posterior.jumps[i, -1, b]
+                    expected[classes[i], j - i + MAX_JUMP] += posterior.expected_jumps[i, j - 1, b]
+                expected[classes[i], S + 1 - i + MAX_JUMP] += posterior.expected_jumps[i, -1, b]
     np.testing.assert_allclose(found, expected, atol=0.02)  # single jumps below 0.001 are left out
 
 

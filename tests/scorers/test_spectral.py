@@ -15,7 +15,7 @@ from nmtalign.errors import DataError
 from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
 from nmtalign.scorers.form_counts import FormCounts
 from nmtalign.scorers.likelihood_ratios import emission_ratios
-from nmtalign.scorers.mixture import Mixture, interpolated
+from nmtalign.scorers.mixture import Mixture, interpolate
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
 from tests.aligner.toy_language import toy_bitext
@@ -35,7 +35,7 @@ def emissions_of(aligner, pairs):
     text = encode_text(pairs)
     sides, word_pairs = (text.source, text.target), text.word_pairs
     before = emission_ratios(aligner.lexicon.lookup(*sides, word_pairs))
-    return before, interpolated(before, aligner.scorer.others, text), sides, word_pairs
+    return before, interpolate(before, aligner.scorer.others, text), sides, word_pairs
 
 
 def test_the_padding_stays_impossible(aligner):
@@ -49,7 +49,7 @@ def test_the_padding_stays_impossible(aligner):
         def log_ratios(self, text):
             return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
 
-    mixed = interpolated(before, [All()], text).word_pairs
+    mixed = interpolate(before, [All()], text).word_pairs
     assert mixed[0] == 0
     np.testing.assert_allclose(mixed[1:], before.word_pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 

@@ -126,7 +126,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     word_pairs = index_word_pairs(buckets, source, target)
     words = random_emissions(word_pairs, source, target, 1)
     for bucket, cells in zip(buckets, word_pairs.cells, strict=True):
-        found = hmm_counts(bucket, cells, words, jumps, 0.06, jumps=True)
+        found = hmm_counts(bucket, cells, words, jumps, 0.06, count_jumps=True)
         forward, reverse = posteriors(bucket, words.word_pairs.take(cells), words, jumps)
         assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
@@ -235,11 +235,11 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
         Emissions(words.word_pairs, words.target_null, words.source_null),
         jumps[::-1],
         agree=True,
-        jumps=True,
+        count_jumps=True,
     )
     np.testing.assert_allclose(swapped[0].posterior, found[1].posterior, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(swapped[1].posterior, found[0].posterior, rtol=1e-4, atol=1e-6)
-    assert swapped[0].jumps is not None
+    assert swapped[0].expected_jumps is not None
     np.testing.assert_array_equal(found[0].log_likelihood, alone[0].log_likelihood)
 
 

@@ -188,11 +188,13 @@ def _pairs_to_align(
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
         pairs = unit_options.without_space_marks(pairs, unit, bitext, bad_records)
-        pairs = unit.prepared(pairs, aligner.text_settings, aligner.languages, first=1)
+        pairs = unit.prepare_pairs(pairs, aligner.text_settings, aligner.languages, first=1)
     # a length is a number of tokens that are aligned, so sub-words are joined before
     pairs = limit.pairs(pairs, aligner.text_settings, aligner.languages)
     if writes_plain_words:
-        words_of = partial(unit.shown, text_settings=aligner.text_settings, languages=aligner.languages)
+        words_of = partial(
+            unit.tokens_for_translation, text_settings=aligner.text_settings, languages=aligner.languages
+        )
         pairs = without_split_words(pairs, words_of, bitext, bad_records)
     return pairs
 

@@ -80,7 +80,8 @@ def links_from_command(
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
-            words_of = partial(unit.shown, text_settings=model_options.text_of_source(text_options.tokenizer))
+            settings_of_words = model_options.text_of_source(text_options.tokenizer)
+            words_of = partial(unit.tokens_for_translation, text_settings=settings_of_words)
             opened = without_split_words(opened, words_of, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text_settings, words = source.open(

@@ -210,7 +210,7 @@ def train_command(
         lines = progress.count(_watch_findings(findings, bitext, bad_records, strict=tokenization.strict))
         of_links = unit, settings.text_settings, languages
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links, bad=bad_records)
-        pairs = unit.prepared(pairs, settings.text_settings, languages, first=1)
+        pairs = unit.prepare_pairs(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
         ranges = RangesOfText(unit, settings.text_settings, languages)
@@ -225,7 +225,9 @@ def train_command(
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
-                again = without_long_pairs(unit.prepared(lines, settings.text_settings, languages, first=1))
+                again = without_long_pairs(
+                    unit.prepare_pairs(lines, settings.text_settings, languages, first=1)
+                )
                 batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
             formats = running.formatters_of_links()
