@@ -451,7 +451,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     words; p pair score; a AER; u positions of words without a vector.
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
-    aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
+    aer = math.nan if gold is None else Counts.from_links(aligned.alignment, gold).aer
     links: list[int] = []
     for link, probability in probabilities_in_order(aligned):
         links += [*link, round(1000 * probability)]
