@@ -85,7 +85,7 @@ class Counts(HasScores):
             raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
 
     @classmethod
-    def of(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
+    def from_links(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
         """Return the counts of one sentence pair."""
         chosen = frozenset(links)
         return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
@@ -287,7 +287,7 @@ def count_matches(
         linked += links is not None
         with_gold += gold is not None
         if links is not None and gold is not None:
-            sentences.append(Counts.of(links, gold))
+            sentences.append(Counts.from_links(links, gold))
         elif links is None and known is not None:
             with_gold = known
             break

@@ -261,7 +261,7 @@ def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float,
     if by == "score":
         return -score
     if by == "gold" and record.gold is not None:
-        rate = Counts.of(links, record.gold).aer
+        rate = Counts.from_links(links, record.gold).aer
         return 0.0 if math.isnan(rate) else rate
     if by not in record.others:
         needed = "`gold`" if by == "gold" else f"`compare={by}=LINKS`"

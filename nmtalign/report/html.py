@@ -455,7 +455,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     aligned = pair.aligned
     matrix = aligned.matrix
     gold = pair.gold
-    aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
+    aer = math.nan if gold is None else Counts.from_links(aligned.alignment, gold).aer
     links: list[int] = []
     for link, probability in probabilities_in_order(aligned):
         links += [*link, round(1000 * probability)]

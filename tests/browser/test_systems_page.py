@@ -319,7 +319,7 @@ def test_the_list_says_the_error_of_each_system(open_report: Open) -> None:
     column = heads.index("AER other") + 1
     shown = dict(zip(order(page), texts(page, f"#index td:nth-child({column})"), strict=False))
     for pair in pairs:
-        aer = Counts.of(pair.others["other"], pair.gold).aer
+        aer = Counts.from_links(pair.others["other"], pair.gold).aer
         assert float(shown[pair.number].removesuffix(" %")) == pytest.approx(100 * aer, abs=0.051)
 
 

@@ -57,8 +57,8 @@ def test_scores_lie_between_0_and_1_and_in_their_intervals_ends(corpus):
 @given(pairs)
 def test_one_sentence_is_a_corpus_of_one(pair):
     links, gold = pair
-    assert count_matches([links], [gold]) == (Counts.of(links, gold),)
-    assert Counts.of(links, gold) + Counts() == Counts.of(links, gold)
+    assert count_matches([links], [gold]) == (Counts.from_links(links, gold),)
+    assert Counts.from_links(links, gold) + Counts() == Counts.from_links(links, gold)
 
 
 def test_without_possible_links_aer_is_one_minus_f1():
