@@ -37,6 +37,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
+from nmtalign.scorers.dictionary_phrases import Phrases
 
 
 class BucketLinks(NamedTuple):
@@ -72,6 +73,7 @@ class Decoder(NamedTuple):
     has_null: bool = False  # whether there is a null word, and therefore evidence
     size: TrainingSize = TrainingSize()  # size of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
+    phrases: Phrases | None = None  # complete the links
 
     def scored_links(self, k: int) -> ScoredLinks:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
@@ -110,6 +112,13 @@ class Decoder(NamedTuple):
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
+        """Choose links, complete phrases, and return the links with their joint probability."""
+        cells, probability = self._likely_cells(posteriors, bucket)
+        if self.phrases is None:
+            return cells, probability
+        return self.phrases.complete(self.text, bucket, cells, probability)
+
+    def _likely_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and return their joint probability; punctuation never becomes a second word."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         second = np.flatnonzero(self.extraction.are_second_words(probability))

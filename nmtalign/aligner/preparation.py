@@ -117,6 +117,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         (source, target),
         options.text,
         options.languages,
+        bridges=options.bridges,
         headwords=options.headwords,
         lemmas=options.hyperparameters.lemmas,
         report=options.progress.note,
@@ -125,7 +126,11 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
     )
     prior = options.prior or Prior()
     return replace(
-        prior, dictionary_pairs=pairs.words, compound_pairs=pairs.compounds, jumps=width_counts(jumps)
+        prior,
+        dictionary_pairs=pairs.words,
+        compound_pairs=pairs.compounds,
+        phrases=pairs.phrases,
+        jumps=width_counts(jumps),
     )
 
 

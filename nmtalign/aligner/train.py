@@ -45,6 +45,7 @@ def train(
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
+    bridge: GivenDictionaries | None = None,
     headwords: Side | None = None,
     lemmas: bool = False,
     init: str | Path | None = None,
@@ -88,6 +89,10 @@ def train(
         Bilingual dictionaries: files of any format of :func:`read_dictionary`, tables with the columns
         ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
         a number of links, 1 if left out. Only words that can occur in the text count.
+    bridge : path, DataFrame, pairs, or a list of these, optional
+        Dictionaries from a third language into that of one side. A dictionary of `prior` may then lead from
+        the other side into the third language: English-German and German-Russian are used as
+        English-Russian.
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
@@ -149,6 +154,7 @@ def train(
         unicode=unicode,
         languages=languages,
         prior=prior,
+        bridge=bridge,
         headwords=headwords,
         lemmas=lemmas,
         init=init,

@@ -23,6 +23,7 @@ from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES, Side
+from nmtalign.scorers.dictionary_phrases import Phrase, is_phrase
 from nmtalign.scorers.forms import short_words
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -32,6 +33,7 @@ from nmtalign.validation import check_number
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
 MIN_PHRASE_SHARE = 0.5  # of the words of a phrase that a small text has
+MAX_PIVOT_WORDS = 100  # headwords, or translations, of a word of a third language
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
 MIN_FUNCTION_WORD_COUNT = 20
@@ -74,8 +76,10 @@ class DictionaryRows:
 Dictionary = DictionaryFile | DictionaryRows
 
 
-def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") -> list[Dictionary]:
-    """Return the dictionaries that a user gives; a DataError now if there is no such file."""
+def open_dictionaries(
+    given: GivenDictionaries | None, encoding: str = "utf-8", *, name: str = "prior"
+) -> list[Dictionary]:
+    """Return the dictionaries that a user gives as a parameter; a DataError now if there is no such file."""
     if given is None:
         return []
     if isinstance(given, str | Path):
@@ -83,13 +87,13 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
         file.check()
         return [file]
     if hasattr(given, "columns"):
-        return [_rows_of(given)]
+        return [_rows_of(given, name)]
     if not isinstance(given, Sequence):
-        raise UsageError(f"expected a path, a DataFrame or pairs as `prior`, found {short_repr(given)}")
+        raise UsageError(f"expected a path, a DataFrame or pairs as `{name}`, found {short_repr(given)}")
     if given and _is_word_pair(given[0]):
-        return [_rows_of(given)]
+        return [_rows_of(given, name)]
     several = cast(Sequence[GivenDictionary], given)
-    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding)]
+    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding, name=name)]
 
 
 def _is_word_pair(value: object) -> bool:
@@ -101,8 +105,8 @@ def _is_word_pair(value: object) -> bool:
     )
 
 
-def _rows_of(given: Any) -> DictionaryRows:
-    """Return the dictionary of a DataFrame or of pairs."""
+def _rows_of(given: Any, parameter: str) -> DictionaryRows:
+    """Return the dictionary of a DataFrame or of pairs that a user gives as a parameter."""
     if hasattr(given, "columns"):
         names = list(given.columns)
         if len(names) < 2:
@@ -112,14 +116,13 @@ def _rows_of(given: Any) -> DictionaryRows:
         given = list(zip(*(given[name].tolist() for name in chosen), strict=True))
     rows = []
     for number, row in enumerate(given):
+        place = f"row {number} of `{parameter}`"
         if not _is_word_pair(row):
-            raise UsageError(
-                f"row {number} of `prior`: expected a headword and a translation, found {short_repr(row)}"
-            )
+            raise UsageError(f"{place}: expected a headword and a translation, found {short_repr(row)}")
         weight = row[2] if len(row) > 2 else 1.0
-        check_number(weight, f"row {number} of `prior`: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
+        check_number(weight, f"{place}: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
         rows.append((row[0], row[1], float(weight)))
-    return DictionaryRows("prior", rows)
+    return DictionaryRows(parameter, rows)
 
 
 class DictionaryPairs(NamedTuple):
@@ -127,6 +130,7 @@ class DictionaryPairs(NamedTuple):
 
     words: list[WeightedWordPair]
     compounds: list[WeightedWordPair]  # words of the text and translations of their parts
+    phrases: list[Phrase]  # words whose translation has several words, and the other way round
 
 
 # a headword and a translation of it, in the form in which words are looked up, and a weight
@@ -139,6 +143,7 @@ def dictionary_pairs(
     text: TextSettings,
     languages: Languages = (None, None),
     *,
+    bridges: Iterable[Dictionary] = (),
     headwords: Side | None = None,
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
@@ -149,8 +154,10 @@ def dictionary_pairs(
 
     The jumps of those files of priors that have such word pairs are added to `jumps`.
 
-    `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
-    are the languages of the lemmas that words of the text are counted under.
+    The headwords of `bridges` are in a third language: the translations of a dictionary into this language
+    are replaced by those of a bridge. `headwords` is the side whose language the other headwords are in; None
+    finds it for each dictionary. `lemmas` are the languages of the lemmas that words of the text are counted
+    under.
     """
     is_small = max(len(side.words) for side in sides) <= SMALL_VOCABULARY
     letters = SHARED_PREFIX_LETTERS if is_small else None
@@ -158,29 +165,46 @@ def dictionary_pairs(
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
     counts: WordPairWeights = {}
     compounds: WordPairWeights = {}
+    phrases: dict[Phrase, None] = {}
+    bridges = list(bridges)
+    are_used = dict.fromkeys((bridge.path for bridge in bridges), False)
     for dictionary in dictionaries:
         jumps_of_file: list[JumpCount] = []
         rows = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
-        side = headwords or _side_of_headwords(rows, vocabularies)
-        pairs = _word_pairs(rows, side, vocabularies, text, languages)
-        for n in (0, 1):
-            if vocabularies[n].parts:
-                compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
-        if pairs:
+        rows_of_sources = [(str(dictionary.path), rows)]
+        for bridge in bridges:
+            through = _rows_through(bridge, rows, vocabularies, text)
+            if through:
+                are_used[bridge.path] = True
+                rows_of_sources.append((f"{dictionary.path} through {bridge.path}", through))
+        has_pairs = False
+        for name, rows_of_source in rows_of_sources:
+            side = headwords or _side_of_headwords(rows_of_source, vocabularies)
+            pairs, phrases_of_source = _word_pairs(rows_of_source, side, vocabularies, text, languages)
+            if not pairs:
+                continue
+            has_pairs = True
+            phrases.update(dict.fromkeys(phrases_of_source))
+            for n in (0, 1):
+                if vocabularies[n].parts:
+                    compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
             with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
-            found = f"{len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}"
-            report(f"{dictionary.path}: {found}")
+            report(f"{name}: {len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}")
             if jumps is not None:
                 jumps += jumps_of_file if side == "source" else map(_swapped, jumps_of_file)
-        else:
-            warn(
-                f"{dictionary.path}: no entry has words of both sides of the text; is it of these languages?"
-            )
-        for pair, weight in pairs.items():
-            counts[pair] = counts.get(pair, 0.0) + weight
+            jumps_of_file = []
+            for pair, weight in pairs.items():
+                counts[pair] = counts.get(pair, 0.0) + weight
+        if not has_pairs:
+            problem = "no entry has words of both sides of the text; is it of these languages?"
+            warn(f"{dictionary.path}: {problem}")
+    for path, is_used in are_used.items():
+        if not is_used:
+            expected = "expected headwords that are translations in a dictionary of `prior`"
+            warn(f"{path}: {expected}, with translations of which the text has words; found none")
     for pair in compounds.keys() & counts.keys():
         del compounds[pair]
-    return DictionaryPairs(_as_list(counts), _as_list(compounds))
+    return DictionaryPairs(_as_list(counts), _as_list(compounds), list(phrases))
 
 
 def _as_list(weights: WordPairWeights) -> list[WeightedWordPair]:
@@ -276,6 +300,13 @@ def _wanted_rows(
             possible |= {word for word in words if word[0] in letters}
         return {given for given, word in zip(candidates, words, strict=True) if word in possible}
 
+    return _normalized_rows(dictionary, wanted, text, jumps)
+
+
+def _normalized_rows(
+    dictionary: Dictionary, wanted: Wanted, text: TextSettings, jumps: list[JumpCount]
+) -> list[_Row]:
+    """Return the translations of wanted headwords; the jumps of the dictionary are added to `jumps`."""
     headwords: list[str] = []
     translations: list[str] = []
     weights: list[float] = []
@@ -290,6 +321,39 @@ def _wanted_rows(
             translations += phrases
             weights += [entry.weight] * len(phrases)
     return list(zip(text.normalized(headwords), text.normalized(translations), weights, strict=True))
+
+
+def _rows_through(
+    bridge: Dictionary, rows: Sequence[_Row], vocabularies: Sequence[_Vocabulary], text: TextSettings
+) -> list[_Row]:
+    """Return rows whose translations are replaced by those that a bridge has for them.
+
+    Words of the third language with many headwords or translations are left out: they say little.
+    """
+    weights_of_pivots: dict[str, dict[str, float]] = {}
+    for headword, pivot, weight in rows:
+        weights = weights_of_pivots.setdefault(pivot, {})
+        weights[headword] = max(weights.get(headword, 0.0), weight)
+
+    def wanted(candidates: Collection[str]) -> set[str]:
+        candidates = list(filter(None, candidates))
+        words = text.normalized(candidates)
+        return {given for given, word in zip(candidates, words, strict=True) if word in weights_of_pivots}
+
+    rows_of_bridge = _normalized_rows(bridge, wanted, text, [])
+    rows_of_bridge = [row for row in rows_of_bridge if row[0] in weights_of_pivots]
+    vocabulary = vocabularies[0] | vocabularies[1]
+    possible = vocabulary.possible_phrases(list({translation for _, translation, _ in rows_of_bridge}))
+    translation_counts = Counter(pivot for pivot, _, _ in rows_of_bridge)
+    result: WordPairWeights = {}
+    for pivot, translation, weight in rows_of_bridge:
+        weights = weights_of_pivots[pivot]
+        if max(len(weights), translation_counts[pivot]) > MAX_PIVOT_WORDS or translation not in possible:
+            continue
+        for headword, first_weight in weights.items():
+            pair = headword, translation
+            result[pair] = max(result.get(pair, 0.0), first_weight * weight)
+    return [(headword, translation, weight) for (headword, translation), weight in result.items()]
 
 
 def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
@@ -308,8 +372,8 @@ def _word_pairs(
     vocabularies: Sequence[_Vocabulary],
     text: TextSettings,
     languages: Languages,
-) -> WordPairWeights:
-    """Return the weight of each pair of a source and a target word."""
+) -> tuple[WordPairWeights, list[Phrase]]:
+    """Return the weight of each pair of a source and a target word, and the phrases."""
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
     columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
     both = []
@@ -317,10 +381,14 @@ def _word_pairs(
         both.append(_content_phrases(column, text, n, languages[n], vocabularies[n]))
     headwords, translations = both
     weights: WordPairWeights = {}
+    phrases = []
     for headword, translation, weight in rows:
         if headword not in headwords or translation not in translations:
             continue
         first, second = headwords[headword], translations[translation]
+        if is_phrase(first.all_words, second.all_words):
+            texts = " ".join(first.all_words), " ".join(second.all_words)
+            phrases.append(texts if side == "source" else texts[::-1])
         combinations = first.size * second.size
         if combinations > MAX_COMBINATIONS:
             continue
@@ -328,7 +396,7 @@ def _word_pairs(
             for other in second.words:
                 pair = (word, other) if side == "source" else (other, word)
                 weights[pair] = max(weights.get(pair, 0.0), weight / combinations)
-    return weights
+    return weights, phrases
 
 
 def _pairs_of_compounds(pairs: WordPairWeights, side: int, words: Sequence[str]) -> WordPairWeights:
@@ -362,6 +430,7 @@ class _Phrase(NamedTuple):
 
     size: int  # how many there are
     words: list[str]  # those that the text may have
+    all_words: list[str]  # with the function words, and those that the text lacks
 
 
 def _content_phrases(
@@ -376,7 +445,7 @@ def _content_phrases(
     phrases = list(dict.fromkeys(column))
     if text.cuts_at_spaces:
         words = [phrase for phrase in phrases if " " not in phrase]
-        result = {word: _Phrase(1, [word]) for word in vocabulary.possible(words)}
+        result = {word: _Phrase(1, [word], [word]) for word in vocabulary.possible(words)}
         phrases = [phrase for phrase in phrases if " " in phrase]
     split = _split_phrases(phrases, text, side, language)
     words_of = dict(zip(phrases, split, strict=True))
@@ -391,5 +460,5 @@ def _content_phrases(
         content = words
         if len(words) > 1:
             content = [word for word in words if word not in function_words] or words
-        result[phrase] = _Phrase(len(content), [word for word in content if word in possible])
+        result[phrase] = _Phrase(len(content), [word for word in content if word in possible], words)
     return result

@@ -29,6 +29,7 @@ from nmtalign.positions.jumps import (
     estimate_jump_model,
     initial_jump_model,
 )
+from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import Lexicon, stored_forms
@@ -277,7 +278,18 @@ class Estimator:
             smoothing=self.smoothing,
             spelling=self.hyperparameters.spelling,
         )
+        lexicon = self._with_phrases(lexicon)
         return Estimate(form_counts._replace(counts=pruned), state.jump_models, lexicon)
+
+    def _with_phrases(self, lexicon: Lexicon) -> Lexicon:
+        """Return a lexicon with the phrases of the prior that occur in the text, and of an older model."""
+        source, target = lexicon.lemma_languages
+        older = None if self.prior.lexicon is None else self.prior.lexicon.phrases
+        phrases = Phrases(self.prior.phrases, (source or 0, target or 0)).occurring(self.text)
+        entries = [*([] if older is None else older.entries), *phrases.entries]
+        if not entries:
+            return lexicon
+        return replace(lexicon, phrases=replace(phrases, entries=list(dict.fromkeys(entries))))
 
     def _resume(self, checkpoint: Checkpoint) -> EMState | None:
         """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""

@@ -17,7 +17,12 @@ from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.dictionary_prior import WeightedWordPair, dictionary_pairs, open_dictionaries
+from nmtalign.training.dictionary_prior import (
+    MAX_PIVOT_WORDS,
+    WeightedWordPair,
+    dictionary_pairs,
+    open_dictionaries,
+)
 from nmtalign.training.word_parts import MAX_WHOLE_CHARS, known_parts, possible_parts
 
 UNDECIDED = [("red car", "auto rot")] * 10
@@ -126,7 +131,7 @@ def test_words_with_spaces_between_them_have_no_parts() -> None:
     sides = encode_pairs([(["steamboat"], ["vapeur"])])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries([("boat", "vapeur")]), sides, TextSettings(), **options)
-    assert found == ([], [])
+    assert found == ([], [], [])
 
 
 def test_a_long_word_without_spaces_has_no_parts() -> None:
@@ -179,3 +184,36 @@ def test_malformed_entries_are_told_by_train(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         assert links(prior=tmp_path / "x") == CROSSED
     assert any("1 of 3 entries are malformed and left out" in str(warning.message) for warning in caught)
+
+
+def test_a_bridge_continues_a_dictionary_into_a_third_language() -> None:
+    prior, bridge = [("red", "rouge"), ("car", "voiture")], [("rouge", "rot"), ("Voiture", "auto")]
+    assert links(prior=prior, bridge=bridge) == CROSSED
+    assert links(prior=[("rot", "rouge"), ("auto", "voiture")], bridge=[("rouge", "red"), ("voiture", "car")])
+    said: list[str] = []
+    sides = encode_pairs([(["red", "car"], ["auto", "rot"])])
+    given = open_dictionaries([("red", "rouge", 0.5)]), sides, TextSettings()
+    options = {
+        "bridges": open_dictionaries(bridge, name="bridge"),
+        "report": said.append,
+        "warn": said.append,
+    }
+    assert dictionary_pairs(*given, **options).words == [("red", "rot", 0.5)]
+    assert said == ["prior through bridge: 1 word pairs for this text, headwords of the source"]
+
+
+def test_a_word_of_a_third_language_with_many_translations_is_left_out() -> None:
+    sides = encode_pairs([(["red"], ["rot"])])
+    many = [("rouge", "rot"), *(("rouge", f"rot{n}") for n in range(MAX_PIVOT_WORDS))]
+    options = {"report": [].append, "warn": [].append}
+    for bridge, expected in ((many, []), (many[:-1], [("red", "rot", 1.0)])):
+        given = open_dictionaries([("red", "rouge")]), sides, TextSettings()
+        found = dictionary_pairs(*given, bridges=open_dictionaries(bridge), **options)
+        assert [pair for pair in found.words if pair[1] == "rot"] == expected
+
+
+def test_a_bridge_that_leads_nowhere_is_told() -> None:
+    with pytest.warns(na.NmtalignWarning, match="bridge: expected headwords that are translations"):
+        na.train(UNDECIDED, prior=[("red", "rot")], bridge=[("rouge", "rot")], workers=1)
+    with pytest.raises(UsageError, match="pass `prior` as well"):
+        na.train(UNDECIDED, bridge=[("rouge", "rot")])
