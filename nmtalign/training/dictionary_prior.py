@@ -135,6 +135,10 @@ class DictionaryPairs(NamedTuple):
 
 # a headword and a translation of it, in the form in which words are looked up, and a weight
 _Row = tuple[str, str, float]
+# by the codes of the languages of headwords and of translations, which are "" where the file names none
+_RowsOfLanguages = dict[tuple[str, str], list[_Row]]
+# codes of Wiktionary's translations for languages that `languages` may name by another code
+_LANGUAGE_CODES = {"cmn": "zh", "nb": "no", "nn": "no", "hr": "sh", "sr": "sh", "bs": "sh"}
 
 
 def dictionary_pairs(
@@ -170,8 +174,9 @@ def dictionary_pairs(
     are_used = dict.fromkeys((bridge.path for bridge in bridges), False)
     for dictionary in dictionaries:
         jumps_of_file: list[JumpCount] = []
-        rows = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
-        rows_of_sources = [(str(dictionary.path), rows)]
+        rows_of_languages = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
+        rows_of_sources = [(str(dictionary.path), _rows_of_text(rows_of_languages, languages, vocabularies))]
+        rows = list(chain.from_iterable(rows_of_languages.values()))
         for bridge in bridges:
             through = _rows_through(bridge, rows, vocabularies, text)
             if through:
@@ -257,6 +262,10 @@ class _Vocabulary:
         letters, beginnings, others = self.letters, self.beginnings, self._whole_words
         return {word for word in words if word[:letters] in beginnings or word in others}
 
+    def has(self, word: str) -> bool:
+        """Return whether the text has a word, or a word of this lemma."""
+        return word in self.words or word in self.lemmas
+
     @cached_property
     def _whole_words(self) -> Set[str]:
         return self.lemmas | self.parts
@@ -282,7 +291,7 @@ def _wanted_rows(
     text: TextSettings,
     side: Side | None,
     jumps: list[JumpCount],
-) -> list[_Row]:
+) -> _RowsOfLanguages:
     """Return the translations of those headwords that may occur on a side of the text, or on any side.
 
     The jumps of the dictionary are added to `jumps`.
@@ -305,11 +314,13 @@ def _wanted_rows(
 
 def _normalized_rows(
     dictionary: Dictionary, wanted: Wanted, text: TextSettings, jumps: list[JumpCount]
-) -> list[_Row]:
+) -> _RowsOfLanguages:
     """Return the translations of wanted headwords; the jumps of the dictionary are added to `jumps`."""
     headwords: list[str] = []
     translations: list[str] = []
     weights: list[float] = []
+    names = [("", "")]  # of the rows from each of `begins` on
+    begins = [0]
     for entry in dictionary.entries(wanted, jumps):
         phrases = entry.translations
         chosen = entry.headwords
@@ -317,10 +328,45 @@ def _normalized_rows(
             are_wanted = wanted(chosen)
             chosen = [headword for headword in chosen if headword in are_wanted]
         for headword in chosen:
+            for place, language in enumerate(entry.languages or [""]):
+                if (entry.language, language) != names[-1]:
+                    names.append((entry.language, language))
+                    begins.append(len(headwords) + place)
             headwords += [headword] * len(phrases)
             translations += phrases
             weights += [entry.weight] * len(phrases)
-    return list(zip(text.normalized(headwords), text.normalized(translations), weights, strict=True))
+    rows = list(zip(text.normalized(headwords), text.normalized(translations), weights, strict=True))
+    if len(names) == 1:
+        return {names[0]: rows}
+    result: _RowsOfLanguages = {}
+    for name, begin, end in zip(names, begins, [*begins[1:], len(rows)], strict=True):
+        result.setdefault(name, []).extend(rows[begin:end])
+    return {name: rows_of_name for name, rows_of_name in result.items() if rows_of_name}
+
+
+def _rows_of_text(
+    rows: _RowsOfLanguages, languages: Languages, vocabularies: Sequence[_Vocabulary]
+) -> list[_Row]:
+    """Return the rows in the languages of the text, so that no German word is taken for a French one.
+
+    These are the given languages, if the dictionary has them, or those of most rows with words of the text.
+    """
+    if not any(any(names) for names in rows):
+        return rows.get(("", ""), [])
+    chosen = []
+    if all(languages):
+        given = {_same_code(language) for language in languages if language}
+        chosen = [names for names in rows if {_same_code(name) for name in names if name} <= given]
+    if not any(any(names) for names in chosen):
+        best = max(rows, key=lambda names: max(_rows_by_side(rows[names], vocabularies)))
+        chosen = [best]
+    return list(chain.from_iterable(rows[names] for names in chosen))
+
+
+def _same_code(language: str) -> str:
+    """Return one code for those of a language that have several, without its region."""
+    code = language.replace("_", "-").partition("-")[0].lower()
+    return _LANGUAGE_CODES.get(code, code)
 
 
 def _rows_through(
@@ -340,8 +386,10 @@ def _rows_through(
         words = text.normalized(candidates)
         return {given for given, word in zip(candidates, words, strict=True) if word in weights_of_pivots}
 
-    rows_of_bridge = _normalized_rows(bridge, wanted, text, [])
-    rows_of_bridge = [row for row in rows_of_bridge if row[0] in weights_of_pivots]
+    rows_of_languages = _normalized_rows(bridge, wanted, text, [])
+    rows_of_bridge = [
+        row for row in chain.from_iterable(rows_of_languages.values()) if row[0] in weights_of_pivots
+    ]
     vocabulary = vocabularies[0] | vocabularies[1]
     possible = vocabulary.possible_phrases(list({translation for _, translation, _ in rows_of_bridge}))
     translation_counts = Counter(pivot for pivot, _, _ in rows_of_bridge)
@@ -358,12 +406,18 @@ def _rows_through(
 
 def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
     """Return the side that has the headwords, where the other one has the translations of more of them."""
+    as_source, as_target = _rows_by_side(rows, vocabularies)
+    return "target" if as_target > as_source else "source"
+
+
+def _rows_by_side(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> tuple[int, int]:
+    """Return how many rows are pairs of words of the text, with headwords of the source or the target."""
     source, target = (vocabulary.words for vocabulary in vocabularies)
     as_source = as_target = 0
     for headword, translation, _ in rows:
         as_source += headword in source and translation in target
         as_target += headword in target and translation in source
-    return "target" if as_target > as_source else "source"
+    return as_source, as_target
 
 
 def _word_pairs(
@@ -386,7 +440,7 @@ def _word_pairs(
         if headword not in headwords or translation not in translations:
             continue
         first, second = headwords[headword], translations[translation]
-        if is_phrase(first.all_words, second.all_words):
+        if is_phrase(first.all_words, second.all_words) and first.is_whole and second.is_whole:
             texts = " ".join(first.all_words), " ".join(second.all_words)
             phrases.append(texts if side == "source" else texts[::-1])
         combinations = first.size * second.size
@@ -431,6 +485,7 @@ class _Phrase(NamedTuple):
     size: int  # how many there are
     words: list[str]  # those that the text may have
     all_words: list[str]  # with the function words, and those that the text lacks
+    is_whole: bool  # whether the text has all words, or they are lemmas of its words
 
 
 def _content_phrases(
@@ -445,7 +500,8 @@ def _content_phrases(
     phrases = list(dict.fromkeys(column))
     if text.cuts_at_spaces:
         words = [phrase for phrase in phrases if " " not in phrase]
-        result = {word: _Phrase(1, [word], [word]) for word in vocabulary.possible(words)}
+        for word in vocabulary.possible(words):
+            result[word] = _Phrase(1, [word], [word], vocabulary.has(word))
         phrases = [phrase for phrase in phrases if " " in phrase]
     split = _split_phrases(phrases, text, side, language)
     words_of = dict(zip(phrases, split, strict=True))
@@ -460,5 +516,6 @@ def _content_phrases(
         content = words
         if len(words) > 1:
             content = [word for word in words if word not in function_words] or words
-        result[phrase] = _Phrase(len(content), [word for word in content if word in possible], words)
+        found = [word for word in content if word in possible]
+        result[phrase] = _Phrase(len(content), found, words, all(map(vocabulary.has, words)))
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -16,7 +17,7 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
     MAX_PIVOT_WORDS,
     WeightedWordPair,
@@ -41,11 +42,12 @@ def pairs_of(
     headwords: Side | None = None,
     text: TextSettings | None = None,
     said: list[str] | None = None,
+    languages: Languages = (None, None),
 ) -> set[WeightedWordPair]:
     said = [] if said is None else said
     sides = encode_pairs([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}
-    found = dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), **options)
+    found = dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), languages, **options)
     return set(found.words)
 
 
@@ -217,3 +219,35 @@ def test_a_bridge_that_leads_nowhere_is_told() -> None:
         na.train(UNDECIDED, prior=[("red", "rot")], bridge=[("rouge", "rot")], workers=1)
     with pytest.raises(UsageError, match="pass `prior` as well"):
         na.train(UNDECIDED, bridge=[("rouge", "rot")])
+
+
+def wiktionary(path: Path) -> Path:
+    """Write an extract with translations into two languages that share a word, and headwords of two."""
+    translations = [
+        {"lang_code": "de", "word": "chat"},
+        {"code": "fr", "word": "causette"},
+        {"lang_code": "fr", "word": "discussion"},
+    ]
+    cat = {"word": "cat", "lang_code": "en", "translations": [{"code": "fr", "word": "chat"}]}
+    lines = [
+        {"word": "chat", "lang_code": "en", "translations": translations},
+        cat,
+        {"word": "cat", "lang_code": "ga", "senses": [{"glosses": ["discussion"]}]},
+        {"word": "causette", "lang_code": "fr", "senses": [{"glosses": ["chat"]}]},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_translations_into_other_languages_are_left_out(tmp_path: Path) -> None:
+    """Whether the languages are given or found: *chat* is German for *chat*, and French for *cat*."""
+    path = wiktionary(tmp_path / "x.jsonl")
+    source, target = "a chat with the cat", "une causette avec le chat une discussion"
+    found = {("chat", "causette", 1.0), ("chat", "discussion", 1.0), ("cat", "chat", 1.0)}
+    assert pairs_of(path, source, target) == found
+    assert pairs_of(path, source, target, languages=("en-GB", "fr")) == found
+    assert pairs_of(path, target, source, languages=("fr", "en")) == {(t, s, 1.0) for s, t, _ in found}
+    german = pairs_of(path, "a chat", "ein chat", languages=("en", "de"))
+    assert german == {("chat", "chat", 1.0)}
+    unknown = pairs_of(path, source, target, languages=("en", "xx"))
+    assert unknown == found
