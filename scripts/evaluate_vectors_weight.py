@@ -73,12 +73,12 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     options = TrainingSettings()
     words = [(source.split(), target.split()) for source, target in pairs]
     bitext = prepare(words, options)
-    estimator = Estimator(bitext.text, options.hyperparameters)
+    estimator = Estimator.prepare(bitext.text, options.hyperparameters)
     estimated = estimate(estimator, bitext, options)
     for name, both in vectors.items():
         scorer = make_vectors_scorer(estimated.lexicon, *both, options.text_settings, weight=INITIAL_WEIGHT)
         null = options.hyperparameters.null
-        weight = likeliest_weight(estimated.lexicon, scorer, estimated.transitions, null, bitext.text)
+        weight = likeliest_weight(estimated.lexicon, scorer, estimated.jump_models, null, bitext.text)
         errors = {}
         for fixed in WEIGHTS:
             aligner = mix_scorers(estimated, bitext, replace(options, vectors=both, vectors_weight=fixed))

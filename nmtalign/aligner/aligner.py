@@ -40,6 +40,7 @@ from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
+from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
@@ -495,7 +496,18 @@ class Aligner(TableResult):
             has_null=self.positions.has_null,
             size=size,
             probabilities=probabilities,
+            phrases=self._phrases,
         )
+
+    @property
+    def _phrases(self) -> Phrases | None:
+        """The phrases that complete links; None where links are chosen in a way of their own."""
+        has_second_words = self.resolved_extraction.min_second_posterior is not None
+        is_rescored = self.positions.without_rescorer is not self.positions
+        if self.scorer.lexicon is None or not has_second_words or is_rescored:
+            return None
+        lexicon: Lexicon = self.scorer.lexicon
+        return lexicon.phrases
 
     def measure_coverage(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""

@@ -37,6 +37,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
+from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.text.tokenization import Languages
 
 
@@ -74,6 +75,7 @@ class Decoder(NamedTuple):
     has_null: bool = False  # whether there is a null word
     size: TrainingSize = TrainingSize()  # size of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
+    phrases: Phrases | None = None  # complete the links
 
     @property
     def has_evidence(self) -> bool:
@@ -123,6 +125,13 @@ class Decoder(NamedTuple):
         )
 
     def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
+        """Choose links, complete phrases, and return the links with their posterior."""
+        cells, posterior = self._likely_cells(posteriors, bucket)
+        if self.phrases is None:
+            return cells, posterior
+        return self.phrases.complete(self.text, bucket, cells, posterior)
+
+    def _likely_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and return their posterior; punctuation never becomes a second word."""
         (t, s, b), posterior = self.extraction.links(posteriors, bucket)
         second = np.flatnonzero(self.extraction.are_second_words(posterior))

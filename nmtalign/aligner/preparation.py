@@ -131,6 +131,7 @@ def _with_dictionaries(options: TrainingSettings, source: EncodedSide, target: E
         (source, target),
         options.text_settings,
         options.languages,
+        bridges=options.bridges,
         headwords=options.headwords,
         lemmas=options.hyperparameters.lemmas,
         report=options.progress.note,
@@ -139,7 +140,11 @@ def _with_dictionaries(options: TrainingSettings, source: EncodedSide, target: E
     )
     prior = options.prior or Prior()
     return replace(
-        prior, dictionary_pairs=pairs.words, compound_pairs=pairs.compounds, jumps=width_counts(jumps)
+        prior,
+        dictionary_pairs=pairs.words,
+        compound_pairs=pairs.compounds,
+        phrases=pairs.phrases,
+        jumps=width_counts(jumps),
     )
 
 

@@ -45,6 +45,7 @@ def train(
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
+    bridge: GivenDictionaries | None = None,
     headwords: Side | None = None,
     lemmas: bool = False,
     init: str | Path | None = None,
@@ -84,14 +85,19 @@ def train(
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
         Form in which words are looked up. Default: the setting of the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
-        Codes such as ``("en", "fr")``, for tokenizers, and to find the columns of tables that are aligned
-        later. Default: those that name the columns of a table or the keys of records.
+        Codes such as ``("en", "fr")``, for tokenizers, to find the columns of tables that are aligned
+        later, and to choose the translations of Wiktionary. Default: those that name the columns of a table
+        or the keys of records.
     prior : path, table, dict, pairs, or a list of these, optional
         Bilingual dictionaries: files of any format of :func:`read_dictionary`; tables with the columns
         ``headword`` and ``translation``, or with two columns of other names; dictionaries from words to
         their translations; or pairs of a headword and a translation. A third item of a pair, or a column
         ``weight``, is a number of links, 1 if omitted; other columns are ignored. Only entries whose words
         can occur in the text are used.
+    bridge : path, table, dict, pairs, or a list of these, optional
+        Dictionaries, as in `prior`, from a third language into the language of one side. A dictionary of
+        `prior` may then lead from the other side into the third language: English-German and German-Russian
+        are used as English-Russian.
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
@@ -158,6 +164,7 @@ def train(
         unicode=unicode,
         languages=languages,
         prior=prior,
+        bridge=bridge,
         headwords=headwords,
         lemmas=lemmas,
         init=init,

@@ -52,6 +52,7 @@ def open_training_settings(
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
+    bridge: GivenDictionaries | None = None,
     headwords: Side | None = None,
     lemmas: bool = False,
     init: str | Path | None = None,
@@ -79,6 +80,9 @@ def open_training_settings(
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
     dictionaries = open_dictionaries(prior, encoding)
+    bridges = open_dictionaries(bridge, encoding, name="bridge")
+    if bridges and not dictionaries:
+        raise UsageError("`bridge` continues the dictionaries of `prior`; pass `prior` as well")
     initial_prior, text_settings = warm_start(
         init,
         tokenizer=tokenizer,
@@ -97,6 +101,7 @@ def open_training_settings(
         languages=languages,
         prior=initial_prior,
         dictionaries=dictionaries,
+        bridges=bridges,
         headwords=headwords,
         vectors=opened_vectors,
         vectors_weight=vectors_weight,
@@ -239,6 +244,7 @@ class TrainingSettings:
     prior: Prior | None = None  # word pairs, an older model, or both
     # dictionaries whose word pairs join the prior once the words of the text are known
     dictionaries: Sequence[Dictionary] = ()
+    bridges: Sequence[Dictionary] = ()  # dictionaries from a third language, which continue the others
     headwords: Side | None = None  # the side of the headwords of all dictionaries; None: detected
     vectors: BothVectors | None = None  # vectors in one space, which are mixed with the lexicon
     # weight of the vectors in the log-linear interpolation, from 0 (none) to 1; None: fitted to the text

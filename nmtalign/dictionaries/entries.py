@@ -24,6 +24,8 @@ class Entry(NamedTuple):
     glosses: Sequence[str]
     weight: float = 1.0
     is_clean: bool = False  # whether the glosses are phrases already
+    language: str = ""  # code of the language of the headwords, where the file names it
+    languages: Sequence[str] = ()  # codes of the languages of the glosses, where the file names them
 
     @property
     def translations(self) -> list[str]:

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets, without_empty
+from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.json_files import parse_json
@@ -187,15 +187,22 @@ def _wiktionary_entry(number: int, value: Any) -> Entry:
     listed = _objects(value, "translations")
     for sense in senses:
         listed += _objects(sense, "translations")
-    translations = without_empty(_strings(listed, "word"))
+    language = _string(value, "lang_code")
+    translations, languages = [], []
+    for item in listed:
+        translation = without_brackets(_string(item, "word")).strip()
+        if translation:
+            translations.append(translation)
+            languages.append(_string(item, "lang_code") or _string(item, "code"))
     if translations:
-        return Entry(number, (word,), [without_brackets(text).strip() for text in translations], 1.0, True)
+        return Entry(number, (word,), translations, 1.0, True, language, languages)
     glosses = []
     for sense in senses:
         texts = sense.get("glosses")
         if isinstance(texts, list) and texts and not _is_inflection(sense):
             glosses.append(texts[-1])  # those before are of the senses that this one is a part of
-    return Entry(number, (word,), [gloss for gloss in glosses if isinstance(gloss, str)])
+    texts = [gloss for gloss in glosses if isinstance(gloss, str)]
+    return Entry(number, (word,), texts, language=language)
 
 
 def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -204,9 +211,10 @@ def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
-def _strings(objects: list[dict[str, Any]], name: str) -> list[str]:
-    values = [item.get(name) for item in objects]
-    return [value for value in values if isinstance(value, str)]
+def _string(value: dict[str, Any], name: str) -> str:
+    """Return a text of an object; an empty one if there is none."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
 
 
 def _is_inflection(sense: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import WordPairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
+from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.form_counts import MAX_COUNT, FormCounts, FormPairCounts
 from nmtalign.scorers.forms import WHOLE_WORD, FormKind, FormPairs, form_function, forms_of, make_form_pairs
 from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts
@@ -29,6 +30,7 @@ from nmtalign.text.lemmas import lemma_language
 # The ratio of two forms if one is unknown: so low that other kinds of form or the positions decide.
 UNKNOWN_RATIO = 0.2
 MAX_FORM_LETTERS = 1000
+_PHRASES = "phrases"  # the name of the part of a state
 
 
 class CountedWordPair(NamedTuple):
@@ -140,12 +142,16 @@ class Lexicon:
     forms: list[StoredForms]  # one entry for each kind of form
     smoothing: Smoothing
     spelling: float  # prior count of two identical forms
+    phrases: Phrases | None = None  # of dictionaries, which complete links
 
     def __repr__(self) -> str:
         words = f"{len(self.source_words) - 1:,} source and {len(self.target_words) - 1:,} target words"
         return f"Lexicon of {words}"
 
     def state(self) -> State:
+        parts = {f"forms-{k}": stored.state() for k, stored in enumerate(self.forms)}
+        if self.phrases is not None:
+            parts[_PHRASES] = self.phrases.state()
         return State(
             "lexicon",
             {
@@ -156,7 +162,7 @@ class Lexicon:
             },
             {"source_counts": self.source_counts, "target_counts": self.target_counts},
             words={"source": self.source_words[1:], "target": self.target_words[1:]},
-            parts={f"forms-{k}": stored.state() for k, stored in enumerate(self.forms)},
+            parts=parts,
         )
 
     @classmethod
@@ -164,7 +170,8 @@ class Lexicon:
         source = ["", *stored.words("source")]
         target = ["", *stored.words("target")]
         V = len(source), len(target)
-        if not stored.parts():
+        forms = [name for name in stored.parts() if name != _PHRASES]
+        if not forms:
             raise DataError("expected a lexicon with at least one kind of form, found none").at(stored.folder)
         smoothing = Smoothing(
             corpus_size=stored.number("words", minimum=1, maximum=MAX_COUNT),
@@ -176,16 +183,20 @@ class Lexicon:
             target_words=target,
             source_counts=stored.array("source_counts", "i", (V[0],), minimum=0, maximum=MAX_COUNT),
             target_counts=stored.array("target_counts", "i", (V[1],), minimum=0, maximum=MAX_COUNT),
-            forms=[StoredForms.from_state(stored.part(name), V) for name in stored.parts()],
+            forms=[StoredForms.from_state(stored.part(name), V) for name in forms],
             smoothing=smoothing,
             spelling=stored.number("spelling", minimum=0, maximum=1000),
         )
-        lexicon._check_forms(stored)
-        return lexicon
+        lexicon._check_forms(stored, forms)
+        if _PHRASES not in stored.parts():
+            return lexicon
+        source_lemmas, target_lemmas = lexicon.lemma_languages
+        phrases = Phrases.from_state(stored.part(_PHRASES), (source_lemmas or 0, target_lemmas or 0))
+        return replace(lexicon, phrases=phrases)
 
-    def _check_forms(self, stored: Stored) -> None:
+    def _check_forms(self, stored: Stored, names: list[str]) -> None:
         """Raise a DataError if the stored counts are not those of the forms that the words have."""
-        for name, learned, numbers in zip(stored.parts(), self.forms, self.form_numbers, strict=True):
+        for name, learned, numbers in zip(names, self.forms, self.form_numbers, strict=True):
             expected = len(numbers[0]), len(numbers[1])
             if learned.shape != expected:
                 what = "counts of {:,} source and {:,} target forms of the words"

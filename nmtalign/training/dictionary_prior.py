@@ -24,6 +24,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.names import SIDES, Side
+from nmtalign.scorers.dictionary_phrases import Phrase, is_phrase
 from nmtalign.scorers.forms import short_words
 from nmtalign.text.containers import PairTable, as_table
 from nmtalign.text.headers import find_side_columns
@@ -35,6 +36,7 @@ from nmtalign.validation import check_number
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
 MIN_PHRASE_SHARE = 0.5  # of the words of a phrase that a small text has
+MAX_PIVOT_WORDS = 100  # headwords, or translations, of a word of a third language
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
 MIN_FUNCTION_WORD_COUNT = 20
@@ -78,8 +80,10 @@ class DictionaryRows:
 Dictionary = DictionaryFile | DictionaryRows
 
 
-def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") -> list[Dictionary]:
-    """Return the dictionaries that a user gives; a DataError now if there is no such file."""
+def open_dictionaries(
+    given: GivenDictionaries | None, encoding: str = "utf-8", *, name: str = "prior"
+) -> list[Dictionary]:
+    """Return the dictionaries that a user gives as a parameter; a DataError now if there is no such file."""
     if given is None:
         return []
     if isinstance(given, str | Path):
@@ -87,26 +91,26 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
         file.check()
         return [file]
     if isinstance(given, Mapping) and not _is_table_of_columns(given):
-        return [_rows_of(_pairs_of_mapping(given))]
+        return [_rows_of(_pairs_of_mapping(given), name)]
     table = as_table(given)
     if table is not None:
-        return [_rows_of(_rows_of_table(table))]
+        return [_rows_of(_rows_of_table(table, name), name)]
     if isinstance(given, Iterator):
         given = list(given)  # such as zip(headwords, translations)
     if not isinstance(given, Sequence) or isinstance(given, bytes):
-        expected = "expected a path, a DataFrame, a dictionary or pairs as `prior`"
+        expected = f"expected a path, a DataFrame, a dictionary or pairs as `{name}`"
         raise UsageError(f"{expected}, found {short_repr(given)}")
     if given and _is_dictionary_row(given[0]):
-        return [_rows_of(given)]
+        return [_rows_of(given, name)]
     if (
         isinstance(given, tuple)
         and _is_dictionary_row(given)
-        and not any(as_path(str(name)).exists() for name in given)
+        and not any(as_path(str(path)).exists() for path in given)
     ):
         advice = f"a single pair goes in a list: [{short_repr(given)}]"
-        raise UsageError(f"expected word pairs, or files, as `prior`, found {short_repr(given)}; {advice}")
+        raise UsageError(f"expected word pairs, or files, as `{name}`, found {short_repr(given)}; {advice}")
     several = cast(Sequence[GivenDictionary], given)
-    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding)]
+    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding, name=name)]
 
 
 def _is_table_of_columns(given: Mapping[Any, Any]) -> bool:
@@ -137,7 +141,7 @@ def _is_word_pair(value: object) -> bool:
     return _is_dictionary_row(value) and isinstance(cast(Sequence[object], value)[1], str)
 
 
-def _rows_of_table(table: PairTable) -> Iterator[tuple[Any, ...]]:
+def _rows_of_table(table: PairTable, parameter: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the columns of headwords, translations and, if there is one, weights.
 
     Other columns are ignored. UsageError is raised if it is not clear which the first two are.
@@ -154,25 +158,24 @@ def _rows_of_table(table: PairTable) -> Iterator[tuple[Any, ...]]:
         if sides is None and len(places) != 2:
             expected = "expected the columns headword and translation, or two others and perhaps weight"
             found = f"found the columns {', '.join(names)}"
-            raise UsageError(f"`prior`: {expected}, {found}; choose two: table[['en', 'fr']]")
+            raise UsageError(f"`{parameter}`: {expected}, {found}; choose two: table[['en', 'fr']]")
         chosen = places if sides is None else [places[sides.source], places[sides.target]]
     if "weight" in names:
         chosen = [*chosen, names.index("weight")]
     yield from zip(*(table.column(place) for place in chosen), strict=True)
 
 
-def _rows_of(given: Iterable[Any]) -> DictionaryRows:
-    """Return the dictionary of rows in memory."""
+def _rows_of(given: Iterable[Any], parameter: str) -> DictionaryRows:
+    """Return the dictionary of the rows that a user gives as a parameter."""
     rows = []
     for number, row in enumerate(given):
+        place = f"row {number} of `{parameter}`"
         if not _is_word_pair(row):
-            raise UsageError(
-                f"row {number} of `prior`: expected a headword and a translation, found {short_repr(row)}"
-            )
+            raise UsageError(f"{place}: expected a headword and a translation, found {short_repr(row)}")
         weight = row[2] if len(row) > 2 else 1.0
-        check_number(weight, f"row {number} of `prior`: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
+        check_number(weight, f"{place}: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
         rows.append((row[0], row[1], float(weight)))
-    return DictionaryRows("prior", rows)
+    return DictionaryRows(parameter, rows)
 
 
 class DictionaryPairs(NamedTuple):
@@ -180,10 +183,15 @@ class DictionaryPairs(NamedTuple):
 
     words: list[WeightedWordPair]
     compounds: list[WeightedWordPair]  # words of the text and translations of their parts
+    phrases: list[Phrase]  # words whose translation has several words, and the other way round
 
 
 # a headword and a translation of it, in the form in which words are looked up, and a weight
 _Row = tuple[str, str, float]
+# by the codes of the languages of headwords and of translations, which are "" where the file names none
+_RowsOfLanguages = dict[tuple[str, str], list[_Row]]
+# codes of Wiktionary's translations for languages that `languages` may name by another code
+_LANGUAGE_CODES = {"cmn": "zh", "nb": "no", "nn": "no", "hr": "sh", "sr": "sh", "bs": "sh"}
 
 
 def dictionary_pairs(
@@ -192,6 +200,7 @@ def dictionary_pairs(
     text_settings: TextSettings,
     languages: Languages = (None, None),
     *,
+    bridges: Iterable[Dictionary] = (),
     headwords: Side | None = None,
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
@@ -202,8 +211,10 @@ def dictionary_pairs(
 
     The jumps of those files of priors that have such word pairs are added to `jumps`.
 
-    `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
-    are the languages of the lemmas that words of the text are counted under.
+    The headwords of `bridges` are in a third language: the translations of a dictionary into this language
+    are replaced by those of a bridge. `headwords` is the side whose language the other headwords are in; None
+    finds it for each dictionary. `lemmas` are the languages of the lemmas that words of the text are counted
+    under.
     """
     is_small = max(len(side.words) for side in sides) <= SMALL_VOCABULARY
     letters = SHARED_PREFIX_LETTERS if is_small else None
@@ -211,29 +222,49 @@ def dictionary_pairs(
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
     counts: WordPairWeights = {}
     compounds: WordPairWeights = {}
+    phrases: dict[Phrase, None] = {}
+    bridges = list(bridges)
+    are_used = dict.fromkeys((bridge.path for bridge in bridges), False)
     for dictionary in dictionaries:
         jumps_of_file: list[JumpCount] = []
-        rows = _wanted_rows(dictionary, vocabularies, text_settings, headwords, jumps_of_file)
-        side = headwords or _side_of_headwords(rows, vocabularies)
-        pairs = _word_pairs(rows, side, vocabularies, text_settings, languages)
-        for n in (0, 1):
-            if vocabularies[n].parts:
-                compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
-        if pairs:
+        rows_of_languages = _wanted_rows(dictionary, vocabularies, text_settings, headwords, jumps_of_file)
+        rows_of_sources = [(str(dictionary.path), _rows_of_text(rows_of_languages, languages, vocabularies))]
+        rows = list(chain.from_iterable(rows_of_languages.values()))
+        for bridge in bridges:
+            through = _rows_through(bridge, rows, vocabularies, text_settings)
+            if through:
+                are_used[bridge.path] = True
+                rows_of_sources.append((f"{dictionary.path} through {bridge.path}", through))
+        has_pairs = False
+        for name, rows_of_source in rows_of_sources:
+            side = headwords or _side_of_headwords(rows_of_source, vocabularies)
+            pairs, phrases_of_source = _word_pairs(
+                rows_of_source, side, vocabularies, text_settings, languages
+            )
+            if not pairs:
+                continue
+            has_pairs = True
+            phrases.update(dict.fromkeys(phrases_of_source))
+            for n in (0, 1):
+                if vocabularies[n].parts:
+                    compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
             with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
-            found = f"{len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}"
-            report(f"{dictionary.path}: {found}")
+            report(f"{name}: {len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}")
             if jumps is not None:
                 jumps += jumps_of_file if side == "source" else map(_swapped, jumps_of_file)
-        else:
-            warn(
-                f"{dictionary.path}: no entry has words of both sides of the text; is it of these languages?"
-            )
-        for pair, weight in pairs.items():
-            counts[pair] = counts.get(pair, 0.0) + weight
+            jumps_of_file = []
+            for pair, weight in pairs.items():
+                counts[pair] = counts.get(pair, 0.0) + weight
+        if not has_pairs:
+            problem = "no entry has words of both sides of the text; is it of these languages?"
+            warn(f"{dictionary.path}: {problem}")
+    for path, is_used in are_used.items():
+        if not is_used:
+            expected = "expected headwords that are translations in a dictionary of `prior`"
+            warn(f"{path}: {expected}, with translations of which the text has words; found none")
     for pair in compounds.keys() & counts.keys():
         del compounds[pair]
-    return DictionaryPairs(_as_list(counts), _as_list(compounds))
+    return DictionaryPairs(_as_list(counts), _as_list(compounds), list(phrases))
 
 
 def _as_list(weights: WordPairWeights) -> list[WeightedWordPair]:
@@ -286,6 +317,10 @@ class _Vocabulary:
         letters, beginnings, others = self.letters, self.beginnings, self._whole_words
         return {word for word in words if word[:letters] in beginnings or word in others}
 
+    def has(self, word: str) -> bool:
+        """Return whether the text has a word, or a word of this lemma."""
+        return word in self.words or word in self.lemmas
+
     @cached_property
     def _whole_words(self) -> Set[str]:
         return self.lemmas | self.parts
@@ -311,7 +346,7 @@ def _wanted_rows(
     text_settings: TextSettings,
     side: Side | None,
     jumps: list[JumpCount],
-) -> list[_Row]:
+) -> _RowsOfLanguages:
     """Return the translations of those headwords that may occur on a side of the text, or on any side.
 
     The jumps of the dictionary are added to `jumps`.
@@ -329,9 +364,18 @@ def _wanted_rows(
             possible |= {word for word in words if word[0] in letters}
         return {given for given, word in zip(candidates, words, strict=True) if word in possible}
 
+    return _normalized_rows(dictionary, wanted, text_settings, jumps)
+
+
+def _normalized_rows(
+    dictionary: Dictionary, wanted: Wanted, text_settings: TextSettings, jumps: list[JumpCount]
+) -> _RowsOfLanguages:
+    """Return the translations of wanted headwords; the jumps of the dictionary are added to `jumps`."""
     headwords: list[str] = []
     translations: list[str] = []
     weights: list[float] = []
+    names = [("", "")]  # of the rows from each of `begins` on
+    begins = [0]
     for entry in dictionary.entries(wanted, jumps):
         phrases = entry.translations
         chosen = entry.headwords
@@ -339,22 +383,98 @@ def _wanted_rows(
             are_wanted = wanted(chosen)
             chosen = [headword for headword in chosen if headword in are_wanted]
         for headword in chosen:
+            for place, language in enumerate(entry.languages or [""]):
+                if (entry.language, language) != names[-1]:
+                    names.append((entry.language, language))
+                    begins.append(len(headwords) + place)
             headwords += [headword] * len(phrases)
             translations += phrases
             weights += [entry.weight] * len(phrases)
-    return list(
+    rows = list(
         zip(text_settings.normalized(headwords), text_settings.normalized(translations), weights, strict=True)
     )
+    if len(names) == 1:
+        return {names[0]: rows}
+    result: _RowsOfLanguages = {}
+    for name, begin, end in zip(names, begins, [*begins[1:], len(rows)], strict=True):
+        result.setdefault(name, []).extend(rows[begin:end])
+    return {name: rows_of_name for name, rows_of_name in result.items() if rows_of_name}
+
+
+def _rows_of_text(
+    rows: _RowsOfLanguages, languages: Languages, vocabularies: Sequence[_Vocabulary]
+) -> list[_Row]:
+    """Return the rows in the languages of the text, so that no German word is taken for a French one.
+
+    These are the given languages, if the dictionary has them, or those of most rows with words of the text.
+    """
+    if not any(any(names) for names in rows):
+        return rows.get(("", ""), [])
+    chosen = []
+    if all(languages):
+        given = {_same_code(language) for language in languages if language}
+        chosen = [names for names in rows if {_same_code(name) for name in names if name} <= given]
+    if not any(any(names) for names in chosen):
+        best = max(rows, key=lambda names: max(_rows_by_side(rows[names], vocabularies)))
+        chosen = [best]
+    return list(chain.from_iterable(rows[names] for names in chosen))
+
+
+def _same_code(language: str) -> str:
+    """Return one code for those of a language that have several, without its region."""
+    code = language.replace("_", "-").partition("-")[0].lower()
+    return _LANGUAGE_CODES.get(code, code)
+
+
+def _rows_through(
+    bridge: Dictionary, rows: Sequence[_Row], vocabularies: Sequence[_Vocabulary], text_settings: TextSettings
+) -> list[_Row]:
+    """Return rows whose translations are replaced by those that a bridge has for them.
+
+    Words of the third language with many headwords or translations are skipped: they say little.
+    """
+    weights_of_pivots: dict[str, dict[str, float]] = {}
+    for headword, pivot, weight in rows:
+        weights = weights_of_pivots.setdefault(pivot, {})
+        weights[headword] = max(weights.get(headword, 0.0), weight)
+
+    def wanted(candidates: Collection[str]) -> set[str]:
+        candidates = list(filter(None, candidates))
+        words = text_settings.normalized(candidates)
+        return {given for given, word in zip(candidates, words, strict=True) if word in weights_of_pivots}
+
+    rows_of_languages = _normalized_rows(bridge, wanted, text_settings, [])
+    rows_of_bridge = [
+        row for row in chain.from_iterable(rows_of_languages.values()) if row[0] in weights_of_pivots
+    ]
+    vocabulary = vocabularies[0] | vocabularies[1]
+    possible = vocabulary.possible_phrases(list({translation for _, translation, _ in rows_of_bridge}))
+    translation_counts = Counter(pivot for pivot, _, _ in rows_of_bridge)
+    result: WordPairWeights = {}
+    for pivot, translation, weight in rows_of_bridge:
+        weights = weights_of_pivots[pivot]
+        if max(len(weights), translation_counts[pivot]) > MAX_PIVOT_WORDS or translation not in possible:
+            continue
+        for headword, first_weight in weights.items():
+            pair = headword, translation
+            result[pair] = max(result.get(pair, 0.0), first_weight * weight)
+    return [(headword, translation, weight) for (headword, translation), weight in result.items()]
 
 
 def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
     """Return the side that has the headwords, where the other one has the translations of more of them."""
+    as_source, as_target = _rows_by_side(rows, vocabularies)
+    return "target" if as_target > as_source else "source"
+
+
+def _rows_by_side(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> tuple[int, int]:
+    """Return how many rows are pairs of words of the text, with headwords of the source or the target."""
     source, target = (vocabulary.words for vocabulary in vocabularies)
     as_source = as_target = 0
     for headword, translation, _ in rows:
         as_source += headword in source and translation in target
         as_target += headword in target and translation in source
-    return "target" if as_target > as_source else "source"
+    return as_source, as_target
 
 
 def _word_pairs(
@@ -363,8 +483,8 @@ def _word_pairs(
     vocabularies: Sequence[_Vocabulary],
     text_settings: TextSettings,
     languages: Languages,
-) -> WordPairWeights:
-    """Return the weight of each pair of a source and a target word."""
+) -> tuple[WordPairWeights, list[Phrase]]:
+    """Return the weight of each pair of a source and a target word, and the phrases."""
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
     columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
     both = []
@@ -372,10 +492,14 @@ def _word_pairs(
         both.append(_content_phrases(column, text_settings, n, languages[n], vocabularies[n]))
     headwords, translations = both
     weights: WordPairWeights = {}
+    phrases = []
     for headword, translation, weight in rows:
         if headword not in headwords or translation not in translations:
             continue
         first, second = headwords[headword], translations[translation]
+        if is_phrase(first.all_words, second.all_words) and first.is_whole and second.is_whole:
+            texts = " ".join(first.all_words), " ".join(second.all_words)
+            phrases.append(texts if side == "source" else texts[::-1])
         combinations = first.size * second.size
         if combinations > MAX_COMBINATIONS:
             continue
@@ -383,7 +507,7 @@ def _word_pairs(
             for other in second.words:
                 pair = (word, other) if side == "source" else (other, word)
                 weights[pair] = max(weights.get(pair, 0.0), weight / combinations)
-    return weights
+    return weights, phrases
 
 
 def _pairs_of_compounds(pairs: WordPairWeights, side: int, words: Sequence[str]) -> WordPairWeights:
@@ -417,6 +541,8 @@ class _Phrase(NamedTuple):
 
     size: int  # how many there are
     words: list[str]  # those that the text may have
+    all_words: list[str]  # with the function words, and those that the text lacks
+    is_whole: bool  # whether the text has all words, or they are lemmas of its words
 
 
 def _content_phrases(
@@ -435,7 +561,8 @@ def _content_phrases(
     phrases = list(dict.fromkeys(column))
     if text_settings.cuts_at_spaces:
         words = [phrase for phrase in phrases if " " not in phrase]
-        result = {word: _Phrase(1, [word]) for word in vocabulary.possible(words)}
+        for word in vocabulary.possible(words):
+            result[word] = _Phrase(1, [word], [word], vocabulary.has(word))
         phrases = [phrase for phrase in phrases if " " in phrase]
     split = _split_phrases(phrases, text_settings, side, language)
     words_of = dict(zip(phrases, split, strict=True))
@@ -450,5 +577,6 @@ def _content_phrases(
         content = words
         if len(words) > 1:
             content = [word for word in words if word not in function_words] or words
-        result[phrase] = _Phrase(len(content), [word for word in content if word in possible])
+        found = [word for word in content if word in possible]
+        result[phrase] = _Phrase(len(content), found, words, all(map(vocabulary.has, words)))
     return result

@@ -30,6 +30,7 @@ from nmtalign.positions.jumps import (
     initial_jump_model,
 )
 from nmtalign.positions.position_model import Emissions
+from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
@@ -277,10 +278,10 @@ class Estimator:
         return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
 
     def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
-        """Return the lexicon with the counts of each kind of form, to which the prior is added."""
+        """Return the lexicon with the counts of each kind of form, with the prior added, and phrases."""
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
-        return Lexicon(
+        lexicon = Lexicon(
             source_words=self.source.words,
             target_words=self.target.words,
             source_counts=self.source.counts,
@@ -289,6 +290,17 @@ class Estimator:
             smoothing=self.smoothing,
             spelling=self.hyperparameters.spelling,
         )
+        return self._with_phrases(lexicon)
+
+    def _with_phrases(self, lexicon: Lexicon) -> Lexicon:
+        """Return a lexicon with the phrases of the prior that occur in the text, and of an older model."""
+        source, target = lexicon.lemma_languages
+        older = None if self.prior.lexicon is None else self.prior.lexicon.phrases
+        phrases = Phrases(self.prior.phrases, (source or 0, target or 0)).occurring(self.text)
+        entries = [*([] if older is None else older.entries), *phrases.entries]
+        if not entries:
+            return lexicon
+        return replace(lexicon, phrases=replace(phrases, entries=list(dict.fromkeys(entries))))
 
     def _resume(self, checkpoint: Checkpoint) -> EMState | None:
         """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""

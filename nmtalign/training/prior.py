@@ -20,6 +20,7 @@ from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.jumps import MAX_JUMP, TABLE_WIDTHS, BothJumpModels, JumpModel
+from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, form_function, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
@@ -48,6 +49,7 @@ class Prior:
     dictionary_pairs: Sequence[WordPairCount] = ()
     # words and the translations of their parts, which are counted for whole words only
     compound_pairs: Sequence[WordPairCount] = ()
+    phrases: Sequence[Phrase] = ()  # of dictionaries; they are not counted, but complete links
     # counts of jumps by their width, (TABLE_WIDTHS,), over source and over target words
     jumps: tuple[Doubles, Doubles] | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -16,8 +17,13 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
-from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.dictionary_prior import WeightedWordPair, dictionary_pairs, open_dictionaries
+from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.training.dictionary_prior import (
+    MAX_PIVOT_WORDS,
+    WeightedWordPair,
+    dictionary_pairs,
+    open_dictionaries,
+)
 from nmtalign.training.word_parts import MAX_WHOLE_CHARS, known_parts, possible_parts
 
 UNDECIDED = [("red car", "auto rot")] * 10
@@ -36,11 +42,13 @@ def pairs_of(
     headwords: Side | None = None,
     text_settings: TextSettings | None = None,
     said: list[str] | None = None,
+    languages: Languages = (None, None),
 ) -> set[WeightedWordPair]:
     said = [] if said is None else said
     sides = encode_pairs([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}
-    found = dictionary_pairs(open_dictionaries(given), sides, text_settings or TextSettings(), **options)
+    text_settings = text_settings or TextSettings()
+    found = dictionary_pairs(open_dictionaries(given), sides, text_settings, languages, **options)
     return set(found.words)
 
 
@@ -126,7 +134,7 @@ def test_words_with_spaces_between_them_have_no_parts() -> None:
     sides = encode_pairs([(["steamboat"], ["vapeur"])])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries([("boat", "vapeur")]), sides, TextSettings(), **options)
-    assert found == ([], [])
+    assert found == ([], [], [])
 
 
 def test_a_long_word_without_spaces_has_no_parts() -> None:
@@ -220,3 +228,84 @@ def test_dictionaries_in_memory_come_in_many_containers():
 def test_other_dictionaries_in_memory_say_what_to_write(given, message):
     with pytest.raises(UsageError, match=message):
         open_dictionaries(given)
+
+
+def test_a_bridge_continues_a_dictionary_into_a_third_language() -> None:
+    prior, bridge = [("red", "rouge"), ("car", "voiture")], [("rouge", "rot"), ("Voiture", "auto")]
+    assert links(prior=prior, bridge=bridge) == CROSSED
+    assert links(prior=[("rot", "rouge"), ("auto", "voiture")], bridge=[("rouge", "red"), ("voiture", "car")])
+    said: list[str] = []
+    sides = encode_pairs([(["red", "car"], ["auto", "rot"])])
+    given = open_dictionaries([("red", "rouge", 0.5)]), sides, TextSettings()
+    options = {
+        "bridges": open_dictionaries(bridge, name="bridge"),
+        "report": said.append,
+        "warn": said.append,
+    }
+    assert dictionary_pairs(*given, **options).words == [("red", "rot", 0.5)]
+    assert said == ["prior through bridge: 1 word pairs for this text, headwords of the source"]
+
+
+def test_bridges_in_memory_come_in_the_same_containers_as_dictionaries() -> None:
+    polars = pytest.importorskip("polars")
+    columns = {"fr": ["rouge", "voiture"], "de": ["rot", "auto"]}
+    pairs = list(zip(*columns.values(), strict=True))
+    for bridge in (columns, dict(pairs), iter(pairs), pd.DataFrame(columns), polars.DataFrame(columns)):
+        assert links(prior={"red": "rouge", "car": "voiture"}, bridge=bridge) == CROSSED
+    for bad, message in (
+        ({"rouge": 3}, "row 0 of `bridge`: expected a headword and a translation"),
+        (("rouge", "rot"), "expected word pairs, or files, as `bridge`"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]}), "`bridge`: expected the columns"),
+        (5, "expected a path, a DataFrame, a dictionary or pairs as `bridge`, found 5"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            links(prior=[("red", "rouge")], bridge=bad)
+
+
+def test_a_word_of_a_third_language_with_many_translations_is_skipped() -> None:
+    sides = encode_pairs([(["red"], ["rot"])])
+    many = [("rouge", "rot"), *(("rouge", f"rot{n}") for n in range(MAX_PIVOT_WORDS))]
+    options = {"report": [].append, "warn": [].append}
+    for bridge, expected in ((many, []), (many[:-1], [("red", "rot", 1.0)])):
+        given = open_dictionaries([("red", "rouge")]), sides, TextSettings()
+        found = dictionary_pairs(*given, bridges=open_dictionaries(bridge), **options)
+        assert [pair for pair in found.words if pair[1] == "rot"] == expected
+
+
+def test_a_bridge_that_leads_nowhere_is_told() -> None:
+    with pytest.warns(na.NmtalignWarning, match="bridge: expected headwords that are translations"):
+        na.train(UNDECIDED, prior=[("red", "rot")], bridge=[("rouge", "rot")], workers=1)
+    with pytest.raises(UsageError, match="pass `prior` as well"):
+        na.train(UNDECIDED, bridge=[("rouge", "rot")])
+
+
+def wiktionary(path: Path) -> Path:
+    """Write an extract with translations into two languages that share a word, and headwords of two."""
+    translations = [
+        {"lang_code": "de", "word": "chat"},
+        {"code": "fr", "word": "causette"},
+        {"lang_code": "fr", "word": "discussion"},
+    ]
+    cat = {"word": "cat", "lang_code": "en", "translations": [{"code": "fr", "word": "chat"}]}
+    lines = [
+        {"word": "chat", "lang_code": "en", "translations": translations},
+        cat,
+        {"word": "cat", "lang_code": "ga", "senses": [{"glosses": ["discussion"]}]},
+        {"word": "causette", "lang_code": "fr", "senses": [{"glosses": ["chat"]}]},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_translations_into_other_languages_are_skipped(tmp_path: Path) -> None:
+    """Whether the languages are given or found: *chat* is German for *chat*, and French for *cat*."""
+    path = wiktionary(tmp_path / "x.jsonl")
+    source, target = "a chat with the cat", "une causette avec le chat une discussion"
+    found = {("chat", "causette", 1.0), ("chat", "discussion", 1.0), ("cat", "chat", 1.0)}
+    assert pairs_of(path, source, target) == found
+    assert pairs_of(path, source, target, languages=("en-GB", "fr")) == found
+    assert pairs_of(path, target, source, languages=("fr", "en")) == {(t, s, 1.0) for s, t, _ in found}
+    german = pairs_of(path, "a chat", "ein chat", languages=("en", "de"))
+    assert german == {("chat", "chat", 1.0)}
+    unknown = pairs_of(path, source, target, languages=("en", "xx"))
+    assert unknown == found

@@ -19,6 +19,7 @@ from nmtalign.corpus.buckets import make_buckets, store_buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.files.temporary_arrays import TemporaryArrays, on_disk, release
+from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.em import Estimate, Estimator, Hyperparameters, preset_hyperparameters
 from nmtalign.training.memory import cells_of_parts, default_memory, fits_in_memory, memory_bytes
@@ -43,6 +44,13 @@ def assert_same(found: Estimate, wanted: Estimate) -> None:
             np.testing.assert_array_equal(mine.null, theirs.null)
     for model, wanted_model in zip(found.jump_models, wanted.jump_models, strict=True):
         np.testing.assert_array_equal(model.tables, wanted_model.tables)
+    assert phrases_of(found) == phrases_of(wanted)
+
+
+def phrases_of(estimate: Estimate) -> list[Phrase]:
+    """Return the phrases of the lexicon of an estimate."""
+    phrases = estimate.lexicon.phrases
+    return [] if phrases is None else list(phrases.entries)
 
 
 def long_text(pairs: int = 300) -> list[tuple[list[str], list[str]]]:
@@ -99,6 +107,18 @@ def test_priors_and_older_models_are_added():
         wanted = Estimator.prepare(extended, FAST, prior=prior, workers=1).run()
         found = PartitionedEstimator(extended, FAST, prior=prior, workers=1, cells=500).run()
         assert_same(found, wanted)
+
+
+def test_phrases_of_the_text_are_kept_in_many_parts():
+    text = long_text(100)
+    phrases = [(source[0], " ".join(target[:2])) for source, target in text if len(target) > 1]
+    prior = Prior(phrases=[*phrases, ("ba1", "not there")])
+    wanted = Estimator.prepare(encode_text(text), FAST, prior=prior, workers=1).run()
+    estimator = PartitionedEstimator(encode_text(text), FAST, prior=prior, workers=1, cells=500)
+    assert len(estimator.parts) > 5
+    found = estimator.run()
+    assert phrases_of(found) == list(dict.fromkeys(phrases))
+    assert_same(found, wanted)
 
 
 def test_whole_words_come_first():

@@ -100,6 +100,12 @@ class TrainingSourceOptions(Options):
         type=DictionaryInput(writes=False),
         default=(),
     )
+    bridge: tuple[str, ...] = option(
+        "--bridge FILE",
+        "Continue the dictionaries of --prior by one from a third language; may be repeated.",
+        type=DictionaryInput(writes=False),
+        default=(),
+    )
     headwords: Side | None = option(
         "--headwords SIDE",
         "Side whose language the headwords are in: source or target.  [detected]",
@@ -297,6 +303,7 @@ def _open_training_settings(
         unicode=tokenization.unicode,
         languages=tokenization.langs or (None, None),
         prior=learning.prior or None,
+        bridge=learning.bridge or None,
         headwords=learning.headwords,
         lemmas=learning.lemmas,
         init=learning.init,

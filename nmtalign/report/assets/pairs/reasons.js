@@ -99,10 +99,14 @@ function choiceOf(pair, s, t) {
 
 function tellSecondWord(pair, s, t, second) {
   const view = second[0] === "t" ? "forward" : "reverse";
-  const has = tellWeight(view, weightsOf(pair, view)[t * pair.S + s]);
+  const weight = weightsOf(pair, view)[t * pair.S + s];
+  const has = tellWeight(view, weight);
   const word = second[0] === "t" ? wordOf(pair, "t", t) : wordOf(pair, "s", s);
   const needed = `a second word needs ${tellWeight(view, data.rule.second)}`;
   if (pair.links.has(`${s}-${t}`)) {
+    if (weight < data.rule.second - 1 / 510) {
+      return `${word} is next to ${quote(second[1])}, with which it is an expression in a dictionary. `;
+    }
     return `${word} is a second word: it has no other link and is next to ${quote(second[1])}, and it looks at this ` +
       `word with ${has}; ${needed}. `;
   }
