@@ -167,8 +167,8 @@ def test_an_aligned_pair_is_saved_as_its_card_by_default(tmp_path: Path) -> None
     pair.save(tmp_path / "curves.svg", curves=True, card=False)
     pair.matrix.save(tmp_path / "matrix.svg")  # there are no links
     for name in ("heatmap", "linear", "curves", "matrix"):
-        assert b"There is 1 link" not in (tmp_path / f"{name}.svg").read_bytes()
-    assert b"There is 1 link" in card
+        assert b"The pair has 1 link" not in (tmp_path / f"{name}.svg").read_bytes()
+    assert b"The pair has 1 link" in card
     with pytest.raises(UsageError, match="options of numbers"):
         pair.save(tmp_path / "card.tsv", dark=True)
 

@@ -305,7 +305,10 @@ function explainErrors(pair) {
   return { headline: `All ${counted(pair.links.size, "link")} are right`, say };
 }
 
-const mostProbable = (pair, keys) => keys.reduce((a, b) => ((pair.links.get(b) ?? 0) > (pair.links.get(a) ?? 0) ? b : a));
+function mostProbable(pair, keys) {
+  const probability = (key) => pair.links.get(key) ?? 0;
+  return keys.reduce((a, b) => (probability(b) > probability(a) ? b : a));
+}
 
 function explainCertainty(pair) {
   const count = counted(pair.links.size, "link");
