@@ -96,7 +96,7 @@ class Result:
         pandas.DataFrame
             Of two pairs or batches, their links and where each is found (``both``, ``first`` or ``second``).
             Of two evaluations, their differences with paired bootstrap intervals. Of two aligners, their
-            settings.
+            settings. Of two matrices, a matplotlib figure with both instead of a table.
         """
         table: pd.DataFrame = _drawing().to_comparison(self, other)
         return table

@@ -160,7 +160,7 @@ class Aligner(TableResult):
             If few words are known, or the sides are swapped.
         """
         pair = check_pair(source, target)
-        self._with_warning(encode_text([self.words_of(pair)]), [pair])
+        self._warn_if_unreliable(encode_text([self.words_of(pair)]), [pair])
         return self.align_checked_pair(pair)
 
     @check_call("two sides are given as align_batch(sources, targets), options by their names")
@@ -242,7 +242,8 @@ class Aligner(TableResult):
         text = aligner.encode_pairs(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
-        batch = aligner.align_tokens(self._with_warning(text, listed), reporter.advance)
+        self._warn_if_unreliable(text, listed)
+        batch = aligner.align_tokens(text, reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         lines: list[Any] = listed if unit.expands else []
         piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
@@ -423,8 +424,8 @@ class Aligner(TableResult):
             languages=self.languages,
         )
 
-    def _with_warning(self, text: EncodedText, pairs: Sequence[Pair]) -> EncodedText:
-        """Return a text; warn the caller of the method if its words show that links cannot be trusted."""
+    def _warn_if_unreliable(self, text: EncodedText, pairs: Sequence[Pair]) -> None:
+        """Warn the caller of the method if the words of a text show that its links cannot be trusted."""
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
             known = self.scorer.coverage_of(text.source, text.target, text.sections)
@@ -432,7 +433,6 @@ class Aligner(TableResult):
         for why in reasons:
             if why:
                 warnings.warn(why, NmtalignWarning, stacklevel=4)
-        return text
 
     def align_tokens(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
@@ -501,7 +501,7 @@ class Aligner(TableResult):
 
     @property
     def _phrases(self) -> Phrases | None:
-        """The phrases that complete links; None where links are chosen in a way of their own."""
+        """The phrases that complete links; None with a threshold, another extraction, or a rescorer."""
         has_second_words = self.resolved_extraction.min_second_posterior is not None
         is_rescored = self.positions.without_rescorer is not self.positions
         if self.scorer.lexicon is None or not has_second_words or is_rescored:

@@ -90,7 +90,8 @@ def load(
             "match", "transport"}, optional
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
     threshold : float, optional
-        Links with a lower posterior are dropped; turns second words off.
+        Above 0, at most 1. Links with a lower posterior are dropped; no second words and no phrases of
+        dictionaries are added.
     symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
         Join the best choices of both directions instead.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional

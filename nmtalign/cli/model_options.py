@@ -197,11 +197,11 @@ def expert_option() -> Any:
 def with_expert(
     bitext: Iterable[Pair],
     expert: str | None,
+    *,
     encoding: str,
     unit: LinkUnit,
     text_settings: TextSettings,
     languages: Languages,
-    *,
     bad: BadRecords,
 ) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert, whose positions count what `unit` says.
@@ -244,8 +244,8 @@ class ExtractionOptions(Options):
     )
     threshold: float | None = option(
         "--threshold P",
-        "Keep links whose posterior is at least P; turns second words off.",
-        type=Number(0, 1),
+        "Keep links whose posterior is at least P; adds no second words and no phrases of dictionaries.",
+        type=Number(0, 1, min_open=True),
     )
     symmetrize: Symmetrization | None = option(
         "--symmetrize", "Symmetrize the best links of both directions by this method."
@@ -262,7 +262,7 @@ class ModelOptions(Options):
         "--model DIR", "Folder of a learned model.  [the bundled English-French one]", type=INPUT
     )
     scorers: str | None = option(
-        "--scorers LIST", "Use only these scorers of the model, separated by commas.  [all]"
+        "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
     )
     vectors: AlignerVectorOptions
     encoder: EncoderOptions

@@ -280,6 +280,8 @@ class ModelTextOptions(TextOptions):
     """The same options for a command whose model says how lines become words."""
 
     tokenizer: str | None = _tokenizer_option("[the model's, else space]")
+    lowercase: bool | None = _lowercase_option("[the model's, else yes]")
+    unicode: UnicodeForm | None = _unicode_option("[the model's, else nfc]")
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:

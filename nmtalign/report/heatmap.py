@@ -116,7 +116,7 @@ def draw_heatmap(
         are nearly uniform.
     cmap : str or matplotlib.colors.Colormap
         A color map of matplotlib, or its name. The default ``inferno`` can be read without color vision and
-        in gray, as can `LIGHT`, for paper.
+        in gray, as can ``"Blues"``, for paper.
     columns : int, optional
         Panels in a row; by default as square as it gets.
 

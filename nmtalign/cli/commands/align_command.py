@@ -183,8 +183,15 @@ def _pairs_to_align(
     pairs: Iterator[Any] = iter(lines)
     # the links of an expert come first, because they are read line by line with the text
     if expert is not None:
-        of_links = unit, aligner.text_settings, aligner.languages
-        pairs = model_options.with_expert(pairs, expert, bitext.encoding, *of_links, bad=bad_records)
+        pairs = model_options.with_expert(
+            pairs,
+            expert,
+            encoding=bitext.encoding,
+            unit=unit,
+            text_settings=aligner.text_settings,
+            languages=aligner.languages,
+            bad=bad_records,
+        )
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
         pairs = unit_options.without_space_marks(pairs, unit, bitext, bad_records)

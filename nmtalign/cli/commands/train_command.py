@@ -190,6 +190,7 @@ def train_command(
         raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
+    # A checkpoint is resumed only with the same options; workers, memory and outputs may differ.
     options_of_model = (bitext, tokenization, learning, vectors, expert)
     run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
     overwrite = outputs.force or run.has_saved(output)
@@ -214,8 +215,15 @@ def train_command(
             settings = _with_cluster(settings, client)
         findings = RunFindings()
         lines = progress.count(_watch_findings(findings, bitext, bad_records, strict=tokenization.strict))
-        of_links = unit, settings.text_settings, languages
-        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, *of_links, bad=bad_records)
+        pairs = model_options.with_expert(
+            lines,
+            expert.expert,
+            encoding=bitext.encoding,
+            unit=unit,
+            text_settings=settings.text_settings,
+            languages=languages,
+            bad=bad_records,
+        )
         pairs = unit.prepare_pairs(pairs, settings.text_settings, languages, first=1)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
