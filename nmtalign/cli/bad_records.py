@@ -86,7 +86,7 @@ class ErrorOptions(Options):
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",
-        "Stop at a bad record, or write an empty line for it and list it in --error-report.",
+        "Stop at a bad record, or skip it (its line in the output is empty) and list it in --error-report.",
         default="stop",
     )
     error_report: str | None = option(

@@ -172,7 +172,9 @@ class EncoderOptions(Options):
     section = EXPERT_SECTION
 
     encoder: str | None = option(
-        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=parameter_types.HUGGING_FACE
+        "--encoder NAME",
+        "Add the links of this Hugging Face encoder: its name, or its folder.",
+        type=parameter_types.HUGGING_FACE,
     )
     layer: int | None = option(
         "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
