@@ -173,7 +173,7 @@ class EncoderOptions(Options):
 
     encoder: str | None = option(
         "--encoder NAME",
-        "Add the links of this Hugging Face encoder: its name, or its folder.",
+        "Link words that this Hugging Face encoder finds similar: its name or folder.",
         type=parameter_types.HUGGING_FACE,
     )
     layer: int | None = option(
