@@ -93,7 +93,9 @@ def train(
         ``headword`` and ``translation``, or with two columns of other names; dictionaries from words to
         their translations; or pairs of a headword and a translation. A third item of a pair, or a column
         ``weight``, is a number of links, 1 if omitted; other columns are ignored. Only entries whose words
-        can occur in the text are used.
+        can occur in the text are used. A dictionary of lists has columns only if its keys are ``headword``
+        and ``translation``, or two names of sides such as ``en`` and ``fr``, with lists of equal length;
+        ``weight`` may be added.
     bridge : path, table, dict, pairs, or a list of these, optional
         Dictionaries, as in `prior`, from a third language into the language of one side. A dictionary of
         `prior` may then lead from the other side into the third language: English-German and German-Russian

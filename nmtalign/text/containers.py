@@ -182,7 +182,7 @@ def _table_of_mapping(value: Mapping[Any, Any]) -> PairTable:
     """Return a dictionary of columns as a table; raise UsageError for any other dictionary."""
     names = list(value)
     if names and all(hasattr(part, "column_names") for part in value.values()):
-        found = f"found several parts: {', '.join(map(str, names))}"
+        found = f"found several parts: {', '.join(map(str, names))[:80]}"
         raise UsageError(f"expected one data set, {found}; choose one: dataset[{names[0]!r}]")
     for name, column in value.items():
         if isinstance(column, str | bytes | Mapping) or not is_iterable(column):
@@ -191,8 +191,10 @@ def _table_of_mapping(value: Mapping[Any, Any]) -> PairTable:
             raise UsageError(f"{expected}, found {short_repr(column)} as {name!r}; {advice}")
     lengths = {name: len(column) for name, column in value.items() if hasattr(column, "__len__")}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
-        raise DataError(f"expected columns of the same length, found different ones: {found}")
+        first, *others = lengths
+        other = next(name for name in others if lengths[name] != lengths[first])
+        both = [f"{short_repr(name)} has {lengths[name]:,}" for name in (first, other)]
+        raise DataError(f"expected columns of the same length, found different ones: {', '.join(both)}")
     return PairTable(names, lambda k: value[names[k]])
 
 

@@ -36,6 +36,7 @@ from nmtalign.validation import check_number
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
 MIN_PHRASE_SHARE = 0.5  # of the words of a phrase that a small text has
+MAX_TABLE_COLUMNS = 10  # of a dictionary in memory; one with more keys has words
 MAX_PIVOT_WORDS = 100  # headwords, or translations, of a word of a third language
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
@@ -90,7 +91,7 @@ def open_dictionaries(
         file = DictionaryFile(given, encoding)
         file.check()
         return [file]
-    if isinstance(given, Mapping) and not _is_table_of_columns(given):
+    if isinstance(given, Mapping) and not _is_table_of_columns(given, name):
         return [_rows_of(_pairs_of_mapping(given), name)]
     table = as_table(given)
     if table is not None:
@@ -113,12 +114,38 @@ def open_dictionaries(
     return [dictionary for one in several for dictionary in open_dictionaries(one, encoding, name=name)]
 
 
-def _is_table_of_columns(given: Mapping[Any, Any]) -> bool:
-    """Return whether a dictionary has columns with the names of two sides, not translations of words."""
-    names = [str(name) for name in given]
-    if any(isinstance(column, str) for column in given.values()):
+def _is_table_of_columns(given: Mapping[Any, Any], parameter: str) -> bool:
+    """Return whether a dictionary has columns, not translations of words.
+
+    A table has two columns, and perhaps ``weight``. They are ``headword`` and ``translation``, or have the
+    names of two sides and several entries in parallel. UsageError is raised for what may be both.
+    """
+    if any(isinstance(column, str | set | frozenset) for column in given.values()):
         return False
-    return {"headword", "translation"} <= set(names) or find_side_columns(names) is not None
+    names = [str(name) for name in given if name != "weight"]
+    if set(names) == {"headword", "translation"}:
+        return True
+    if len(names) > MAX_TABLE_COLUMNS or not _has_side_names(names):
+        return False
+    lengths = [len(column) for column in given.values() if hasattr(column, "__len__")]
+    are_parallel = len(lengths) == len(given) and len(set(lengths)) == 1 and lengths[0] > 1
+    if len(names) == 2 and are_parallel:
+        return True
+    if len(names) > 2 and not are_parallel:
+        return False
+    found = f"found keys that may be words or names of columns: {short_repr(names)}"
+    advice = "write pairs, [(word, translation), ...], or a DataFrame"
+    raise UsageError(f"`{parameter}`: expected words with their translations, or columns, {found}; {advice}")
+
+
+def _has_side_names(names: Sequence[str]) -> bool:
+    """Return whether some of the names are those of two sides."""
+    if {"headword", "translation"} <= set(names):
+        return True
+    try:
+        return find_side_columns(names) is not None
+    except DataError:  # more than two names are those of sides
+        return True
 
 
 def _pairs_of_mapping(given: Mapping[str, TranslationsOfWord]) -> Iterator[tuple[Any, Any]]:
@@ -157,7 +184,7 @@ def _rows_of_table(table: PairTable, parameter: str) -> Iterator[tuple[Any, ...]
             sides = None
         if sides is None and len(places) != 2:
             expected = "expected the columns headword and translation, or two others and perhaps weight"
-            found = f"found the columns {', '.join(names)}"
+            found = f"found the columns {', '.join(names)[:80]}"
             raise UsageError(f"`{parameter}`: {expected}, {found}; choose two: table[['en', 'fr']]")
         chosen = places if sides is None else [places[sides.source], places[sides.target]]
     if "weight" in names:

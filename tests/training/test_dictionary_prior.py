@@ -17,6 +17,7 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
+from nmtalign.text.containers import as_table
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
     MAX_PIVOT_WORDS,
@@ -228,6 +229,62 @@ def test_dictionaries_in_memory_come_in_many_containers():
 def test_other_dictionaries_in_memory_say_what_to_write(given, message):
     with pytest.raises(UsageError, match=message):
         open_dictionaries(given)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"en": ["dans"], "de": ["of"], "virus": ["virus"]},
+        {"it": ["il", "elle"], "or": ["ou"], "to": ["à"], "virus": ["virus"]},
+        {"source": ["source"], "target": ["cible", "but"], "my": ["mon", "ma"]},
+        {"it": {"il", "elle"}, "is": {"est", "soit"}},
+        {"it": "il", "is": "est"},
+        {"headword": ["entrée"], "translation": ["traduction"], "house": ["maison"]},
+        {"it": ["il", "elle"], "is": ["est", "soit"], **{f"word{n}": ["mot", "parole"] for n in range(9)}},
+    ],
+)
+def test_words_that_are_names_of_columns_are_words(words):
+    expected = set()
+    for word, translations in words.items():
+        listed = [translations] if isinstance(translations, str) else translations
+        expected.update((word, translation, 1.0) for translation in listed)
+    [dictionary] = open_dictionaries(words)
+    assert set(dictionary.rows) == expected
+
+
+def test_a_dictionary_of_columns_has_two_and_perhaps_weights():
+    for names in (("headword", "translation"), ("en", "fr"), ("source", "target")):
+        columns = dict(zip(names, (["dog", "cat"], ["chien", "chat"]), strict=True))
+        [dictionary] = open_dictionaries({**columns, "weight": [2, 3]})
+        assert dictionary.rows == [("dog", "chien", 2.0), ("cat", "chat", 3.0)]
+    [dictionary] = open_dictionaries({"headword": ["dog"], "translation": ["chien"]})
+    assert dictionary.rows == [("dog", "chien", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"it": ["il"], "is": ["est"]},
+        {"it": ["il", "elle"], "is": ["est"]},
+        {"en": ["dog", "cat"], "fr": ["chien", "chat"], "note": ["x", "y"]},
+        {"en": ["dog", "cat"], "fr": ["chien", "chat"], "de": ["Hund", "Katze"]},
+        {"headword": ["dog", "cat"], "translation": ["chien", "chat"], "note": ["x", "y"]},
+    ],
+)
+def test_a_dictionary_of_words_or_columns_is_refused(given):
+    message = r"`prior`: .*may be words or names of columns: .*; write pairs, .*, or a DataFrame"
+    with pytest.raises(UsageError, match=message):
+        open_dictionaries(given)
+
+
+def test_messages_about_many_columns_are_short():
+    many = {f"column{n}": ["x"] * (1 + n % 2) for n in range(1000)}
+    with pytest.raises(DataError, match=r"'column0' has 1, 'column1' has 2$"):
+        as_table(many)
+    wide = pd.DataFrame([["x"] * 1000], columns=list(many))
+    with pytest.raises(UsageError) as caught:
+        open_dictionaries(wide)
+    assert len(str(caught.value)) < 300
 
 
 def test_a_bridge_continues_a_dictionary_into_a_third_language() -> None:
