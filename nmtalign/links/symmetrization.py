@@ -32,10 +32,10 @@ from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
 from nmtalign.calls import check_call
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.inputs import LinksInput, batch_of_links, iter_links
-from nmtalign.names import Symmetrization
+from nmtalign.names import LinkUnitName, Symmetrization
 from nmtalign.validation import check_bool, check_choice
 
 _NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -144,10 +144,12 @@ def symmetrize(
     -------
     AlignedBatch
         The joined links, each with probability 1 and each pair with score 0. If `forward` is a batch, the
-        words are those of its pairs.
+        words are those of its pairs. Its unit is that of two batches.
 
     Raises
     ------
+    UsageError
+        If the positions of two batches count different units, such as words and tokens.
     DataError
         If the directions have different numbers of pairs, or a link is not a pair of positions.
 
@@ -166,6 +168,7 @@ def symmetrize(
     """
     check_choice(method, SYMMETRIZATION_METHODS, "methods to symmetrize")
     check_bool(reversed, "reversed")
+    unit = _common_unit(forward, reverse)
     forward_links = list(iter_links(forward))
     reverse_links: list[Iterable[tuple[int, int]]] = list(iter_links(reverse))
     if reversed:
@@ -173,7 +176,20 @@ def symmetrize(
     joined = batch_of_links(symmetrize_many(forward_links, reverse_links, method))
     if not isinstance(forward, AlignedBatch):
         return joined
-    return replace(joined, origin=forward.origin, frame_index=forward.frame_index)
+    return replace(joined, origin=forward.origin, frame_index=forward.frame_index, unit=unit)
+
+
+def _common_unit(forward: LinksInput, reverse: LinksInput) -> LinkUnitName | None:
+    """Return the unit of two batches, None if it is not known of both; UsageError if there are two."""
+    if not isinstance(forward, AlignedBatch) or not isinstance(reverse, AlignedBatch):
+        return None
+    if forward.unit == reverse.unit:
+        return forward.unit
+    if forward.unit is not None and reverse.unit is not None:
+        found = f"found positions of {forward.unit} in `forward`, of {reverse.unit} in `reverse`"
+        advice = f"align both with the same unit, such as count={forward.unit!r}"
+        raise UsageError(f"expected links of the same unit, {found}; {advice}")
+    return None
 
 
 def symmetrize_many(

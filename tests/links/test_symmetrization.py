@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nmtalign as na
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, Link
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many, symmetrize_matrices
@@ -105,3 +107,15 @@ def test_what_does_not_fit_is_refused():
         symmetrize_many([[]], [[], []], "union")
     with pytest.raises(DataError, match="shapes"):
         symmetrize_matrices(np.zeros((1, 2)), np.zeros((2, 1)), "union")
+
+
+def test_two_batches_have_one_unit():
+    unknown = na.symmetrize(["0-0 1-1", "0-0"], ["0-0", "0-0"])
+    words, tokens = replace(unknown, unit="words"), replace(unknown, unit="tokens")
+    message = "expected links of the same unit, found positions of words in `forward`, of tokens in `reverse`"
+    with pytest.raises(UsageError, match=message):
+        na.symmetrize(words, tokens)
+    assert na.symmetrize(words, words).unit == "words"
+    assert na.symmetrize(tokens, tokens, method="union").unit == "tokens"
+    for reverse in (unknown, ["0-0", "0-0"]):
+        assert na.symmetrize(tokens, reverse).unit is None
