@@ -111,14 +111,18 @@ def normalize_index(n: Any, count: int) -> int:
     return int(n) % count
 
 
-def selected_indices(selection: Any, count: int) -> Sequence[int] | None:
-    """Return the indices that a slice, a list or array of indices, or a mask selects; None for one index."""
+def selected_indices(selection: Any, count: int, frame_index: Any = None) -> Sequence[int] | None:
+    """Return the indices that a slice, a list or array of indices, or a mask selects; None for one index.
+
+    `frame_index` is the index of the pairs in pandas: a mask with an index is matched by it.
+    """
     if isinstance(selection, slice):
         return range(count)[selection]
     if isinstance(selection, list):
         values = selection
-    elif getattr(selection, "ndim", 0) == 1:
-        values = selection.tolist()
+    elif len(getattr(selection, "shape", ())) == 1:
+        is_polars = not hasattr(selection, "tolist")
+        values = selection.to_list() if is_polars else selection.tolist()
     else:
         return None
     is_mask = bool(values) and all(isinstance(value, bool) for value in values)
@@ -126,4 +130,20 @@ def selected_indices(selection: Any, count: int) -> Sequence[int] | None:
         return [normalize_index(value, count) for value in values]
     if len(values) != count:
         raise UsageError(f"expected True or False for each of {count:,} pairs, found {len(values):,} values")
+    if frame_index is not None and hasattr(selection, "iloc"):
+        values = [values[place] for place in _places_in_index(selection.index, frame_index)]
     return [index for index, is_selected in enumerate(values) if is_selected]
+
+
+def _places_in_index(index: Any, frame_index: Any) -> Sequence[int]:
+    """Return where the index of a mask has each label of another index of the same length."""
+    if index.equals(frame_index):
+        return range(len(index))
+    if index.is_unique and frame_index.is_unique:
+        places: list[int] = index.get_indexer(frame_index).tolist()
+        if -1 not in places:
+            return places
+    position = next((n for n, label in enumerate(index) if label != frame_index[n]), 0)
+    found = f"found {show_label(index, position)} for {show_label(frame_index, position)}"
+    advice = "mask.to_numpy() selects by position"
+    raise UsageError(f"expected a mask with the index of the pairs, {found} at position {position}; {advice}")

@@ -515,7 +515,8 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
-    first used: the pair is aligned again alone, which gives bit-identical results.
+    first used: the pair is aligned again alone, which gives bit-identical results. ``batch[mask]`` are the
+    pairs for which a mask has True; a Series of pandas is matched by index if the batch has a `frame_index`.
 
     What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
     ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
@@ -623,7 +624,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     def __getitem__(self, n: slice | Chosen) -> AlignedBatch: ...
 
     def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
-        numbers = selected_indices(n, len(self))
+        numbers = selected_indices(n, len(self), self.frame_index)
         if numbers is None:
             return _PairOfBatch(self, normalize_index(n, len(self)))
         rows_of_pairs = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in numbers]

@@ -294,7 +294,7 @@ class Bitext(Sequence[SentencePair]):
     def __getitem__(self, n: slice | list[int] | NDArray[Any]) -> Bitext: ...
 
     def __getitem__(self, n: int | slice | list[int] | NDArray[Any]) -> SentencePair | Bitext:
-        numbers = selected_indices(n, len(self))
+        numbers = selected_indices(n, len(self), self.frame_index)
         if numbers is None:
             return self._pairs[normalize_index(n, len(self))]
         part = Bitext._from_files(self._read, self._files)

@@ -141,6 +141,36 @@ def test_the_index_of_a_frame_survives_in_tables_filters_and_errors() -> None:
         na.evaluate(pd.Series(["0-0", "0:0"], index=frame.index), ["0-0"] * 2)
 
 
+def test_a_mask_with_an_index_is_matched_by_it() -> None:
+    index = pd.Index([63, 105, 7])
+    frame = pd.DataFrame({"en": ["a", "b", "c"], "fr": ["x", "y", "z"]}, index=index)
+    mask = pd.Series([False, True, True], index=[7, 63, 105])
+    batch, bitext = na.load().align_batch(frame), na.Bitext(frame)
+    for pairs in (batch, bitext):
+        assert list(pairs[mask].frame_index) == [63, 105]
+        assert list(pairs[mask.to_numpy()].frame_index) == [105, 7]
+        assert list(pairs[mask.to_list()].frame_index) == [105, 7]
+        message = "expected a mask with the index of the pairs, found 0 for 63 at position 0; "
+        with pytest.raises(na.UsageError, match=message):
+            pairs[mask.reset_index(drop=True)]
+    repeated = na.load().align_batch(frame.set_axis([1, 1, 2]))
+    assert len(repeated[mask.set_axis([1, 1, 2])]) == 2
+    with pytest.raises(na.UsageError, match="found 2 for 1 at position 0"):
+        repeated[mask.set_axis([2, 1, 1])]
+    without_index = na.load().align_batch([("a", "x"), ("b", "y"), ("c", "z")])
+    assert without_index[mask] == without_index[1:]
+
+
+def test_a_mask_of_polars_selects_by_position() -> None:
+    polars = pytest.importorskip("polars")
+    frame = pd.DataFrame(COLUMNS, index=[63, 105])
+    batch = na.load().align_batch(frame)
+    assert list(batch[polars.Series([False, True])].frame_index) == [105]
+    assert list(batch[polars.Series([1, 0])].frame_index) == [105, 63]
+    with pytest.raises(na.UsageError, match="expected True or False for each of 2 pairs, found 3 values"):
+        batch[polars.Series([True, False, True])]
+
+
 def test_an_index_of_several_levels_survives() -> None:
     index = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["text", "line"])
     batch = na.load().align_batch(pd.DataFrame(COLUMNS, index=index))
