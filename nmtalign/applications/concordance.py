@@ -329,8 +329,9 @@ def find(
         One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
         counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
         not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, its
-        index is kept.
+        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame `df`,
+        its index is kept. A file of :func:`write_index` does not have it: there, ``df.iloc[table.pair]`` are
+        the rows of the occurrences.
 
     Warns
     -----

@@ -273,6 +273,17 @@ def test_an_index_is_written_from_a_batch(tmp_path):
         na.write_index(tokens, tmp_path / "corpus.db")
 
 
+def test_rows_of_a_frame_are_found_by_position_in_an_index_on_disk(tmp_path):
+    frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=[2, 0, 1])
+    batch = na.load().align_batch(frame)
+    assert na.find(batch, "cat").index.tolist() == [2, 1]
+    na.write_index(tmp_path / "corpus.db", batch)
+    table = na.find(tmp_path / "corpus.db", "cat")
+    assert frame.iloc[table.pair].index.tolist() == [2, 1]
+    assert table.index.tolist() == [0, 1]
+    assert "df.iloc[table.pair]" in na.find.__doc__
+
+
 def test_a_word_without_translations_has_no_rows():
     table = na.lexicon(LINKED, word="zebra")
     assert len(table) == 0
