@@ -78,7 +78,7 @@ def test_an_aligner_in_memory_gets_other_settings():
     assert strict.align("the black cat", "le chat noir").links == [(1, 2), (2, 1)]
     assert len(aligner.align("the black cat", "le chat noir").links) == 3
     assert "extract=one-to-one" in na.load(aligner, extract="one-to-one").description
-    assert na.load(aligner, tokenizer="space").text.tokenizer == "space"
+    assert na.load(aligner, tokenizer="space").text_settings.tokenizer == "space"
     vectors = na.load(na.load("en_fr_vectors"), extract="argmax")
     assert "extract=argmax" in vectors.description
     with pytest.raises(na.UsageError, match="`score` applies to word vectors only, and this is an aligner"):

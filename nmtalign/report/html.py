@@ -19,7 +19,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -303,8 +303,10 @@ def write_report(
     elif targets is not None or source is not None or target is not None or as_table(pairs) is not None:
         needed = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
         raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
-    if golds is not None:
-        collections.deque(check_gold_inside(golds, aligned_pairs), maxlen=0)  # errors count pairs from 0
+    if golds is not None and isinstance(aligned_pairs, Sequence):
+        # A file may claim any number of pairs; that there are as many as pairs is checked below.
+        golds_of_pairs = islice(golds, len(aligned_pairs))
+        collections.deque(check_gold_inside(golds_of_pairs, aligned_pairs), maxlen=0)
     listed = as_sample_pairs(aligned_pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)

@@ -215,7 +215,7 @@ def test_without_dask_the_extra_is_named(text, monkeypatch, capsys):
 
 def test_workers_of_another_version_are_refused(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0.0")
-    with pytest.raises(UsageError, match=r"here is 0\.0\.0"), connected(client.scheduler.address, 1):
+    with pytest.raises(UsageError, match=r"this machine 0\.0\.0"), connected(client.scheduler.address, 1):
         pass
 
 

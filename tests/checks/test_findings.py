@@ -254,7 +254,7 @@ def test_an_uncertain_place_is_said_to_be_somewhere_in_a_range():
     assert lone.value == "1 of these 16 lines"
     slip_count, lone_count = KindCounts([slip, lone])
     message = slip_count.describe({"source": "a.en", "target": "a.fr"})
-    assert "in lines 51 to 100 of a.en, by +1, beginning somewhere in lines 41 to 56; pair" in message
+    assert "in lines 51 to 100 of a.en, by +1, beginning somewhere in lines 41 to 56; realign" in message
     assert "1, in pairs 41 to 56, 1 of these 16 lines; remove" in lone_count.describe({})
 
 

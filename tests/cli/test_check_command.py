@@ -55,7 +55,7 @@ def test_check_finds_swapped_files_by_names_and_languages(tmp_path, capsys):
         printed = capsys.readouterr()
         kinds = [row[3] for row in rows(printed.out)]
         assert kinds.count("swapped-files") == 1
-        assert "swapped files: 1, in line 1; give source and target the other way round" in printed.err
+        assert "swapped files: 1, in line 1; swap source and target" in printed.err
     assert run("check", "--langs", "fr,en", *swapped, "--strict") == 0
     assert run("check", *write(tmp_path, english, french), "--strict") == 0
 

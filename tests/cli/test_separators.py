@@ -225,7 +225,7 @@ def test_formulas_can_be_made_text(files, capsys):
     assert run(*aligned, *shards) == 0
     assert f"'{word}" in (files / "t.csv").read_text("utf-8")
     assert run(*aligned, "--out-shards", "shards", "--table", "t.csv", "--resume") == 2
-    assert "another escape formulas" in capsys.readouterr().err
+    assert "a different escape formulas" in capsys.readouterr().err
     assert run(*aligned, "--table", "t.jsonl", "--escape-formulas") == 0
     assert f'"{word}"' in (files / "t.jsonl").read_text("utf-8")
     assert run("lexicon", "a", "b", "l", "-o", "lex", "--escape-formulas") == 0

@@ -17,7 +17,7 @@ from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by", "encoding", "strip_prefix"}
-WORDS |= {"word", "translation", "words", "shard", "scheduler"}
+WORDS |= {"word", "translation", "words", "shard", "scheduler", "memory"}
 WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
@@ -28,7 +28,7 @@ OUTPUTS = {
     "train": "output links probabilities pair_scores cache error_report",
     "check": "output error_report",
     "evaluate": "error_report",
-    "symmetrize": "output",
+    "symmetrize": "output error_report",
     "convert": "output error_report",
     "phrases": "output error_report",
     "project": "output error_report",
@@ -39,7 +39,9 @@ OUTPUTS = {
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output error_report priors vmap",
-    "index": "output",
+    "index": "output error_report",
+    "find": "error_report",
+    "info": "error_report",
 }
 
 

@@ -58,10 +58,10 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
         encode([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
     )
     s, t, pieces = split_long_pairs(source, target)
-    assert pieces.pairs == len(lengths)
+    assert pieces.pair_count == len(lengths)
     rows = [np.zeros(T, dtype=int) for _, T in lengths]
     columns = [np.zeros(S, dtype=int) for S, _ in lengths]
-    for k, n in enumerate(pieces.pair.tolist()):
+    for k, n in enumerate(pieces.pair_of_section.tolist()):
         S, T = lengths[n]
         left, top = pieces.start[:, k]
         assert 0 <= left <= pieces.core_start[0, k]
@@ -84,7 +84,7 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
 def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
     """So the prior on it, and the rule for ties, are those of the pair."""
     source, target, pieces = split_long_pairs(encode([["a"] * S]), encode([["b"] * T]))
-    for k in range(len(pieces.pair)):
+    for k in range(len(pieces.pair_of_section)):
         corners = [tuple(pieces.start[:, k])]
         corners.append((corners[0][0] + source.lengths[k], corners[0][1] + target.lengths[k]))
         for s, t in corners:
@@ -96,7 +96,7 @@ def test_short_pairs_are_not_touched():
     s, t, pieces = split_long_pairs(source, target)
     assert s is source
     assert t is target
-    assert pieces.pair.tolist() == [0, 1]
+    assert pieces.pair_of_section.tolist() == [0, 1]
 
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.links.alignments import GoldAlignment, Link
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.storage import load_both_languages
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 SAMPLE, VECTORS = DATA / "en_fr_sample", DATA / "en_fr_vectors"
@@ -87,7 +87,7 @@ def test_gold_links_join_equal_final_marks():
 
 @pytest.mark.skipif(not VECTORS.is_dir(), reason="data/en_fr_vectors is not there yet")
 def test_the_shipped_vectors_know_the_sample():
-    for vectors, language in zip(load_pair(VECTORS, languages=LANGUAGES), LANGUAGES, strict=True):
+    for vectors, language in zip(load_both_languages(VECTORS, languages=LANGUAGES), LANGUAGES, strict=True):
         words = [word for line in lines(f"text.{language}") for word in SIMPLE.words(line, language=language)]
         assert len(vectors) >= 15_000
         assert vectors.coverage(words).rate >= 0.95, str(vectors.coverage(words))

@@ -116,7 +116,8 @@ def test_shifted_lines(shift: int):
     lines = [*TOY.pairs, ("", ""), ("", "")]
     target = np.roll([t for _, t in lines], shift).tolist()
     (line,) = warnings_of(zip((s for s, _ in lines), target, strict=True))
-    assert f"moved by {shift} lines" in line
+    sign = "+" if shift > 0 else "-"
+    assert f"line n of the source is paired with line n {sign} {abs(shift)} of the target" in line
 
 
 def test_lines_that_are_no_translations():
