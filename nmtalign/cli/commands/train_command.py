@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -186,16 +186,14 @@ def train_command(
     from nmtalign.training.checkpoint import TrainingRun
 
     output = Path(outputs.output)
-    if engine.memory is not None and engine.engine == "dask":
-        raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
     # A checkpoint is resumed only with the same options; workers, memory and outputs may differ.
-    options_of_model = (bitext, tokenization, learning, vectors, expert)
-    run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
+    fingerprint = repr((bitext, tokenization, learning, vectors, expert))
+    run = TrainingRun(Path(f"{output}.state"), fingerprint)
     overwrite = outputs.force or run.has_saved(output)
     check_model_replaceable(output, overwrite=overwrite)
-    _check_outputs_of_links(outputs, bitext, engine)
+    _check_options_together(outputs, bitext, engine)
     languages = tokenization.langs or (None, None)
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
@@ -235,27 +233,26 @@ def train_command(
         progress.step(f"model in {output}{limit.closing_clause()}")
         if paths:
             if client is None or aligner.expert is not None:
-                batch = result.align(unit.aligned_unit)
-                batch = ranges.expand(batch) if unit.expands else batch
+                aligned = result.align(unit.aligned_unit)
+                batch = ranges.expand(aligned) if unit.expands else aligned
             else:
                 lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
-                again = without_long_pairs(
-                    unit.prepare_pairs(lines, settings.text_settings, languages, first=1)
-                )
-                batch = _align_on_cluster(client, aligner, again, unit)
+                again = unit.prepare_pairs(lines, settings.text_settings, languages, first=1)
+                batch = _align_on_cluster(client, aligner, without_long_pairs(again), unit)
             findings.add_links(batch, 0)
-            formats = running.formatters_of_links()
-            running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
+            _write_links(batch, paths)
         run.remove()
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
     _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
 
 
-def _check_outputs_of_links(
-    outputs: OutputOptions, bitext: BitextOptions, engine: running.EngineOptions
+def _check_options_together(
+    outputs: OutputOptions, bitext: BitextOptions, engine: TrainEngineOptions
 ) -> None:
-    """Raise UsageError or DataError, before the work, if the links could not be written at its end."""
+    """Raise an error, before the work, if options exclude each other or links could not be written."""
+    if engine.memory is not None and engine.engine == "dask":
+        raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     if not paths and (outputs.count is not None or outputs.spm is not None):
         raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
@@ -274,6 +271,12 @@ def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSetting
 
     make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
     return replace(settings, make_backend=make_backend, memory=None)
+
+
+def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str]) -> None:
+    """Write the links of the training text, and what belongs to them, to the files of the options."""
+    formats = running.formatters_of_links()
+    running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
 
 
 def _align_on_cluster(
