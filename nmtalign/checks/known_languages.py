@@ -82,9 +82,12 @@ def find_swapped_files(
     first, second = LANGUAGES_OF_BUNDLED_MODEL if is_hint else codes
     if first not in FUNCTION_WORDS or second not in FUNCTION_WORDS or first == second:
         return
-    if not (_is_rather(source, second, first) and _is_rather(target, first, second)):
+    source_counts = _count_first_words(source)
+    target_counts = _count_first_words(target)
+    if not (_is_rather(source_counts, second, first) and _is_rather(target_counts, first, second)):
         return
-    if is_hint and (_likeliest_language(source), _likeliest_language(target)) != (second, first):
+    likeliest = _likeliest_language(source_counts), _likeliest_language(target_counts)
+    if is_hint and likeliest != (second, first):
         return
     kind = "maybe-swapped-files" if is_hint else "swapped-files"
     yield Finding(0, "pair", kind, f"source looks like {second}, target like {first}")
@@ -96,23 +99,24 @@ def _language_code(name: str | None) -> str | None:
     return None if tag is None else tag.partition("-")[0]
 
 
-def _is_rather(lines: Sequence[str], language: str, other: str) -> bool:
-    """Return whether lines have many function words of a language, and few of another one."""
-    counts, total = _count_first_words(lines)
+def _is_rather(counts: Counter[str], language: str, other: str) -> bool:
+    """Return whether a text has many function words of a language, and few of another one."""
     count = sum(counts[word] for word in FUNCTION_WORDS[language] - FUNCTION_WORDS[other])
     other_count = sum(counts[word] for word in FUNCTION_WORDS[other] - FUNCTION_WORDS[language])
-    return count >= max(_MIN_FUNCTION_WORDS, _MIN_FUNCTION_WORD_SHARE * total, _MIN_SHARE_RATIO * other_count)
+    least = max(
+        _MIN_FUNCTION_WORDS, _MIN_FUNCTION_WORD_SHARE * counts.total(), _MIN_SHARE_RATIO * other_count
+    )
+    return count >= least
 
 
-def _likeliest_language(lines: Sequence[str]) -> str:
+def _likeliest_language(counts: Counter[str]) -> str:
     """Return the language whose function words are most frequent."""
-    counts, _ = _count_first_words(lines)
     return max(FUNCTION_WORDS, key=lambda code: sum(counts[word] for word in FUNCTION_WORDS[code]))
 
 
-def _count_first_words(lines: Sequence[str]) -> tuple[Counter[str], int]:
-    """Return how often each word occurs at the start of a text, and the number of all words."""
+def _count_first_words(lines: Sequence[str]) -> Counter[str]:
+    """Return how often each word occurs at the start of a text."""
     counts: Counter[str] = Counter()
     for line in islice(lines, MAX_COUNTED_LINES):
         counts.update(find_words(line.casefold()))
-    return counts, counts.total()
+    return counts
