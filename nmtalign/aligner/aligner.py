@@ -198,9 +198,9 @@ class Aligner(TableResult):
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
             their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
         count : {"words", "tokens", "pieces"}, optional
-            What positions count in lines: the space-separated words, the tokens of :attr:`text`, or the
-            sub-words of `pieces` or `spm`. A link of two words becomes a link of all their pieces. Positions
-            in the links of an `expert` count the same; with `spm`, they count words.
+            What positions count in lines: the space-separated words, the tokens of :attr:`text_settings`, or
+            the sub-words of `pieces` or `spm`. A link of two words becomes a link of all their pieces.
+            Positions in the links of an `expert` count the same; with `spm`, they count words.
         pieces : {"bpe", "sentencepiece"}, optional
             The lines consist of sub-words with these marks, which are joined into words before they are
             aligned.
@@ -461,7 +461,7 @@ class Aligner(TableResult):
     def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets of a part of a text."""
         # the index of word pairs is kept with a text, so that of a copy is freed with the copy
-        copy_of_part = replace(part)
+        copy_of_part = replace(part, buckets=list(part.buckets))  # buckets on disk are read once
         return self.decoder_for_text(copy_of_part).links_of_buckets(workers)
 
     def decoder_for_text(self, text: EncodedText) -> Decoder:
@@ -504,10 +504,8 @@ class Aligner(TableResult):
         """The phrases that complete links; None with a threshold, another extraction, or a rescorer."""
         has_second_words = self.resolved_extraction.min_second_posterior is not None
         is_rescored = self.positions.without_rescorer is not self.positions
-        if self.scorer.lexicon is None or not has_second_words or is_rescored:
-            return None
-        lexicon: Lexicon = self.scorer.lexicon
-        return lexicon.phrases
+        lexicon = self.scorer.lexicon
+        return None if lexicon is None or not has_second_words or is_rescored else lexicon.phrases
 
     def measure_coverage(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""

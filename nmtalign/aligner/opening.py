@@ -206,9 +206,9 @@ def load(
 
 def _folder_of(path: Any) -> Path | None:
     """Return the folder that a path names; None for word vectors and aligners in memory."""
-    if isinstance(path, tuple | list) or hasattr(path, "with_scorers"):
+    if isinstance(path, tuple | list | Aligner):
         return None
-    if path is None or isinstance(path, str | Path) or hasattr(path, "__fspath__"):
+    if path is None or isinstance(path, str) or hasattr(path, "__fspath__"):
         return _existing_folder(path)
     vectors = "word vectors of two languages as (source, target)"
     expected = f"expected the path of a folder, an aligner, or {vectors}"
@@ -218,7 +218,7 @@ def _folder_of(path: Any) -> Path | None:
 def _learned_aligner(path: Any, folder: Path | None) -> tuple[Aligner, str] | None:
     """Return an aligner in memory, or of a folder, and what errors call it; None for word vectors."""
     if folder is None:
-        return (path, "this is an aligner") if hasattr(path, "with_scorers") else None
+        return (path, "this is an aligner") if isinstance(path, Aligner) else None
     return (load_aligner(folder), f"{folder} is a learned model") if is_model(folder) else None
 
 

@@ -76,12 +76,11 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
     prior = _with_dictionaries(options, source, target)
     _warn_about_bitext(source, target, prior, options)
 
-    line_words = line_words_of(source, target)
     voting_links = None
     prior_links = None
     if options.expert is not None:
         # an encoder links tokens; links that come with the pairs count the words of lines
-        words = None if options.expert.encoder else line_words
+        words = None if options.expert.encoder else line_words_of(source, target)
         lengths = source.lengths, target.lengths
         links_of_kinds = []
         for batches_of_kind in zip(*expert_batches, strict=True):
@@ -115,7 +114,7 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
         target=target_sections,
         sections=sections,
         buckets=buckets,
-        line_words=line_words,
+        line_words=line_words_of(source, target),
         expert_links=voting_links,
     )
     return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)

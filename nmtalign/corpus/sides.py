@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from nmtalign.arrays import AnyArray, Integers, Ints, Longs, block_slices, offsets_of
 from nmtalign.corpus.line_words import number_line_words
-from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, is_mapped, on_disk, release
+from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, on_disk, release
 from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 Computed = TypeVar("Computed")
@@ -47,7 +47,7 @@ class EncodedSide:
 
     def on_disk(self) -> EncodedSide:
         """Return the side with its sentences on disk; the words stay in memory."""
-        tokens = self.tokens if is_mapped(self.tokens) else on_disk(self.tokens)
+        tokens = on_disk(self.tokens)
         release(tokens)
         offsets = on_disk(self.offsets)
         line_word_of_token = None
@@ -111,9 +111,9 @@ class TokenList:
 
     def joined(self, dtype: DTypeLike) -> AnyArray:
         """Return all numbers, in a new array; one that is mapped from a file if some are on disk."""
-        if self._file is None:
-            return np.concatenate([np.zeros(0, dtype), *self._arrays])
         in_memory = np.concatenate([np.zeros(0, dtype), *self._arrays])
+        if self._file is None:
+            return in_memory
         places = [*self._places, self._file.append(in_memory)]
         return self._file.mapped(ArrayPlace(0, np.dtype(dtype), (sum(place.shape[0] for place in places),)))
 

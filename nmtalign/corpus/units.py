@@ -201,7 +201,9 @@ class LinkUnit:
         assert self.models is not None
         return segment_line(pair[side], load_segmenter(self.models[side]))
 
-    def texts(self, pair: Any, text: TextSettings, languages: Languages = (None, None)) -> BothTexts | None:
+    def texts(
+        self, pair: Any, text_settings: TextSettings, languages: Languages = (None, None)
+    ) -> BothTexts | None:
         """Return the texts of both sides, and where the words that links count are in them.
 
         None is returned for lists of words, which have no text, and for sub-words.
@@ -213,7 +215,7 @@ class LinkUnit:
             return WordsInText(source.text, source.spans), WordsInText(target.text, target.spans)
         if not (isinstance(source, str) and isinstance(target, str)):
             return None
-        settings = text if self.name == "tokens" else SPACE_SETTINGS
+        settings = text_settings if self.name == "tokens" else SPACE_SETTINGS
         source_tokens, target_tokens = settings.tokens_of_pair((source, target), languages)
         source_spans = [(token.start, token.end) for token in source_tokens]
         target_spans = [(token.start, token.end) for token in target_tokens]

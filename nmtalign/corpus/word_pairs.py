@@ -45,6 +45,13 @@ class WordPairIndex:
     def __len__(self) -> int:
         return len(self.source)
 
+    def count_meetings(self) -> Ints:
+        """Return how often each pair occurs together, shape (P,)."""
+        counts = np.zeros(len(self), np.int32)
+        for numbers in self.cells:
+            counts += np.bincount(numbers.ravel(), minlength=len(self)).astype(np.int32)
+        return counts
+
 
 def index_word_pairs(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int = 1
@@ -93,6 +100,7 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 
 def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> WordPairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
+    buckets = list(buckets)  # buckets on disk are read once
     cell_counts = [bucket.cells for bucket in buckets]
     if sum(cell_counts) > MAX_SORTED_CELLS:
         keys, numbers = _number_cells(buckets, targets, workers)
@@ -108,8 +116,13 @@ def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1)
     return WordPairIndex(source, target, cells)
 
 
+def join_keys(source: Integers, target: Integers, targets: int) -> Longs:
+    """Return the key of each pair: ``source * targets + target``, with more `targets` than any number."""
+    return source.astype(np.int64) * targets + target
+
+
 def split_keys(keys: Longs, targets: int) -> tuple[Ints, Ints]:
-    """Return the source and the target word of each key."""
+    """Return the source and the target of each key; see :func:`join_keys`."""
     source, target = np.divmod(keys, targets)
     return source.astype(np.int32), target.astype(np.int32)
 

@@ -30,6 +30,7 @@ from nmtalign.files.read_errors import name_file_in_errors
 from nmtalign.files.text_files import read_lines
 from nmtalign.names import SIDES
 from nmtalign.validation import is_iterable
+from nmtalign.vectors.embeddings import unit_rows
 
 TokenizedPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
@@ -246,14 +247,9 @@ def _as_finite_floats(matrix: Reals) -> Floats:
 
 def cosines(source: Reals, target: Reals) -> Floats:
     """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
-    return np.asarray(_unit_rows(target) @ _unit_rows(source).T)
-
-
-def _unit_rows(vectors: Reals) -> Floats:
-    """Return vectors (N, D) of length 1 in single precision; zero vectors stay zero."""
-    rows = np.asarray(vectors, np.float32)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1))
+    source_rows = unit_rows(np.asarray(source, np.float32))
+    target_rows = unit_rows(np.asarray(target, np.float32))
+    return np.asarray(target_rows @ source_rows.T)
 
 
 @np.errstate(invalid="ignore", over="ignore")  # `_as_finite_floats` raises an error instead

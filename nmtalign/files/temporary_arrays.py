@@ -104,7 +104,9 @@ class TemporaryArrays:
 
 
 def on_disk(array: AnyArray) -> AnyArray:
-    """Return a copy of an array that is mapped from a temporary file of its own."""
+    """Return an array that is mapped from a file: a copy in a temporary file, unless it is mapped already."""
+    if is_mapped(array):
+        return array
     file = TemporaryArrays()
     return file.mapped(file.append(array))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Ints, Longs, Reals
+from nmtalign.arrays import Flags, Ints, Longs, Reals, positions_in_runs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.corpus.text import EncodedText
@@ -107,17 +107,11 @@ class _Direction:
             prefix = state[start, column] - 1
             counts = offsets[prefix + 1] - offsets[prefix]
             index = np.repeat(np.arange(len(prefix)), counts)
-            ends = _ranges(offsets[prefix], counts)
+            ends = np.repeat(offsets[prefix], counts) + positions_in_runs(counts)
             which, position = places.of(singles[ends], column[index])
             index, ends = index[which], ends[which]
             if len(index):
                 yield _Occurrences(entries[ends], position, start[index], column[index], size)
-
-
-def _ranges(starts: Longs, counts: Longs) -> Longs:
-    """Return ``start, start + 1, ...`` for each start, `counts` numbers each, one after the other."""
-    ends = np.cumsum(counts)
-    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts))
 
 
 class _Places:
@@ -134,7 +128,8 @@ class _Places:
         wanted = columns * self.base + words
         first = np.searchsorted(self.keys, wanted, "left")
         counts = np.searchsorted(self.keys, wanted, "right") - first
-        return np.repeat(np.arange(len(wanted)), counts), self.position[_ranges(first, counts)]
+        at = np.repeat(first, counts) + positions_in_runs(counts)
+        return np.repeat(np.arange(len(wanted)), counts), self.position[at]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,6 +178,8 @@ class Phrases:
 
     def occurring(self, text: EncodedText) -> Phrases:
         """Return those phrases that occur together with their word in a sentence pair of a text."""
+        if not self.entries:
+            return self
         are_found = np.zeros(len(self.entries), dtype=bool)
         for bucket in text.buckets:
             for _, found in self._occurrences(text, bucket):
@@ -197,6 +194,9 @@ class Phrases:
 
         A new link gets the greatest posterior of the links of its word and its phrase.
         """
+        occurrences = list(self._occurrences(text, bucket))
+        if not occurrences:
+            return cells, posterior
         links = np.zeros(bucket.shape, dtype=bool)
         links[cells] = True
         weights = np.zeros(bucket.shape, dtype=posterior.dtype)
@@ -204,7 +204,7 @@ class Phrases:
         added = np.zeros_like(weights)
         is_new = np.zeros_like(links)
         has_link = _linked_words(links)
-        for n, found in self._occurrences(text, bucket):
+        for n, found in occurrences:
             of_phrase = [_cell(n, found, k) for k in range(found.size)]
             are_linked = np.logical_or.reduce([links[cell] for cell in of_phrase])
             best = np.maximum.reduce([weights[cell] for cell in of_phrase])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import Bits, Floats, Ints, Longs, block_slices
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import WordPairIndex, rank_distinct, split_keys
+from nmtalign.corpus.word_pairs import WordPairIndex, join_keys, rank_distinct, split_keys
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import normal_form
 
@@ -157,7 +157,7 @@ def make_form_pairs(
         at_target = target_numbers[word_pairs.target]
     form_pair_of_word_pair = None
     if merge_equal and form_kinds != (WHOLE_WORD, WHOLE_WORD):
-        all_keys = at_source.astype(np.int64) * target_count + at_target
+        all_keys = join_keys(at_source, at_target, target_count)
         keys, form_pair_of_word_pair = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)
     spelling_counts = np.float32(spelling) * spelled_alike(source_forms, target_forms, at_source, at_target)

@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, check_strictly_increasing
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import WordPairIndex, lookup_values
+from nmtalign.corpus.word_pairs import WordPairIndex, join_keys, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.scorers.dictionary_phrases import Phrases
@@ -127,7 +127,7 @@ def _is_form_kind(value: object) -> bool:
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     """Return the pairs of forms that have a count."""
     kept = np.flatnonzero(counts.pairs > 0)
-    keys = form_pairs.source[kept].astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target[kept]
+    keys = join_keys(form_pairs.source[kept], form_pairs.target[kept], len(form_pairs.forms[1]))
     return StoredForms(form_pairs.form_kinds, keys, counts.pairs[kept], counts.sides)
 
 
@@ -190,8 +190,7 @@ class Lexicon:
         lexicon._check_forms(stored, forms)
         if _PHRASES not in stored.parts():
             return lexicon
-        source_lemmas, target_lemmas = lexicon.lemma_languages
-        phrases = Phrases.from_state(stored.part(_PHRASES), (source_lemmas or 0, target_lemmas or 0))
+        phrases = Phrases.from_state(stored.part(_PHRASES), lexicon.phrase_kinds)
         return replace(lexicon, phrases=phrases)
 
     def _check_forms(self, stored: Stored, names: list[str]) -> None:
@@ -236,6 +235,12 @@ class Lexicon:
     def lemma_languages(self) -> tuple[str | None, str | None]:
         """The languages of the lemmas that are forms of the source words, and of the target words."""
         return self._lemma_language(0), self._lemma_language(1)
+
+    @property
+    def phrase_kinds(self) -> tuple[FormKind, FormKind]:
+        """The kinds of form by which the words of phrases are compared: lemmas, else whole words."""
+        source, target = self.lemma_languages
+        return source or WHOLE_WORD, target or WHOLE_WORD
 
     def _lemma_language(self, side: int) -> str | None:
         """Return the language of the lemmas that are forms of one side (0 or 1); None if there are none."""

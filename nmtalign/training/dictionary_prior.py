@@ -251,16 +251,16 @@ def dictionary_pairs(
     compounds: WordPairWeights = {}
     phrases: dict[Phrase, None] = {}
     bridges = list(bridges)
-    are_used = dict.fromkeys((bridge.path for bridge in bridges), False)
+    are_used = [False] * len(bridges)
     for dictionary in dictionaries:
         jumps_of_file: list[JumpCount] = []
         rows_of_languages = _wanted_rows(dictionary, vocabularies, text_settings, headwords, jumps_of_file)
         rows_of_sources = [(str(dictionary.path), _rows_of_text(rows_of_languages, languages, vocabularies))]
         rows = list(chain.from_iterable(rows_of_languages.values()))
-        for bridge in bridges:
+        for number, bridge in enumerate(bridges):
             through = _rows_through(bridge, rows, vocabularies, text_settings)
             if through:
-                are_used[bridge.path] = True
+                are_used[number] = True
                 rows_of_sources.append((f"{dictionary.path} through {bridge.path}", through))
         has_pairs = False
         for name, rows_of_source in rows_of_sources:
@@ -285,10 +285,10 @@ def dictionary_pairs(
         if not has_pairs:
             problem = "no entry has words of both sides of the text; is it of these languages?"
             warn(f"{dictionary.path}: {problem}")
-    for path, is_used in are_used.items():
+    for bridge, is_used in zip(bridges, are_used, strict=True):
         if not is_used:
             expected = "expected headwords that are translations in a dictionary of `prior`"
-            warn(f"{path}: {expected}, with translations of which the text has words; found none")
+            warn(f"{bridge.path}: {expected}, with translations of which the text has words; found none")
     for pair in compounds.keys() & counts.keys():
         del compounds[pair]
     return DictionaryPairs(_as_list(counts), _as_list(compounds), list(phrases))

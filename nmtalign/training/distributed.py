@@ -21,6 +21,7 @@ from nmtalign.corpus.word_pairs import (
     WordPairIndex,
     frequent_or_associated,
     is_large,
+    join_keys,
     kept_index,
     merge_counts,
     number_word_pairs,
@@ -63,10 +64,7 @@ def open_part(numbers: Sequence[int], buckets: list[Bucket], words: tuple[int, i
 
 def count_pairs(part: WorkerPart) -> tuple[Ints, Ints, Ints]:
     """Return the source and the target word of each word pair, and how often they meet."""
-    counts = np.zeros(len(part.word_pairs), np.int32)
-    for cells in part.word_pairs.cells:
-        counts += np.bincount(cells.ravel(), minlength=len(counts)).astype(np.int32)
-    return part.word_pairs.source, part.word_pairs.target, counts
+    return part.word_pairs.source, part.word_pairs.target, part.word_pairs.count_meetings()
 
 
 def merge_dropped_pairs(part: WorkerPart, kept: Flags) -> WorkerPart:
@@ -166,14 +164,14 @@ class DistributedBackend:
         for part, (source, target, part_counts) in self._processes.in_order(
             lambda part: self._processes.keep(count_pairs, part.handle), parts
         ):
-            part_keys = part.source[source].astype(np.int64) * targets + part.target[target]
+            part_keys = join_keys(part.source[source], part.target[target], targets)
             keys_of_parts.append(part_keys)
             keys, counts = merge_counts(keys, counts, part_keys, part_counts)
         if not is_large(text.buckets):
             numbered = []
             for part, part_keys in zip(parts, keys_of_parts, strict=True):
-                numbers = np.searchsorted(keys, part_keys)
-                numbered.append(part._replace(pairs=numbers.astype(np.int32)))
+                places = np.searchsorted(keys, part_keys)
+                numbered.append(part._replace(pairs=places.astype(np.int32)))
             return WordPairIndex(*split_keys(keys, targets), []), numbered
         kept_keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
         numbered = []

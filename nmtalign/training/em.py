@@ -294,9 +294,8 @@ class Estimator:
 
     def _with_phrases(self, lexicon: Lexicon) -> Lexicon:
         """Return a lexicon with the phrases of the prior that occur in the text, and of an older model."""
-        source, target = lexicon.lemma_languages
         older = None if self.prior.lexicon is None else self.prior.lexicon.phrases
-        phrases = Phrases(self.prior.phrases, (source or 0, target or 0)).occurring(self.text)
+        phrases = Phrases(self.prior.phrases, lexicon.phrase_kinds).occurring(self.text)
         entries = [*([] if older is None else older.entries), *phrases.entries]
         if not entries:
             return lexicon

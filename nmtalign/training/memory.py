@@ -83,8 +83,7 @@ def cells_of_parts(source: EncodedSide, target: EncodedSide, memory: int | None,
     if memory is None:
         return MAX_PART_CELLS
     words = len(source.words) + len(target.words)
-    fixed = PROGRAM_BYTES + BYTES_PER_WORD * words // 2
-    fixed = max(fixed, PROGRAM_BYTES + BYTES_PER_PAIR * len(source.offsets))
+    fixed = PROGRAM_BYTES + max(BYTES_PER_WORD * words // 2, BYTES_PER_PAIR * len(source.offsets))
     needed = fixed + MIN_PART_CELLS * BYTES_PER_CELL * workers
     if needed > memory:
         found = f"{len(source.offsets) - 1:,} pairs of {words:,} distinct words need {needed / 1e6:,.0f}M"

@@ -32,6 +32,7 @@ from nmtalign.corpus.word_pairs import (
     WordPairIndex,
     frequent_or_associated,
     is_large,
+    join_keys,
     number_word_pairs,
     rank_distinct,
     split_keys,
@@ -41,7 +42,7 @@ from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays
 from nmtalign.positions.e_step import BucketCounts, EStep, ExpectedCounts, Sparse
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import FormKind, FormPairs, forms_of, spelled_alike
+from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, forms_of, make_form_pairs, spelled_alike
 from nmtalign.scorers.lexicon import StoredForms, stored_forms
 from nmtalign.scorers.likelihood_ratios import (
     TextFormCounts,
@@ -117,13 +118,6 @@ class PartitionedCounts(ExpectedCounts):
         return result
 
 
-class PartEmissions(NamedTuple):
-    """Stands for the emissions in an E-step: the ratios of word pairs are on disk."""
-
-    source_null: Floats
-    target_null: Floats
-
-
 class FormTable(NamedTuple):
     """The pairs of forms of one kind."""
 
@@ -164,9 +158,14 @@ class PartitionedEstimator(Estimator):
         self._counts_of_cells = cells_of_buckets(text.buckets)
         self._slot = 0  # of the counts that the next E-step writes
         kinds = form_kinds_of_text(text, hyperparameters, prior)
-        if any(kinds[WORD_KIND]):
+        if kinds[WORD_KIND] != (WHOLE_WORD, WHOLE_WORD):
             raise UsageError("a text on disk is counted by whole words first; begin `forms` with 0")
-        headers = [self._header(kind) for kind in kinds]
+        headers = []  # the forms of each kind, without their pairs
+        for kind in kinds:
+            header = make_form_pairs(
+                self.source, self.target, self.word_pairs, kind, spelling=0, merge_equal=False
+            )
+            headers.append(header)
         self.parts, keys_of_words = self._number_parts(cells)
         self.tables = [self._table_of_words(headers[WORD_KIND], keys_of_words)]
         for header in headers[WORD_KIND + 1 :]:
@@ -190,27 +189,8 @@ class PartitionedEstimator(Estimator):
 
     # --- parts and ranges ------------------------------------------------------------------------
 
-    def _header(self, form_kinds: tuple[FormKind, FormKind]) -> FormPairs:
-        """Return the forms of one kind, without pairs."""
-        source_numbers, source_forms = forms_of(self.source, form_kinds[0])
-        target_numbers, target_forms = forms_of(self.target, form_kinds[1])
-        nothing = np.zeros(0, np.int32)
-        return FormPairs(
-            form_kinds=form_kinds,
-            forms=(source_forms.forms, target_forms.forms),
-            numbers=(source_numbers, target_numbers),
-            pair=None,
-            source=nothing,
-            target=nothing,
-            similar_pairs=np.zeros(0, np.int64),
-            spelling_counts=np.zeros(0, np.float32),
-        )
-
     def _number_parts(self, cells: int) -> tuple[list[TextPart], list[PartKeys]]:
-        """Number the word pairs of each part.
-
-        A key is ``source word * number of target words + target word``.
-        """
+        """Number the word pairs of each part; a key joins the numbers of a source and a target word."""
         part_of_bucket = np.cumsum(self._counts_of_cells, dtype=np.int64) // cells
         cuts = [0, *(np.flatnonzero(np.diff(part_of_bucket)) + 1).tolist(), len(self._counts_of_cells)]
         targets = len(self.target.words)
@@ -220,12 +200,8 @@ class PartitionedEstimator(Estimator):
         def number(span: tuple[int, int]) -> tuple[tuple[int, int], list[Ints], Longs, Ints | None]:
             first, end = span
             index = number_word_pairs(self.text.buckets[first:end], targets)
-            keys = index.source.astype(np.int64) * targets + index.target
-            meetings = None
-            if drops_rare_pairs:
-                meetings = np.zeros(len(keys), np.int32)
-                for numbers in index.cells:
-                    meetings += np.bincount(numbers.ravel(), minlength=len(keys)).astype(np.int32)
+            keys = join_keys(index.source, index.target, targets)
+            meetings = index.count_meetings() if drops_rare_pairs else None
             return span, list(index.cells), keys, meetings
 
         def store(
@@ -256,7 +232,7 @@ class PartitionedEstimator(Estimator):
             keys = keys_of_words[number].read()
             kept = self._kept_pairs(self.parts[number])
             source, target = split_keys(keys if kept is None else keys[kept], targets)
-            all_keys = header.numbers[0][source].astype(np.int64) * target_forms + header.numbers[1][target]
+            all_keys = join_keys(header.numbers[0][source], header.numbers[1][target], target_forms)
             distinct_keys, pair = rank_distinct(all_keys)
             if kept is not None:
                 pair_of_kept = pair
@@ -376,12 +352,10 @@ class PartitionedEstimator(Estimator):
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
-        self.prior = prior or Prior()
-        self.form_priors = []
+        super().set_prior(prior)
         self._prior_places: list[list[tuple[ArrayPlace, ArrayPlace]]] = []  # of each range of each kind
         if prior is None:
             return
-        super().set_prior(prior)
         for form_prior, table in zip(self.form_priors, self.tables, strict=True):
             places = []
             for key_range in table.ranges:
@@ -449,14 +423,14 @@ class PartitionedEstimator(Estimator):
             self._file.write(forms.sums, sums)
         return others
 
-    def _emissions_of_part(self, emissions: Any, part: TextPart) -> Emissions:
-        """Return the emissions of the word pairs of a part."""
+    def _emissions_of_part(self, emissions: Emissions, part: TextPart) -> Emissions:
+        """Return the emissions with the ratios of the word pairs of a part."""
         ratios_of_kinds = (
             (self._file.read(forms.ratios), None if forms.pair is None else self._file.read(forms.pair))
             for forms in part.forms
         )
         pairs = mean_of_kinds(ratios_of_kinds, part.word_pairs, len(part.forms))
-        return Emissions(pairs, emissions.source_null, emissions.target_null)
+        return emissions._replace(word_pairs=pairs)
 
     def _sum_ranges(self) -> tuple[Doubles, Doubles]:
         """Sum the counts of all parts by range; return the sums by source and by target word."""
@@ -470,7 +444,8 @@ class PartitionedEstimator(Estimator):
                 forms = part.forms[kind]
                 begin, end = forms.cuts[number], forms.cuts[number + 1]
                 positions = self._file.read(forms.positions, begin, end)
-                np.add.at(total, positions, self._file.read(forms.sums, begin, end))
+                # the pairs of a part are distinct
+                total[positions] += self._file.read(forms.sums, begin, end)
             self._file.write(counts, total.astype(np.float32))
             return kind, number, total
 
@@ -529,8 +504,8 @@ class PartitionedEstimator(Estimator):
             counts[indices] += values
         return counts
 
-    def _emissions(self, counts: ExpectedCounts, floor: float) -> Any:
-        """Write the likelihood ratios of all ranges where the parts read them."""
+    def _emissions(self, counts: ExpectedCounts, floor: float) -> Emissions:
+        """Write the likelihood ratios of all ranges where the parts read them; return those of null words."""
         assert isinstance(counts, PartitionedCounts)
         slot = counts.slot
         form_counts = self._form_counts_of(counts)
@@ -550,7 +525,11 @@ class PartitionedEstimator(Estimator):
 
         self._map(write_ratios, self._all_ranges)
         form_counts = form_counts._replace(smoothing=smoothing)
-        return PartEmissions(mean_null_ratios(form_counts, 0), mean_null_ratios(form_counts, 1))
+        return Emissions(
+            word_pairs=np.zeros(0, np.float32),
+            source_null=mean_null_ratios(form_counts, 0),
+            target_null=mean_null_ratios(form_counts, 1),
+        )
 
     def _estimate(self, state: EMState) -> Estimate:
         """Return the estimate of the last iteration; very small counts are dropped."""

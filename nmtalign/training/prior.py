@@ -15,7 +15,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats, Integers, Longs
 from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import lookup_values
+from nmtalign.corpus.word_pairs import join_keys, lookup_values
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
@@ -122,7 +122,7 @@ class FormPrior(NamedTuple):
 
     def counts_of(self, form_pairs: FormPairs) -> tuple[Longs, Floats]:
         """Return which pairs of forms of a text have a prior count, and these counts."""
-        keys = form_pairs.source.astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target
+        keys = join_keys(form_pairs.source, form_pairs.target, len(form_pairs.forms[1]))
         values = lookup_values(self.keys, self.counts, keys)
         indices = np.flatnonzero(values)
         return indices, values[indices]
@@ -158,8 +158,7 @@ class _FormNumbers(NamedTuple):
 
     def keys(self, source_numbers: Integers, target_numbers: Integers) -> Longs:
         """Return the keys of pairs of forms, as in :class:`FormPrior`."""
-        keys: Longs = source_numbers.astype(np.int64) * len(self.target) + target_numbers
-        return keys
+        return join_keys(source_numbers, target_numbers, len(self.target))
 
     def counts_of(self, word_pairs: Sequence[WordPairCount]) -> tuple[Longs, Floats]:
         """Return the keys and the counts of those word pairs whose forms are both numbered."""
