@@ -1313,3 +1313,13 @@ def test_after_a_jump_all_curves_end_at_their_words(open_report: Open, way: str)
         for n, curves, away in seen:
             assert curves == len(pairs[n].alignment)
             assert away < 2, f"pair {n}: a curve ends {away:.0f} pixels from its word"
+
+
+@pytest.mark.parametrize("lengths", [(0, 0), (2, 0), (0, 3)])
+def test_a_pair_without_words_does_not_stop_the_page(open_report: Open, lengths: tuple[int, int]) -> None:
+    source, target = ("a",) * lengths[0], ("b",) * lengths[1]
+    matrix = AlignmentMatrix(np.zeros((len(target), len(source))), source, target)
+    empty = SamplePair(1, AlignedPair(Alignment([], *lengths), matrix))
+    page = open_report([empty, SamplePair(2, CAT.aligned)])
+    assert len(page.find_elements("css selector", "article")) == 2
+    assert page.find_elements("css selector", "article:nth-of-type(2) .token")

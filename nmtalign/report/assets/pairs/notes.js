@@ -71,16 +71,17 @@ export function makeNotes(pair, box, places, curves) {
     board.taken.push([cx - RING, cy - RING, cx + RING, cy + RING]);
   }
   if (!across || onPaper() || state.edit) return [rings];
-  noteReversal(pair, places, board, wordHeight(box));
+  const height = box.querySelector(".token")?.getBoundingClientRect().height ?? 0; // a pair may have no words
+  noteReversal(pair, places, board, height);
   for (const { kind, middle: [x, y] } of curves) {
     if (kind === "missed" || kind === "wrong") noteError(kind, x, y, board);
   }
   for (const [side, i] of alone.slice(0, 8)) {
     if (!pair.S || !pair.T) break;
     const [x, y] = side === "s" ? places.ends(i, 0)[0] : places.ends(0, i)[1];
-    board.write("no link", x, y + (side === "s" ? -1 : 1) * (wordHeight(box) + 11));
+    board.write("no link", x, y + (side === "s" ? -1 : 1) * (height + 11));
   }
-  if (pair === pairs[0]) noteCurve(pair, curves, board, wordHeight(box));
+  if (pair === pairs[0]) noteCurve(pair, curves, board, height);
   return [rings, board.group];
 }
 
@@ -89,8 +90,6 @@ const noteError = (kind, x, y, board) =>
   [0, -14, 14].some((away) =>
     [["end", -12], ["start", 12]].some(([anchor, beside]) => board.write(kind, x + beside, y + away, { anchor, kind })),
   );
-
-const wordHeight = (box) => box.querySelector(".token").getBoundingClientRect().height;
 
 // A bracket above the words whose order is reversed.
 function noteReversal(pair, { ends, frame, room, across }, board, height) {
