@@ -227,10 +227,11 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
     >>> unknown_attribute("nmtalign", "Train", ["load", "train"])
     "module 'nmtalign' has no attribute 'Train'; did you mean 'train'?"
     """
-    closest = closest_name(name, known)
-    advice = f"; did you mean {closest!r}?" if closest else ""
     if module == "nmtalign" and name in _ADVICE_ON_NAMES:
         advice = f"; {_ADVICE_ON_NAMES[name]}"
+    else:
+        closest = closest_name(name, known)
+        advice = f"; did you mean {closest!r}?" if closest else ""
     return f"module {module!r} has no attribute {name!r}{advice}"
 
 

@@ -84,8 +84,8 @@ class LinkCounts:
                 word_pairs.append((None, word))
         self._counts.update(word_pairs)
 
-    def entries(self, *, min_links: float = 1) -> list[LexiconEntry]:
-        """Return the words with at least `min_links` links, by source word, most frequent target first."""
+    def entries(self) -> list[LexiconEntry]:
+        """Return the linked words by source word, the most frequent target first."""
         counts = self._counts
         source_total: Counter[str | None] = Counter()
         target_total: Counter[str | None] = Counter()
@@ -95,7 +95,7 @@ class LinkCounts:
         all_links = counts.total() - source_total[None] - target_total[None]
         entries: list[LexiconEntry] = []
         for (source, target), links in counts.items():
-            if source is None or target is None or links < min_links:
+            if source is None or target is None:
                 continue
             entry = LexiconEntry(
                 source=source,
@@ -297,12 +297,12 @@ def lexicon(
         check_type(word, str, "a `word` as text")
     entries: Iterable[LexiconEntry]
     if isinstance(pairs, na.Aligner):
-        entries = (entry for entry in entries_of_model(pairs) if entry.links >= min_links)
+        entries = entries_of_model(pairs)
     else:
-        counted = count_links(pairs).entries()
+        entries = counted = count_links(pairs).entries()
         if has_words_between_spaces(pairs):
             _advise_on_punctuated_words(counted)
-        entries = (entry for entry in counted if entry.links >= min_links)
+    entries = (entry for entry in entries if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
     table = pd.DataFrame(chosen, columns=list(LEXICON_COLUMNS))
     return table.astype({"association": float})

@@ -136,6 +136,8 @@ def _with_faults_of_cells(findings: Sequence[Finding], faults: Sequence[CellFaul
 
     A missing cell is an empty line to the other checks, whose findings about it are left out.
     """
+    if not faults:
+        return list(findings)
     missing_rows = {fault.row for fault in faults if fault.kind == "missing"}
     kept = [Finding(fault.row, fault.side, fault.kind, short_repr(fault.value)) for fault in faults]
     for finding in findings:

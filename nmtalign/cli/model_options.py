@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair
-    from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -214,23 +213,13 @@ def with_expert(
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
-    from nmtalign.links.formats import read_links
+    from nmtalign.links.formats import read_links, with_numbered_errors
 
-    number = 1
-
-    def add(error: DataError) -> None:
-        bad.add_to(number, error)
-
-    def counted_links() -> Iterator[frozenset[Link]]:
-        nonlocal number
-        for links in read_links(expert, encoding=encoding, on_error=add if bad.are_marked else None):
-            yield links
-            number += 1
-
+    on_error = bad.add_to if bad.are_marked else None
+    links = with_numbered_errors(partial(read_links, expert, encoding=encoding), on_error)
     words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)
     name = unit.expert_unit
-    on_error = bad.add_to if bad.are_marked else None
-    return with_links(bitext, counted_links(), on_error=on_error, file=expert, words_of=words_of, name=name)
+    return with_links(bitext, links, on_error=on_error, file=expert, words_of=words_of, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

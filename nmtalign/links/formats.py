@@ -71,6 +71,7 @@ WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}
 _PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON that may state the number of a pair
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 ParsedLine = TypeVar("ParsedLine")
+LinksOfLine = TypeVar("LinksOfLine")
 
 MAX_EMPTY_PAIRS = 1_000_000  # without a line in a file whose lines have the number of their pair
 MAX_SHARED_CHARS = 100  # gold links of longer lines are not cached
@@ -687,6 +688,21 @@ def read_links(
         return _handle_errors(path, lines, frozenset(), on_error)
     records = read_link_records(path, format=format, encoding=encoding, on_error=on_error)
     return (record.links for record in records)
+
+
+def with_numbered_errors(
+    read: Callable[..., Iterator[LinksOfLine]], on_error: Callable[[int, DataError], object] | None
+) -> Iterator[LinksOfLine]:
+    """Yield what `read` yields for a file; pass on errors with the number of the pair, from 1."""
+    number = 1
+
+    def add_numbered(error: DataError) -> None:
+        assert on_error is not None
+        on_error(number, error)
+
+    for links in read(on_error=None if on_error is None else add_numbered):
+        yield links
+        number += 1
 
 
 def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> LinkUnitName | None:

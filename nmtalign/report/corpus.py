@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,14 @@ from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
-from nmtalign.links.formats import are_corrections, read_gold, read_link_records, read_links
+from nmtalign.links.formats import (
+    LinksOfLine,
+    are_corrections,
+    read_gold,
+    read_link_records,
+    read_links,
+    with_numbered_errors,
+)
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
@@ -35,7 +42,6 @@ MAX_PART_WEIGHTS = 1_500_000
 PAIRS_PER_PARTS_CALL = 100
 
 OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
-LinksOfLine = TypeVar("LinksOfLine")
 PartWeights = dict[str, NDArray[np.floating]]  # weights (T, S) of each scorer or attention head by itself
 PartResults = tuple[PartWeights, dict[str, Alignment]]  # weights and links of each scorer by its name
 
@@ -95,7 +101,7 @@ def read_corpus(
         columns.append(bad_lines.watched(partial(read_links, path, encoding=encoding)))
     rows = zip_lines(columns, ["the bitext", *systems.values()])
     golds: Sequence[GoldAlignment] | None = None
-    if gold is not None and (on_error is None or are_corrections(gold)):
+    if gold is not None and are_corrections(gold):
         golds = read_gold(gold, encoding=encoding)
     elif gold is not None:
         records = bad_lines.watched(partial(read_link_records, gold, encoding=encoding))
@@ -152,14 +158,7 @@ class _BadLines:
 
     def watched(self, read: Callable[..., Iterator[LinksOfLine]]) -> Iterator[LinksOfLine]:
         """Yield what `read` yields for the lines of a file, and note the bad ones."""
-        number = 1
-
-        def add(error: DataError) -> None:
-            self._add(number, error)
-
-        for links in read(on_error=None if self._on_error is None else add):
-            yield links
-            number += 1
+        return with_numbered_errors(read, None if self._on_error is None else self._add)
 
     def check(
         self,

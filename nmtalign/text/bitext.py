@@ -547,14 +547,13 @@ def read_pairs(
 
     `lines` says whether all pairs have to be lines of text (True) or lists of words (False); by default, all
     have to be like the first one. A `Bitext` is already checked. With `faults`, missing cells become empty
-    lines, line breaks become spaces, and these faults are added to the list.
+    lines, line breaks become spaces, and these faults are added to the list; `targets` is then None.
     """
     names = SideNames(source, target, languages)
     if targets is not None:
         _check_no_columns(names, "the sentences of both sides")
         frame_index = _shared_index(pairs, targets)
-        rows: Iterable[Any] = _pairs_of_sides(pairs, targets, faults)
-        rows = rows if faults is None else repair_rows(rows, faults)
+        rows: Iterable[Any] = _pairs_of_sides(pairs, targets)
         return CheckedPairs(_check_rows(rows, lines, frame_index), frame_index)
     if isinstance(pairs, Bitext) and lines is not False:
         _check_no_columns(names, "a Bitext")
@@ -938,8 +937,7 @@ class LengthLimit:
         """Return what a command adds to its closing line: a comma and a clause, or nothing."""
         if self.max_words is None:
             return ""
-        pairs = "pair" if self.count == 1 else "pairs"
-        return f", {self.count:,} {pairs} with more than {self.max_words:,} tokens skipped"
+        return f", {with_plural(self.count, 'pair')} with more than {self.max_words:,} tokens skipped"
 
     def pairs(
         self,
