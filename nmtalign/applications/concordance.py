@@ -21,10 +21,11 @@ import numpy as np
 
 import nmtalign as na
 from nmtalign.applications.atoms import without_edge_marks
+from nmtalign.applications.frame_labels import frame_index_of_pairs, label_levels
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
+    frame_index_of,
     has_words_between_spaces,
-    keep_frame_index,
     read_linked_pairs,
 )
 from nmtalign.arrays import Integers, Longs
@@ -329,9 +330,9 @@ def find(
         One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
         counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
         not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame `df`,
-        its index is kept. A file of :func:`write_index` does not have it: there, ``df.iloc[table.pair]`` are
-        the rows of the occurrences.
+        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, the
+        rows have its index, also from a file of :func:`write_index`, so that the table can be joined to the
+        DataFrame. Otherwise their index is the number of the pair.
 
     Warns
     -----
@@ -365,7 +366,7 @@ def find(
     else:
         index = build_index(_indexed_pairs(pairs), *_splitting_of(pairs))
     sides = SIDES if side is None else (side,)
-    rows = []
+    rows: list[ConcordanceRow] = []
     for name in sides:
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
@@ -373,7 +374,12 @@ def find(
     if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
         _advise_on_punctuation(index, words, sides)
     table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
-    return keep_frame_index(table, pairs)
+    numbers = [row.pair for row in rows]
+    frame_index = frame_index_of(pairs)
+    if frame_index is not None:
+        return table.set_index(frame_index[numbers])
+    with index.reading():
+        return table.set_index(frame_index_of_pairs(index, numbers))
 
 
 def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
@@ -410,7 +416,12 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     path : str or Path
         The file to write; an older one is replaced.
     pairs : AlignedBatch, iterable, or table
-        The sentence pairs with their links, as for :func:`find`.
+        The sentence pairs with their links, as for :func:`find`. The index of a DataFrame is kept.
+
+    Raises
+    ------
+    UsageError
+        If the index of a DataFrame has labels that are not numbers, text or times.
 
     Examples
     --------
@@ -426,8 +437,9 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     if not isinstance(path, str | Path):
         raise UsageError(f"expected the path of the index to write first, found {short_repr(path)}")
     settings, languages = _splitting_of(pairs)
+    levels = label_levels(frame_index_of(pairs))
     with atomic_file(path) as partial:
-        write_index_file(partial, _indexed_pairs(pairs), settings, languages)
+        write_index_file(partial, _indexed_pairs(pairs), settings, languages, levels)
 
 
 class ConcordanceRow(NamedTuple):

@@ -654,7 +654,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         is_mask = not isinstance(selection, slice) and np.asarray(selection).dtype == bool
         if is_mask:
             pairs = with_plural(int(is_unknown.sum()), "pair")
-            why = "a comparison with NaN is always False, which does not mean that the sides are not translations"
+            why = "a comparison with NaN is False, whether or not the sides are translations"
             found = f"the mask drops all {pairs} whose pair score is unknown (NaN)"
             warnings.warn(f"{found}; {why}", NmtalignWarning, stacklevel=3)
 
