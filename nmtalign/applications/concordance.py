@@ -26,6 +26,7 @@ from nmtalign.applications.linked_pairs import (
     LinkedBitext,
     frame_index_of,
     has_words_between_spaces,
+    keep_frame_index,
     read_linked_pairs,
 )
 from nmtalign.arrays import Integers, Longs
@@ -45,6 +46,7 @@ from nmtalign.errors import UsageError, advise
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
 from nmtalign.names import SIDES, Side
+from nmtalign.results import table_of_rows, with_row_index
 from nmtalign.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -337,7 +339,8 @@ def find(
     Warns
     -----
     AdviceWarning
-        If the words also occur with punctuation, which makes them other words.
+        If the words also occur with punctuation, which makes them other words, or if the index of a DataFrame
+        has repeated values, by which a join would repeat rows.
 
     References
     ----------
@@ -355,8 +358,6 @@ def find(
     >>> na.find(pairs, "rules")["translation"].value_counts().to_dict()
     {'le règlement': 1}
     """
-    import pandas as pd
-
     if side is not None:
         check_choice(side, SIDES, "sides")
     if isinstance(pairs, BitextIndex):
@@ -373,13 +374,12 @@ def find(
             rows.append(_row_of(occurrence, name, index))
     if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
         _advise_on_punctuation(index, words, sides)
-    table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
-    numbers = [row.pair for row in rows]
-    frame_index = frame_index_of(pairs)
-    if frame_index is not None:
-        return table.set_index(frame_index[numbers])
+    example = ConcordanceRow(0, "source", "", "", "", [], [])
+    table = table_of_rows(rows, ConcordanceRow._fields, example)
+    if frame_index_of(pairs) is not None:
+        return keep_frame_index(table, pairs)
     with index.reading():
-        return table.set_index(frame_index_of_pairs(index, numbers))
+        return with_row_index(table, frame_index_of_pairs(index, [row.pair for row in rows]))
 
 
 def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:

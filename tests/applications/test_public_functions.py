@@ -286,6 +286,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the index of the pairs has repeated values")
 @pytest.mark.parametrize("case", INDEXES)
 def test_an_index_on_disk_keeps_the_index_of_the_frame(case, tmp_path):
     frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=INDEXES[case])
