@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from nmtalign.calls import closest_name
 from nmtalign.display import short_repr, show_label, with_plural
-from nmtalign.errors import UsageError
+from nmtalign.errors import UsageError, advise
 
 
 def check_type(value: Any, kind: type | tuple[type, ...], what: str) -> None:
@@ -101,6 +101,15 @@ def check_same_index(first: Any, second: Any, what: str) -> None:
     by_position = "column.reset_index(drop=True) of both pairs them by position"
     by_label = "a frame, pd.DataFrame({'source': first, 'target': second}), by index"
     raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
+
+
+def advise_on_repeated_index(frame_index: Any, *, stacklevel: int) -> None:
+    """Advise on joins if the index of a DataFrame repeats values; `stacklevel` counts from the caller."""
+    if frame_index is None or frame_index.is_unique:
+        return
+    problem = "the index of the pairs has repeated values, so a join of this table by index repeats rows"
+    advice = "join it by the number of the row: frame.reset_index().join(table.set_index('pair'))"
+    advise(f"{problem}; {advice}", topic="repeated index", stacklevel=stacklevel + 1)
 
 
 def normalize_index(n: Any, count: int) -> int:

@@ -27,6 +27,7 @@ from nmtalign.applications.linked_pairs import (
 from nmtalign.calls import check_call
 from nmtalign.errors import advise
 from nmtalign.links.separators import tsv_cell, without_formula
+from nmtalign.results import table_of_rows
 from nmtalign.validation import check_number, check_type
 
 if TYPE_CHECKING:
@@ -289,8 +290,6 @@ def lexicon(
        the     la      1                    0.5
        the     le      1                    0.5
     """
-    import pandas as pd
-
     check_number(min_links, "`min_links`, a number of links")
     check_number(min_probability, "`min_probability`, a probability from 0 to 1", minimum=0, maximum=1)
     if word is not None:
@@ -304,7 +303,8 @@ def lexicon(
             _advise_on_punctuated_words(counted)
     entries = (entry for entry in entries if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
-    table = pd.DataFrame(chosen, columns=list(LEXICON_COLUMNS))
+    links = 0.5 if isinstance(pairs, na.Aligner) else 1
+    table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})
 
 

@@ -21,8 +21,10 @@ import numpy as np
 
 import nmtalign as na
 from nmtalign.applications.atoms import without_edge_marks
+from nmtalign.applications.frame_labels import frame_index_of_pairs, label_levels
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
+    frame_index_of,
     has_words_between_spaces,
     keep_frame_index,
     read_linked_pairs,
@@ -44,6 +46,7 @@ from nmtalign.errors import UsageError, advise
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
 from nmtalign.names import SIDES, Side
+from nmtalign.results import table_of_rows, with_row_index
 from nmtalign.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -329,14 +332,15 @@ def find(
         One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
         counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
         not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame `df`,
-        its index is kept. A file of :func:`write_index` does not have it: there, ``df.iloc[table.pair]`` are
-        the rows of the occurrences.
+        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, the
+        rows have its index, also from a file of :func:`write_index`, so that the table can be joined to the
+        DataFrame. Otherwise their index is the number of the pair.
 
     Warns
     -----
     AdviceWarning
-        If the words also occur with punctuation, which makes them other words.
+        If the words also occur with punctuation, which makes them other words, or if the index of a DataFrame
+        has repeated values, by which a join would repeat rows.
 
     References
     ----------
@@ -354,8 +358,6 @@ def find(
     >>> na.find(pairs, "rules")["translation"].value_counts().to_dict()
     {'le règlement': 1}
     """
-    import pandas as pd
-
     if side is not None:
         check_choice(side, SIDES, "sides")
     if isinstance(pairs, BitextIndex):
@@ -365,15 +367,19 @@ def find(
     else:
         index = build_index(_indexed_pairs(pairs), *_splitting_of(pairs))
     sides = SIDES if side is None else (side,)
-    rows = []
+    rows: list[ConcordanceRow] = []
     for name in sides:
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
     if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
         _advise_on_punctuation(index, words, sides)
-    table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
-    return keep_frame_index(table, pairs)
+    example = ConcordanceRow(0, "source", "", "", "", [], [])
+    table = table_of_rows(rows, ConcordanceRow._fields, example)
+    if frame_index_of(pairs) is not None:
+        return keep_frame_index(table, pairs)
+    with index.reading():
+        return with_row_index(table, frame_index_of_pairs(index, [row.pair for row in rows]))
 
 
 def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
@@ -410,7 +416,12 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     path : str or Path
         The file to write; an older one is replaced.
     pairs : AlignedBatch, iterable, or table
-        The sentence pairs with their links, as for :func:`find`.
+        The sentence pairs with their links, as for :func:`find`. The index of a DataFrame is kept.
+
+    Raises
+    ------
+    UsageError
+        If the index of a DataFrame has labels that are not numbers, text or times.
 
     Examples
     --------
@@ -426,8 +437,9 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     if not isinstance(path, str | Path):
         raise UsageError(f"expected the path of the index to write first, found {short_repr(path)}")
     settings, languages = _splitting_of(pairs)
+    levels = label_levels(frame_index_of(pairs))
     with atomic_file(path) as partial:
-        write_index_file(partial, _indexed_pairs(pairs), settings, languages)
+        write_index_file(partial, _indexed_pairs(pairs), settings, languages, levels)
 
 
 class ConcordanceRow(NamedTuple):

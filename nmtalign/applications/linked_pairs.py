@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.results import with_frame_index
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
-from nmtalign.validation import is_iterable, reject_exhausted
+from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,10 +108,12 @@ def _read_linked(pairs: LinkedBitext) -> Iterator[tuple[Any, LinkedPair]]:
 def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
     """Return a table whose rows have the index that their pair has in a DataFrame, if pairs come from one.
 
-    The column ``pair`` of the table numbers the pairs.
+    The column ``pair`` of the table numbers the pairs. The caller is a public function: advice on an index of
+    repeated values points at the line that calls it.
     """
-    index = frame_index_of(pairs)
-    return table if index is None else table.set_index(index[table["pair"].to_numpy(int)])
+    frame_index = frame_index_of(pairs)
+    advise_on_repeated_index(frame_index, stacklevel=4)
+    return with_frame_index(table, frame_index)
 
 
 def frame_index_of(pairs: object) -> pd.Index | None:

@@ -2,7 +2,8 @@
 
 Words and forms are numbered by side, as they come; forms are words without case, so words that differ only
 in case have one form. A row of the table ``blocks`` contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as
-numbers of words. The table ``forms`` lists for each form the blocks in which it occurs.
+numbers of words. The table ``forms`` lists for each form the blocks in which it occurs. If the pairs come
+from a DataFrame, the tables ``levels`` and ``labels`` contain its index.
 
 Sides are 0, the source, and 1, the target. :mod:`nmtalign.applications.concordance` searches an index.
 """
@@ -37,7 +38,8 @@ UNKNOWN_FORM = -2  # the number of a form that does not occur
 FORM_SETTINGS = TextSettings()  # forms are in lower case and have composed letters
 MISMATCH = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 APPLICATION_ID = 0x6E6D7461  # "nmta"; SQLite keeps it in the file
-INDEX_VERSION = 1
+INDEX_VERSION = 2
+VALUE_LABELS = "values"  # the kind of labels that are numbers or text, as JSON has them
 _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
 CREATE TABLE files (name TEXT, content BLOB);
@@ -47,11 +49,22 @@ CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, blocks BLOB,
 CREATE TABLE folds (side INTEGER PRIMARY KEY, numbers BLOB);
 CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLOB, target_lengths BLOB,
                      target BLOB, link_source BLOB, link_target BLOB);
+CREATE TABLE levels (number INTEGER PRIMARY KEY, name TEXT, kind TEXT);
+CREATE TABLE labels (level INTEGER, block INTEGER, labels TEXT, PRIMARY KEY (level, block)) WITHOUT ROWID;
 """
 
 IndexedWords = Sequence[str]
 IndexedPair = tuple[IndexedWords, IndexedWords, Collection[tuple[int, int]]]  # source, target, links
 IndexLanguages = tuple[str | None, str | None]
+Label = str | float | bool | None  # of a pair, in the index of a DataFrame
+
+
+class LabelLevel(NamedTuple):
+    """One level of the index of a DataFrame."""
+
+    name: str | None
+    kind: str  # `VALUE_LABELS`, or the type of times in pandas, whose labels are integers
+    labels: Sequence[Label]  # one for each pair
 
 
 # --- numbers on disk -----------------------------------------------------------------------------
@@ -156,15 +169,17 @@ def write_index_file(
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings | None = None,
     languages: IndexLanguages = (None, None),
+    levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
     Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the
-    lines into words; searched words are split in the same way, without settings at spaces.
+    lines into words; searched words are split in the same way, without settings at spaces. `levels` are those
+    of the index of the DataFrame that the pairs come from.
     """
     try:
         with sqlite3.connect(as_path(path)) as database:
-            count = _write_tables(database, pairs, text_settings or TextSettings(), languages)
+            count = _write_tables(database, pairs, text_settings or TextSettings(), languages, levels)
     except sqlite3.Error as error:
         if "full" in str(error) or "I/O" in str(error):
             raise OSError(errno.ENOSPC, str(error), str(path)) from None
@@ -178,6 +193,7 @@ def _write_tables(
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings,
     languages: IndexLanguages,
+    levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write all tables, and return the number of pairs."""
     # a run that fails leaves no file behind, so no journal is needed
@@ -190,12 +206,17 @@ def _write_tables(
         columns = map(_pack, _encoded_columns(chunk, sides))
         number = count // PAIRS_PER_INDEX_BLOCK
         database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *columns))
+        for level_number, level in enumerate(levels):
+            labels = json.dumps(level.labels[count : count + len(chunk)])
+            database.execute("INSERT INTO labels VALUES (?, ?, ?)", (level_number, number, labels))
         count += len(chunk)
     for side, writer in enumerate(sides):
         words = ((side, number, word) for word, number in writer.word_numbers.items())
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
         database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?)", writer.rows_of_forms(side))
         database.execute("INSERT INTO folds VALUES (?, ?)", (side, _pack(writer.form_ids)))
+    for level_number, level in enumerate(levels):
+        database.execute("INSERT INTO levels VALUES (?, ?, ?)", (level_number, level.name, level.kind))
     with TemporaryDirectory() as folder:
         text_settings = text_settings.kept_in(Path(folder))  # copies the files of the tokenizer
         files = [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
@@ -292,6 +313,22 @@ class BitextIndex:
         """Return the number in the bitext of a pair of a block; both count from 0."""
         return block_number * PAIRS_PER_INDEX_BLOCK + pair
 
+    def label_kinds(self) -> list[tuple[str | None, str]]:
+        """Return name and kind of each level of the labels of pairs; none if the pairs have no labels."""
+        return self._database.execute("SELECT name, kind FROM levels ORDER BY number").fetchall()
+
+    def labels(self, level: int, pairs: Iterable[int]) -> list[Label]:
+        """Return the labels of pairs, by their numbers in the bitext, on one level."""
+        labels_of_blocks: dict[int, list[Label]] = {}
+        found: list[Label] = []
+        for pair in pairs:
+            block, number = divmod(pair, PAIRS_PER_INDEX_BLOCK)
+            if block not in labels_of_blocks:
+                query = "SELECT labels FROM labels WHERE level = ? AND block = ?"
+                labels_of_blocks[block] = _check_labels(parse_json(self._row(query, level, block)[0]))
+            found.append(labels_of_blocks[block][number])
+        return found
+
     def word(self, number: int, side: int) -> str:
         """Return a word of a side by its number."""
         row = self._row("SELECT word FROM words WHERE side = ? AND number = ?", side, number)
@@ -383,3 +420,12 @@ def _check_languages(names: Any) -> IndexLanguages:
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
         raise DataError(f"expected two languages, found {names!r:.60}")
     return names[0], names[1]
+
+
+def _check_labels(labels: Any) -> list[Label]:
+    """Return the labels of a block; raise DataError if they are not numbers, text or None."""
+    listed = labels if isinstance(labels, list) else [labels]
+    are_labels = all(isinstance(label, str | int | float | None) for label in listed)
+    if not isinstance(labels, list) or not are_labels:
+        raise DataError(f"expected labels of pairs, found {labels!r:.60}")
+    return listed

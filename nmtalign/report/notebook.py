@@ -41,9 +41,15 @@ from nmtalign.report.heatmap import (
 from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK_COLORMAP
-from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
-from nmtalign.results import PictureSettings, Viewable
-from nmtalign.validation import check_bool, check_choices, check_number, check_type
+from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
+from nmtalign.results import PictureSettings, Viewable, table_of_rows, with_frame_index
+from nmtalign.validation import (
+    advise_on_repeated_index,
+    check_bool,
+    check_choices,
+    check_number,
+    check_type,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +87,7 @@ GRID_PANEL_INCHES = 3.2
 LABEL_COLOR = "#7a7a7a"
 CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
+COMPARISON_EXAMPLE = (0, "", 0, "", "")
 
 # A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or
 # Colab. In a page without a theme, the card has the colors that the reader prefers.
@@ -261,6 +268,7 @@ def _(result: AlignedPair) -> Any:
 
 @to_table.register
 def _(result: AlignedBatch) -> Any:
+    advise_on_repeated_index(result.frame_index, stacklevel=5)
     return link_table(result)
 
 
@@ -575,7 +583,8 @@ def _is_card(result: Any, settings: PictureSettings) -> bool:
 @singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    return _frame(_compare_links(_as_pair(first), _as_pair(second)), columns=COMPARISON_COLUMNS)
+    rows = _compare_links(_as_pair(first), _as_pair(second))
+    return table_of_rows(rows, COMPARISON_COLUMNS, COMPARISON_EXAMPLE)
 
 
 def _compare_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
@@ -596,7 +605,7 @@ def _(first: AlignedBatch, second: Any) -> Any:
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
     rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
-    table = _frame(rows, columns=["pair", *COMPARISON_COLUMNS])
+    table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))
     return with_frame_index(table, first.frame_index)
 
 

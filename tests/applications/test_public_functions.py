@@ -273,15 +273,46 @@ def test_an_index_is_written_from_a_batch(tmp_path):
         na.write_index(tokens, tmp_path / "corpus.db")
 
 
-def test_rows_of_a_frame_are_found_by_position_in_an_index_on_disk(tmp_path):
-    frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=[2, 0, 1])
+INDEXES = {
+    "integers in another order": pd.Index([2, 0, 1]),
+    "names": pd.Index(["s7", "s9", "s1"], name="sid"),
+    "repeated": pd.Index([1, 1, 1]),
+    "numbers from 0": pd.RangeIndex(3),
+    "several levels": pd.MultiIndex.from_tuples([("a", 3), ("a", 1), ("b", 2)], names=["doc", "n"]),
+    "times": pd.DatetimeIndex(["2026-01-03", "2026-01-01", None]),
+    "times of a zone": pd.date_range("2026-03-28", periods=3, tz="Europe/Paris", unit="s"),
+    "missing": pd.Index([1.5, None, 0.25]),
+    "bools and numbers": pd.Index([True, 7, "x"], dtype=object),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the index of the pairs has repeated values")
+@pytest.mark.parametrize("case", INDEXES)
+def test_an_index_on_disk_keeps_the_index_of_the_frame(case, tmp_path):
+    frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=INDEXES[case])
     batch = na.load().align_batch(frame)
-    assert na.find(batch, "cat").index.tolist() == [2, 1]
     na.write_index(tmp_path / "corpus.db", batch)
-    table = na.find(tmp_path / "corpus.db", "cat")
-    assert frame.iloc[table.pair].index.tolist() == [2, 1]
-    assert table.index.tolist() == [0, 1]
-    assert "df.iloc[table.pair]" in na.find.__doc__
+    for words in ("cat", "le chat"):
+        table = na.find(tmp_path / "corpus.db", words)
+        pd.testing.assert_frame_equal(table, na.find(batch, words))
+        assert table.index.equals(frame.index[table["pair"]])
+    if frame.index.is_unique:
+        assert na.find(tmp_path / "corpus.db", "cat").join(frame)["en"].str.contains("cat").all()
+    assert len(na.find(tmp_path / "corpus.db", "zebra")) == 0
+
+
+def test_pairs_without_a_frame_are_found_by_their_number(tmp_path):
+    na.write_index(tmp_path / "corpus.db", LINKED)
+    for pairs in (tmp_path / "corpus.db", LINKED):
+        table = na.find(pairs, "the")
+        assert table.index.tolist() == table["pair"].tolist() == [0, 1, 3]
+
+
+def test_labels_that_cannot_be_kept_are_refused(tmp_path):
+    frame = pd.DataFrame({"en": ["a"], "fr": ["un"]}, index=pd.period_range("2026", periods=1, freq="Y"))
+    with pytest.raises(na.UsageError, match=r"numbers, text or times, found Period.*reset_index"):
+        na.write_index(tmp_path / "corpus.db", na.load().align_batch(frame))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_word_without_translations_has_no_rows():
