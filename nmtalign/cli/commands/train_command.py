@@ -204,6 +204,8 @@ def train_command(
         without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
         progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
         settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
+        if bad_records.are_marked:
+            settings = replace(settings, on_bad_gold=bad_records.add_to)
         stack.enter_context(_kept_for_resuming(run))
         run.start()
         _log_checkpoints(run)
