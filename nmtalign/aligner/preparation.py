@@ -194,7 +194,11 @@ def _numbered_gold(
 ) -> dict[int, GoldAlignment]:
     """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
-        return gold_of_pairs(options.gold, source, target) if options.gold else {}
+        if not options.gold:
+            return {}
+        return gold_of_pairs(
+            options.gold, source, target, file=options.gold_file, on_error=options.on_bad_gold
+        )
     except DataError as error:
         raise (error if options.gold_file is None else error.at(options.gold_file)) from None
 

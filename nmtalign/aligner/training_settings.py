@@ -17,7 +17,7 @@ from nmtalign.aligner.experts import (
 from nmtalign.aligner.fit_to_text import AnyPair
 from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Doubles
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
@@ -252,6 +252,7 @@ class TrainingSettings:
     gold: Sequence[GoldAlignment] = ()  # gold links of all or of the last pairs, for a rescorer
     expert: Expert | None = None  # an expert whose links are prior counts, and vote
     gold_file: str | Path | None = None  # the file of the gold links, which errors name
+    on_bad_gold: OnBadPair | None = None  # is called instead of an error if a gold link is outside
     workers: int | None = None  # threads or processes; the aligner does not depend on it
     memory: int | None = None  # bytes that learning may use; None: as many as it needs
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # the default shows nothing

@@ -23,6 +23,7 @@ from nmtalign.cli.records import (
     RecordOptions,
     ShownTextErrorOptions,
     pick_lines,
+    read_to_end,
     with_unknown_words_warning,
 )
 from nmtalign.cli.texts import PairsOptions
@@ -145,10 +146,9 @@ def heatmap_command(
             raise UsageError(
                 "--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N"
             )
-        aligner, records = chosen.open(pairs, bitext.encoding, bad)
-        if not files:
-            records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
-        records = records if chosen.lines is None else pick_lines(records, chosen.lines)
+        aligner, all_records = chosen.open(pairs, bitext.encoding, bad, typed=not files)
+        records = all_records if chosen.lines is None else pick_lines(all_records, chosen.lines)
+        records = read_to_end(records, pairs, all_records, has_links=chosen.gold is not None)
         records = progress.done_one_by_one(
             with_unknown_words_warning(_check_not_empty(records, files), aligner)
         )

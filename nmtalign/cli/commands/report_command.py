@@ -111,7 +111,8 @@ def report_command(
         with open_progress("pairs shown") as shown_progress:
             records_shown = shown_progress.done_one_by_one(with_unknown_words_warning(kept, aligner))
             shown = align_for_report(records_shown, aligner)
-        deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
+        has_links = chosen.gold is not None or bool(systems)
+        deque(records if has_links else pairs, maxlen=0)  # to its end
         total = progress.done
         na.write_report(
             page.output,

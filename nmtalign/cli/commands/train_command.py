@@ -198,6 +198,8 @@ def train_command(
             bitext, tokenization, learning, vectors, expert, engine, bad_records
         )
         settings = _with_progress(settings, run, bitext, outputs)
+        if bad_records.are_marked:
+            settings = replace(settings, on_bad_gold=bad_records.add_to)
         client = _start_run(run, engine, settings, stack)
         if client is not None:
             settings = _with_cluster(settings, client)
