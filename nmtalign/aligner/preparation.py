@@ -28,6 +28,7 @@ from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import LengthLimit, Pair
+from nmtalign.text.sampling import random_sample
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
@@ -69,6 +70,7 @@ def training_pairs(
     This is the order of steps of :func:`~nmtalign.train` and of ``nmtalign train``. `add_expert_links`
     returns the pairs with the links of an expert, whose positions count what `unit` says. `limit` empties
     pairs that are too long. The file of gold links of the settings has this `encoding`.
+    A sample is drawn last, and its pairs keep their order.
     """
     text_settings = settings.text_settings
     languages = settings.languages
@@ -80,7 +82,9 @@ def training_pairs(
     # a length is a number of tokens that are aligned, so sub-words are joined before
     if limit is not None:
         pairs = limit.pairs(pairs, text_settings, languages)
-    return iter(pairs)
+    if settings.sample is not None:
+        pairs = random_sample(pairs, settings.sample)
+    yield from pairs
 
 
 def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:

@@ -45,6 +45,7 @@ def train(
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
+    sample: int | None = None,
     gold: GoldInput | None = None,
     expert: LinksInput | None = None,
     encoder: str | Path | None = None,
@@ -108,6 +109,9 @@ def train(
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
         Default: fitted to the text, by how well vectors and lexicon predict its links.
+    sample : int, optional
+        Learn from this many pairs, drawn at random, always the same ones. They are kept in memory, about half
+        a kilobyte each. Default: all pairs.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -166,6 +170,7 @@ def train(
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
+        sample=sample,
         gold=gold,
         has_expert_links=expert is not None,
         encoder=encoder,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import random
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -197,20 +196,6 @@ class _BadLines:
 def _no_attention() -> AlignedPair:
     """Return the attention of an empty pair."""
     return AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
-
-
-def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:
-    """Return `size` random records, or all, in order; no more are held (Vitter 1985, algorithm R)."""
-    draw = random.Random(seed)
-    kept: list[CorpusRecord] = []
-    for seen, record in enumerate(records):
-        if len(kept) < size:
-            kept.append(record)
-            continue
-        index = draw.randrange(seen + 1)
-        if index < size:
-            kept[index] = record
-    return sorted(kept, key=lambda record: record.number)
 
 
 class WorstSample(NamedTuple):

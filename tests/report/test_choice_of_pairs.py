@@ -19,13 +19,13 @@ from nmtalign.report.corpus import (
     CorpusRecord,
     align_for_report,
     align_record,
-    random_sample,
     read_corpus,
     weights_of_parts,
     worst_sample,
 )
 from nmtalign.report.sample import SamplePair, example_with_crossing, most_instructive
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.sampling import random_sample
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -40,7 +40,7 @@ def records(count: int) -> list[CorpusRecord]:
 def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("0-0\n\n0p0\n", encoding="utf-8")
     (tmp_path / "mine").write_text("\n0-0\n0-1\n", encoding="utf-8")
-    pairs = [SentencePair(word, word) for word in "abc"]
+    pairs = [SentencePair(f"{word} {word}", f"{word} {word}") for word in "abc"]
     found = list(read_corpus(pairs, gold=tmp_path / "gold", others={"mine": tmp_path / "mine"}))
     assert [record.number for record in found] == [1, 2, 3]
     assert found[2].gold == GoldAlignment(frozenset(), frozenset({Link(0, 0)}))
