@@ -5,7 +5,6 @@ The readers of vectors are imported in functions: a learned model does not need 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -21,7 +20,7 @@ from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     BUNDLED_MODEL,
@@ -303,11 +302,9 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
     variation = max(_norm_variation(source), _norm_variation(target))
     if variation > MAX_NORM_VARIATION:
         percent = f"{100 * variation:.0f} %"
-        warnings.warn(
-            f"the norms of the vectors differ by {percent} of their mean: dot products favor large norms,"
-            " whatever the words mean; try `score=cosine`",
-            NmtalignWarning,
-            stacklevel=5,
+        warn_caller(
+            f"the norms of the vectors differ by {percent} of their mean: dot products favor large"
+            " norms, whatever the words mean; try `score=cosine`"
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, field, fields
 from difflib import SequenceMatcher, get_close_matches
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 import click
 
 from nmtalign.display import escape_controls
-from nmtalign.errors import NmtalignWarning
+from nmtalign.errors import warn_caller
 
 RUNNING = "Running"  # the section of --help that lists the options that name no section
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
@@ -157,7 +156,7 @@ class Command(click.Command):
         for name, meant in unknown_variables(ctx):
             hint = f"; did you mean {meant}?" if meant else ""
             text = f"the environment variable {name} does not set any option{hint}"
-            warnings.warn(text, NmtalignWarning, stacklevel=2)
+            warn_caller(text)
         return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
