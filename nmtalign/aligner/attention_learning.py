@@ -14,7 +14,8 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_norms
+from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.over_vectors import open_vectors, vector_norms
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
