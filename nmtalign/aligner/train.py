@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from nmtalign.aligner.training_settings import open_training_settings, stage_cos
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.calls import check_call
 from nmtalign.display import with_plural
-from nmtalign.errors import NmtalignWarning, advise
+from nmtalign.errors import advise, warn_caller
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
@@ -188,8 +187,8 @@ def train(
         aligner = train_aligner(pairs, settings).aligner
     finally:
         for note in notes:
-            warnings.warn(note, NmtalignWarning, stacklevel=3)
+            warn_caller(note)
         for text in advice:
-            advise(text, topic="bundled model", stacklevel=3)
+            advise(text, topic="bundled model")
     reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner

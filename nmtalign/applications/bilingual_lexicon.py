@@ -322,7 +322,7 @@ def _advise_on_punctuated_words(entries: Iterable[LexiconEntry]) -> None:
     if punctuated_links > MAX_PUNCTUATED_SHARE * all_links:
         found = f"{punctuated_links / all_links:.0%} of the links are of words with punctuation"
         advice = "align_batch(..., count='tokens') separates punctuation from words"
-        advise(f"{found}, such as {example!r}; {advice}", topic="punctuation in lexicon", stacklevel=4)
+        advise(f"{found}, such as {example!r}; {advice}", topic="punctuation in lexicon")
 
 
 def count_links(pairs: LinkedBitext) -> LinkCounts:

@@ -403,7 +403,7 @@ def _advise_on_punctuation(index: BitextIndex, words: str, sides: Iterable[Side]
                 if form != word and without_edge_marks(form) == word:
                     found = f"{word!r} also occurs with punctuation, as {form!r}, which is another word here"
                     advice = "align_batch(..., count='tokens') separates punctuation from words"
-                    advise(f"{found}; {advice}", topic="punctuation in find", stacklevel=4)
+                    advise(f"{found}; {advice}", topic="punctuation in find")
                     return
 
 

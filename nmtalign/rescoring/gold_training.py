@@ -8,7 +8,6 @@ Axes: B pairs, T target words, S source words.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.display import name_pair, with_plural
-from nmtalign.errors import DataError, NmtalignWarning, OnBadPair
+from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import GoldAlignment, links_inside
 from nmtalign.links.formats import WORD_COUNT_ADVICE, outside_link_error
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
@@ -186,7 +185,7 @@ def gold_of_pairs(
         else:
             unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
     if warning := unit_check.warning():
-        warnings.warn(f"gold: {warning}", NmtalignWarning, stacklevel=2)
+        warn_caller(f"gold: {warning}")
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
     usable = {}
     for n, links in numbered.items():
