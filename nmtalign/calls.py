@@ -117,6 +117,22 @@ _MISSING_OPTIONS: dict[str, _MissingOption] = {
 }
 
 
+# The values that other packages have for one of ours.
+_VALUES_ELSEWHERE = {
+    "gd": "grow-diag",
+    "gdf": "grow-diag-final",
+    "gdfa": "grow-diag-final-and",
+    "inter": "intersection",
+    "intersect": "intersection",
+    "iob": "iob1",
+    "iob2": "bio",
+    "iobes": "bioes",
+    "moses": "pharaoh",
+    "ner": "bio",
+    "pos": "labels",
+}
+
+
 def check_call(advice: str = "") -> Callable[[Function], Function]:
     """Return a decorator: a call whose arguments do not fit raises a UsageError that says what to write.
 
@@ -207,7 +223,13 @@ def closest_name(name: object, known: Iterable[str]) -> str | None:
     """
     from difflib import get_close_matches
 
-    matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
+    if not isinstance(name, str):
+        return None
+    names = list(known)
+    value_here = _VALUES_ELSEWHERE.get(name.lower())
+    if value_here in names:
+        return value_here
+    matches = get_close_matches(name, names, 1) or get_close_matches(name.lower(), names, 1)
     return matches[0] if matches else None
 
 

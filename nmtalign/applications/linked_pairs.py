@@ -65,6 +65,11 @@ class LinkedLines(NamedTuple):
     word_spans: BothSpans = (None, None)  # where the words are in both lines; None if spaces separate them
     has_text: bool = True  # False if the lines are words that were joined by spaces
 
+    @property
+    def words_are_between_spaces(self) -> bool:
+        """Whether the lines are text, and the source words are those between its spaces."""
+        return self.has_text and _words_of(self.source) == list(self.pair.source)
+
     @classmethod
     def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
         """Return lines whose pair has their words, in the place of their normalized forms."""

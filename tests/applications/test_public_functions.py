@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -142,6 +143,45 @@ def test_words_without_a_text_have_no_characters():
     for pairs in ([(*words, "0-0 1-2 2-1")], na.load().align_batch([words]), [line_pair], pieces):
         with pytest.raises(na.DataError, match=r"pair 0: expected lines of text or Docs.*format='spans'"):
             na.project(pairs, [[(4, 9, "ADJ")]], format="char-spans")
+
+
+def test_annotations_of_tokens_over_lines_name_the_way_out():
+    batch = na.load().align_batch([("the cat, a dog", "le chat, un chien")])
+    labels = ["DET", "NOUN", "PUNCT", "DET", "NOUN"]
+    message = r"5 labels for 4 source words between spaces; .*count='tokens'.*Docs"
+    with pytest.raises(na.DataError, match=message):
+        na.project(batch, [labels], format="labels")
+    tokens = na.load().align_batch([("the cat, a dog", "le chat, un chien")], count="tokens")
+    assert na.project(tokens, [labels], format="labels") == [labels]
+    with pytest.raises(na.DataError, match=r"expected a label for each of 5 source words, found 6$"):
+        na.project(tokens, [[*labels, "X"]], format="labels")
+    entity = SimpleNamespace(label_="A", start=3, end=4, start_char=9, end_char=10, text="a")
+    message = "expected spans of the Doc that was aligned, found 'a'.*over lines write format='char-spans'"
+    with pytest.raises(na.DataError, match=message):
+        na.project(batch, [[entity]], format="spans")
+    assert na.project(batch, [[entity]], format="char-spans") == [[(9, 11, "A")]]
+    for label in (3, ("a", 3)):
+        with pytest.raises(na.DataError, match=r"labels are text, such as str\(label\)"):
+            na.project(batch, [[(0, 1, label)]], format="spans")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("ner", "bio"), ("pos", "labels"), ("BIO", "bio"), ("iob2", "bio")]
+)
+def test_formats_of_other_packages_are_suggested(given, meant):
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.project(LINKED, LABELS, format=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("gdfa", "grow-diag-final-and"), ("GDF", "grow-diag-final"), ("inter", "intersection")],
+)
+def test_methods_of_other_packages_are_suggested(given, meant):
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.symmetrize(["0-0"], ["0-0"], method=given)
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.load(symmetrize=given)
 
 
 # --- lexicon and phrases --------------------------------------------------------------------------
