@@ -276,30 +276,40 @@ RAW = [
 ]
 
 
-def test_words_beside_punctuation_are_found_in_tokens_and_advised_in_lines(monkeypatch):
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    aligner = na.load()
-    batch = aligner.align_batch(RAW)
-    with pytest.warns(na.AdviceWarning, match=r"'dog' also occurs .* 'dog[,.]'.*count='tokens'") as told:
-        assert len(na.find(batch, "dog", side="source")) == 1
-    assert told[0].filename == __file__
-    with pytest.warns(na.AdviceWarning, match=r"% of the links .* count='tokens'") as told:
-        assert "dog." in na.lexicon(batch)["source"].tolist()
-    assert told[0].filename == __file__
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    lines = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)]
-    with pytest.warns(na.AdviceWarning, match="'chien' also occurs"):
-        na.find(lines, "bon chien")
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tokens = aligner.align_batch(RAW, count="tokens")
-        assert len(na.find(tokens, "dog", side="source")) == 3
-        assert na.find(tokens, "dog, a").iloc[0]["source_positions"] == [1, 2, 3]
-        assert "dog." not in na.lexicon(tokens)["source"].tolist()
-        na.find(batch, "dogs.")
-        na.find(aligner.align_batch([(["Mr.", "Smith"], ["M.", "Smith"])]), "Mr")
-        na.lexicon([("the cat", "le chat", "0-0 1-1")] * 9 + [("Mr. Smith", "M. Smith", "0-0 1-1")] * 1)
+@pytest.mark.parametrize("kind", ["words", "lines", "tokens", "on disk"])
+def test_words_beside_punctuation_are_found(kind, tmp_path):
+    batch = na.load().align_batch(RAW, count="tokens" if kind == "tokens" else "words")
+    pairs = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)] if kind == "lines" else batch
+    searched = pairs
+    if kind == "on disk":
+        na.write_index(tmp_path / "corpus.db", batch)
+        searched = tmp_path / "corpus.db"
+    found = na.find(searched, "dog", side="source")
+    assert found["pair"].tolist() == [1, 1, 2]
+    assert found["translation"].tolist() == ["chien", "chien", "chien"]
+    assert na.find(searched, "chien", translation="dog")["pair"].tolist() == [1, 1, 2]
+    assert na.find(searched, "dog, a", side="source")["pair"].tolist() == [1]
+    assert na.find(searched, "dogs.", side="source")["pair"].tolist() == [0]
+    lexicon = na.lexicon(pairs, word="dog")
+    assert lexicon[["target", "count"]].values.tolist() == [["chien", 3]]
+    assert "dog." not in na.lexicon(pairs)["source"].tolist()
+
+
+def test_positions_and_sentences_keep_their_punctuation():
+    [first, *_] = na.find(na.load().align_batch(RAW), "dog", side="source").itertuples()
+    assert (first.source, first.source_positions) == ("my dog, a good dog", [1])
+    assert first.source.split(" ")[1] == "dog,"
+
+
+def test_punctuation_alone_and_words_of_lists_are_searched_as_they_are():
+    lines = [("a dog ... .", "un chien ... .", "0-0 1-1 2-2 3-3")]
+    for words in ("...", "."):
+        assert len(na.find(lines, words, side="source")) == 1
+    assert na.lexicon(lines)["source"].tolist() == [".", "...", "a", "dog"]
+    titles = [(["Mr.", "Smith"], ["M.", "Smith"], "0-0 1-1")]
+    assert na.lexicon(titles)["source"].tolist() == ["Mr.", "Smith"]
+    assert na.lexicon(titles, word="Mr.")["target"].tolist() == ["M."]
+    assert na.lexicon([("Mr. Smith", "M. Smith", "0-0 1-1")], word="Mr.")["target"].tolist() == ["M"]
 
 
 def test_an_index_is_written_from_a_batch(tmp_path):
