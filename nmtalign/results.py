@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast, overload
 
-from nmtalign.calls import check_call
+from nmtalign.calls import check_call, unknown_member
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,6 +110,11 @@ def with_row_index(table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
 
 class Result:
     """A result that can be listed and compared."""
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(unknown_member(type(self).__name__, name, dir(self)))
 
     @check_call()
     def table(self) -> pd.DataFrame:

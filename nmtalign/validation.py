@@ -123,8 +123,11 @@ def normalize_index(n: Any, count: int) -> int:
 def selected_indices(selection: Any, count: int, frame_index: Any = None) -> Sequence[int] | None:
     """Return the indices that a slice, a list or array of indices, or a mask selects; None for one index.
 
-    `frame_index` is the index of the pairs in pandas: a mask with an index is matched by it.
+    `frame_index` is the index of the pairs in pandas: a mask with an index is matched by it, and an index of
+    labels selects the pairs that have them.
     """
+    if frame_index is not None and hasattr(selection, "get_indexer_for") and selection.dtype != bool:
+        return _places_of_labels(selection, frame_index)
     if isinstance(selection, slice):
         return range(count)[selection]
     if isinstance(selection, list):
@@ -142,6 +145,16 @@ def selected_indices(selection: Any, count: int, frame_index: Any = None) -> Seq
     if frame_index is not None and hasattr(selection, "iloc"):
         values = [values[place] for place in _places_in_index(selection.index, frame_index)]
     return [index for index, is_selected in enumerate(values) if is_selected]
+
+
+def _places_of_labels(labels: Any, frame_index: Any) -> Sequence[int]:
+    """Return where an index of the pairs has some labels, in their order."""
+    places: list[int] = frame_index.get_indexer_for(labels).tolist()
+    if -1 in places:
+        missing = show_label(labels[frame_index.get_indexer_for(labels) < 0], 0)
+        advice = "select by position with a list of numbers, such as batch[np.argsort(batch.scores)[:3]]"
+        raise UsageError(f"expected labels of the index of the pairs, found {missing}; {advice}")
+    return places
 
 
 def _places_in_index(index: Any, frame_index: Any) -> Sequence[int]:

@@ -84,9 +84,10 @@ def train(
         or the keys of records.
     prior : path, table, dict, pairs, or a list of these, optional
         Bilingual dictionaries: files of any format of :func:`read_dictionary`; tables with the columns
-        ``headword`` and ``translation``, or with two columns of other names; dictionaries from words to
-        their translations; or pairs of a headword and a translation. A third item of a pair, or a column
-        ``weight``, is a number of links, 1 if omitted; other columns are ignored. Only entries whose words
+        ``headword`` and ``translation``, or with two columns of other names; dictionaries, or a Series, from
+        words to their translations, which may have weights, ``{"house": {"maison": 5}}``; or pairs of a
+        headword and a translation, or a list of them. A third item of a pair, or a column ``weight``, is a
+        number of links, 1 if omitted; other columns are ignored. Only entries whose words
         can occur in the text are used. A dictionary of lists has columns only if its keys are ``headword``
         and ``translation``, or two names of sides such as ``en`` and ``fr``, with lists of equal length;
         ``weight`` may be added.

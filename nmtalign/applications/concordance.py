@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import nmtalign as na
-from nmtalign.applications.atoms import without_edge_marks
 from nmtalign.applications.frame_labels import frame_index_of_pairs, label_levels
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
     frame_index_of,
-    has_words_between_spaces,
     keep_frame_index,
     read_linked_pairs,
 )
@@ -42,7 +40,7 @@ from nmtalign.corpus.bitext_index import (
     write_index_file,
 )
 from nmtalign.display import short_repr
-from nmtalign.errors import UsageError, advise
+from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
 from nmtalign.names import SIDES, Side
@@ -305,9 +303,10 @@ def find(
     """Return a concordance: where words occur in a linked bitext, and what they are linked to.
 
     The translation of an occurrence consists of all words of the other side that one of its words is linked
-    to. Case makes no difference. The words are those that the positions of the links count: among
-    space-separated words, ``dog.`` differs from ``dog``. In a batch that was aligned with ``count="tokens"``,
-    punctuation marks are tokens of their own.
+    to. Case makes no difference. The words are those that the positions of the links count: space-separated
+    words are searched, and their translations returned, without the punctuation at their edges, so ``dog``
+    is found in ``dog.``. In a batch that was aligned with ``count="tokens"``, punctuation marks are tokens of
+    their own, which can be searched.
 
     Parameters
     ----------
@@ -339,8 +338,7 @@ def find(
     Warns
     -----
     AdviceWarning
-        If the words also occur with punctuation, which makes them other words, or if the index of a DataFrame
-        has repeated values, by which a join would repeat rows.
+        If the index of a DataFrame has repeated values, by which a join would repeat rows.
 
     References
     ----------
@@ -372,8 +370,6 @@ def find(
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
-    if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
-        _advise_on_punctuation(index, words, sides)
     example = ConcordanceRow(0, "source", "", "", "", [], [])
     table = table_of_rows(rows, ConcordanceRow._fields, example)
     if frame_index_of(pairs) is not None:
@@ -393,18 +389,6 @@ def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
     origin = pairs.origin if isinstance(pairs, na.AlignedBatch) else None
     splitting = None if origin is None else origin.splitting
     return (None, (None, None)) if splitting is None else splitting
-
-
-def _advise_on_punctuation(index: BitextIndex, words: str, sides: Iterable[Side]) -> None:
-    """Warn if searched words also occur with punctuation, which makes them other words between spaces."""
-    for side in sides:
-        for word in index.normalized([word for word in words.split(" ") if word]):
-            for form in index.forms_with(word, SIDES.index(side)):
-                if form != word and without_edge_marks(form) == word:
-                    found = f"{word!r} also occurs with punctuation, as {form!r}, which is another word here"
-                    advice = "align_batch(..., count='tokens') separates punctuation from words"
-                    advise(f"{found}; {advice}", topic="punctuation in find")
-                    return
 
 
 @check_call("write write_index('corpus.db', batch)")

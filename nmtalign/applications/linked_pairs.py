@@ -65,6 +65,12 @@ class LinkedLines(NamedTuple):
     word_spans: BothSpans = (None, None)  # where the words are in both lines; None if spaces separate them
     has_text: bool = True  # False if the lines are words that were joined by spaces
 
+    @property
+    def words_are_between_spaces(self) -> bool:
+        """Whether the lines are text, and their words are those between spaces."""
+        sides = ((self.source, self.pair.source), (self.target, self.pair.target))
+        return self.has_text and all(_words_of(line) == list(words) for line, words in sides)
+
     @classmethod
     def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
         """Return lines whose pair has their words, in the place of their normalized forms."""
@@ -205,16 +211,3 @@ def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignme
     if isinstance(links, str):
         links = parse_pharaoh(links)
     return na.Alignment(links, source_length, target_length)
-
-
-def has_words_between_spaces(pairs: object) -> bool:
-    """Return whether the words of a linked bitext are those between spaces of its lines.
-
-    The first pair decides. Words that were given as lists, tokens and pieces are the choice of the caller.
-    """
-    first = pairs[0] if isinstance(pairs, Sequence) and len(pairs) and not isinstance(pairs, str) else None
-    if isinstance(first, na.AlignedPair):
-        texts = first.texts
-        sides = () if texts is None else zip(texts, first.tokens, strict=True)
-        return texts is not None and all(_words_of(side.text) == list(words) for side, words in sides)
-    return isinstance(first, tuple | list) and len(first) == 3 and isinstance(first[0], str)

@@ -1,9 +1,11 @@
 """The index of a linked bitext: one SQLite file, in which few rows are read to find a word.
 
 Words and forms are numbered by side, as they come; forms are words without case, so words that differ only
-in case have one form. A row of the table ``blocks`` contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as
-numbers of words. The table ``forms`` lists for each form the blocks in which it occurs. If the pairs come
-from a DataFrame, the tables ``levels`` and ``labels`` contain its index.
+in case have one form. If words are separated by spaces, forms have no punctuation at their edges, so *house*
+is found in ``House,``; a tokenizer makes such marks tokens of their own. A row of the table ``blocks``
+contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as numbers of words. The table ``forms`` lists for each form
+the blocks in which it occurs. If the pairs come from a DataFrame, the tables ``levels`` and ``labels``
+contain its index.
 
 Sides are 0, the source, and 1, the target. :mod:`nmtalign.applications.concordance` searches an index.
 """
@@ -15,7 +17,7 @@ import json
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, islice
 from pathlib import Path
@@ -31,11 +33,13 @@ from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS_PER_INDEX_BLOCK = 1000
 UNKNOWN_FORM = -2  # the number of a form that does not occur
 FORM_SETTINGS = TextSettings()  # forms are in lower case and have composed letters
+SPACES = TextSettings().tokenizer  # words are separated by spaces
 MISMATCH = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 APPLICATION_ID = 0x6E6D7461  # "nmta"; SQLite keeps it in the file
 INDEX_VERSION = 2
@@ -56,6 +60,7 @@ CREATE TABLE labels (level INTEGER, block INTEGER, labels TEXT, PRIMARY KEY (lev
 IndexedWords = Sequence[str]
 IndexedPair = tuple[IndexedWords, IndexedWords, Collection[tuple[int, int]]]  # source, target, links
 IndexLanguages = tuple[str | None, str | None]
+FormsOfWords = Callable[[Sequence[str]], list[str]]
 Label = str | float | bool | None  # of a pair, in the index of a DataFrame
 
 
@@ -82,6 +87,15 @@ def _unpack(stored: bytes) -> Integers:
     """Return the integers that `_pack` has packed."""
     size = stored[0]
     return np.frombuffer(stored, f"<u{size}", offset=1)
+
+
+def forms_function_of(text_settings: TextSettings) -> FormsOfWords:
+    """Return the function that makes forms of the words of a text that was split with these settings."""
+    return _forms_without_marks if text_settings.tokenizer == SPACES else FORM_SETTINGS.normalized
+
+
+def _forms_without_marks(words: Sequence[str]) -> list[str]:
+    return FORM_SETTINGS.normalized([without_edge_marks(word) for word in words])
 
 
 class Block(NamedTuple):
@@ -131,7 +145,8 @@ def _check_below(end: int, numbers: Integers) -> None:
 class _SideWriter:
     """The words and forms of a side, numbered as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, forms_of_words: FormsOfWords) -> None:
+        self._forms_of_words = forms_of_words
         self.word_numbers: dict[str, int] = {}
         self.form_numbers: dict[str, int] = {}  # a form has the number of its first word
         self.form_ids: list[int] = []  # form of each word
@@ -144,7 +159,7 @@ class _SideWriter:
         for words in sentences:
             tokens += [numbers.setdefault(word, len(numbers)) for word in words]
         new_words = list(islice(numbers, len(self.form_ids), None))
-        for form in FORM_SETTINGS.normalized(new_words):
+        for form in self._forms_of_words(new_words):
             number = self.form_numbers.setdefault(form, len(self.form_ids))
             self.form_ids.append(number)
         forms = np.array(self.form_ids, np.int64)[np.array(tokens, np.int64)]
@@ -199,7 +214,8 @@ def _write_tables(
     # a run that fails leaves no file behind, so no journal is needed
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
     database.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {INDEX_VERSION}")
-    sides = _SideWriter(), _SideWriter()
+    forms_of_words = forms_function_of(text_settings)
+    sides = _SideWriter(forms_of_words), _SideWriter(forms_of_words)
     count = 0
     remaining = iter(pairs)
     while chunk := list(islice(remaining, PAIRS_PER_INDEX_BLOCK)):
@@ -341,7 +357,7 @@ class BitextIndex:
 
     def normalized(self, words: Sequence[str]) -> list[str]:
         """Return the forms of words as text."""
-        return FORM_SETTINGS.normalized(words)
+        return forms_function_of(self._text_settings)(words)
 
     def look_up(self, word: str, side: int) -> tuple[int, Integers]:
         """Return the number of the form of a word, `UNKNOWN_FORM` if it does not occur, and its blocks."""
@@ -355,11 +371,6 @@ class BitextIndex:
         if type(number) is not int:
             raise DataError(MISMATCH)
         return number, blocks
-
-    def forms_with(self, text: str, side: int) -> list[str]:
-        """Return the forms of a side that contain a text."""
-        query = "SELECT form FROM forms WHERE side = ? AND instr(form, ?) > 0"
-        return [form for (form,) in self._database.execute(query, (side, text))]
 
     def tokens(self, line: str, side: int) -> list[str]:
         """Split a line of a side as the bitext was split."""

@@ -252,6 +252,8 @@ class GoldAlignment:
 class AlignmentMatrix(Viewable):
     """Attention weights of one sentence pair, read-only and finite; ``matrix.T`` swaps source and target.
 
+    ``np.asarray(matrix)`` returns the weights.
+
     Parameters
     ----------
     weights : array of shape (T, S)
@@ -305,6 +307,10 @@ class AlignmentMatrix(Viewable):
         """Pickle the arguments: an array that is unpickled could be written to."""
         return AlignmentMatrix, _field_values(self, AlignmentMatrix)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the weights, for functions of NumPy."""
+        return np.array(self.weights, dtype) if copy else np.asarray(self.weights, dtype)
+
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
@@ -321,7 +327,7 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
-@check_constructor()
+@check_constructor("nmtalign.load().align(source, target) returns an aligned pair")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
@@ -510,14 +516,15 @@ _WITHOUT_WORDS = "this batch has links without words"
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
-@check_constructor()
+@check_constructor("nmtalign.load().align_batch(pairs) returns a batch")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
     first used: the pair is aligned again alone, which gives bit-identical results. ``batch[mask]`` are the
-    pairs for which a mask has True; a Series of pandas is matched by index if the batch has a `frame_index`.
+    pairs for which a mask has True. If the batch has a `frame_index`, a Series of pandas is matched by index,
+    and an Index of pandas selects the pairs with its labels.
 
     What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
     ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
@@ -798,6 +805,9 @@ class _PairOfBatch(AlignedPair):
     def languages(self) -> tuple[str | None, str | None]:
         """ISO 639 codes of source and target."""
         return self._aligned.languages
+
+
+_PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it is public
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
