@@ -1095,7 +1095,7 @@ def assert_no_violation(page: Any, axe: str) -> None:
     assert len(result["passes"]) > 20
 
 
-@pytest.mark.parametrize(("length", "matrices", "most"), [(25, False, 20), (12, True, 16)])
+@pytest.mark.parametrize(("length", "matrices", "most"), [(25, True, 12), (25, False, 12), (12, True, 10)])
 def test_fifty_pairs_are_printed_on_few_pages(
     open_report: Open, length: int, matrices: bool, most: int
 ) -> None:
@@ -1135,6 +1135,31 @@ def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(
     assert not [css for css in hidden if any(part.is_displayed() for part in find(page, css))]
     assert find(page, "#key")[0].is_displayed()
     assert page.execute_script("return document.documentElement.scrollWidth") <= 718
+
+
+def test_what_was_read_is_there_after_printing(open_report: Open) -> None:
+    page = open_report(corpus(60, 12, compared=False))
+    jump(page, "link", 40)
+    top = "return document.getElementById('pair-40').getBoundingClientRect().top"
+    before = page.execute_script(top)
+    page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(find(page, ".pair")) == 60
+    page.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    wait_until_still(page)
+    assert abs(page.execute_script(top) - before) < 3
+    assert len(find(page, ".pair")) < 25
+
+
+def test_words_of_many_printed_pairs_stand_beside_their_matrix(open_report: Open) -> None:
+    tops = (
+        "const at = (css) => document.querySelector(`.pair ${css}`).getBoundingClientRect();"
+        "return [at('.row').bottom, at('.matrix').top]"
+    )
+    for count, is_beside in ((21, True), (20, False)):
+        page = open_report(corpus(count, 30, compared=False), width=718, height=1000)
+        page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        words, matrix = page.execute_script(tops)
+        assert (matrix < words) is is_beside
 
 
 def test_paper_is_white_whatever_the_theme(open_report: Open) -> None:
