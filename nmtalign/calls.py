@@ -257,7 +257,7 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
     return f"module {module!r} has no attribute {name!r}{advice}"
 
 
-_TABLE_NAMES = ("dataframe", "df", "frame", "to_dataframe", "to_df", "to_frame", "to_pandas")
+_WRONG_NAMES_OF_TABLE = ("dataframe", "df", "frame", "to_dataframe", "to_df", "to_frame", "to_pandas")
 _PICTURE_NAMES = ("draw", "imshow", "plot", "plot_heatmap", "visualize")
 _SENTENCE_NAMES = (
     "sentences",
@@ -278,7 +278,7 @@ _ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
         "transform": "write aligner.align_batch(pairs)",
     },
     "AlignedBatch": {
-        **dict.fromkeys(_TABLE_NAMES, "write batch.table()"),
+        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write batch.table()"),
         **dict.fromkeys(_PICTURE_NAMES, "write batch[:6].heatmap()"),
         **dict.fromkeys(("attention", "forward", "reverse"), "write batch.matrices('forward')"),
         **dict.fromkeys((*_SENTENCE_NAMES, "tokens", "words"), "write batch[n].tokens"),
@@ -291,7 +291,7 @@ _ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
         "to_csv": "write batch.table().to_csv(path), or nmtalign.write_links(path, batch)",
     },
     "AlignedPair": {
-        **dict.fromkeys(_TABLE_NAMES, "write pair.table()"),
+        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write pair.table()"),
         **dict.fromkeys(_PICTURE_NAMES, "write pair.heatmap()"),
         **dict.fromkeys((*_SENTENCE_NAMES, "source", "target"), _WORDS_OF_PAIR),
         **dict.fromkeys(("attention", "weights"), "write pair.forward, an array (T, S)"),
@@ -299,11 +299,11 @@ _ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
         "shape": "write pair.forward.shape: the numbers of target words and of source words",
     },
     "AlignmentMatrix": {
-        **dict.fromkeys(_TABLE_NAMES, "write matrix.table()"),
+        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write matrix.table()"),
         **dict.fromkeys(_PICTURE_NAMES, "write matrix.heatmap()"),
         **dict.fromkeys(("dtype", "ndim", "shape"), "write matrix.weights.shape"),
     },
-    "Evaluation": dict.fromkeys(_TABLE_NAMES, "write evaluation.table()"),
+    "Evaluation": dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write evaluation.table()"),
 }
 
 

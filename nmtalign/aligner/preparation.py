@@ -18,6 +18,7 @@ from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.sampling import random_sample
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
 from nmtalign.corpus.units import WORDS, LinkUnit
@@ -28,7 +29,6 @@ from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import LengthLimit, Pair
-from nmtalign.text.sampling import random_sample
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext

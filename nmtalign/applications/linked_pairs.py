@@ -118,7 +118,7 @@ def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
     repeated values points at the line that calls it.
     """
     frame_index = frame_index_of(pairs)
-    advise_on_repeated_index(frame_index, stacklevel=4)
+    advise_on_repeated_index(frame_index)
     return with_frame_index(table, frame_index)
 
 

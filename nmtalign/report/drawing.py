@@ -119,7 +119,7 @@ def _(result: AlignedPair) -> Any:
 
 @to_table.register
 def _(result: AlignedBatch) -> Any:
-    advise_on_repeated_index(result.frame_index, stacklevel=5)
+    advise_on_repeated_index(result.frame_index)
     return link_table(result)
 
 

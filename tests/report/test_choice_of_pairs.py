@@ -13,6 +13,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
+from nmtalign.corpus.sampling import random_sample
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
@@ -25,7 +26,6 @@ from nmtalign.report.corpus import (
 )
 from nmtalign.report.sample import SamplePair, example_with_crossing, most_instructive
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.sampling import random_sample
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
