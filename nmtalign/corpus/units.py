@@ -71,7 +71,22 @@ def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
 
 @dataclass(frozen=True)
 class LinkUnit:
-    """What positions count, and where the pieces of the words come from; made by :func:`link_unit`."""
+    """What positions count, and where the pieces of the words come from; made by :func:`link_unit`.
+
+    ===========================  ================  =====================  =========================
+    settings                     `name`            the aligner links      positions count
+    ===========================  ================  =====================  =========================
+    none                         ``words``         words                  words
+    ``count=tokens``             ``tokens``        tokens                 tokens
+    ``pieces=bpe``               ``words``         joined sub-words       joined sub-words
+    ... with ``count=pieces``    ``pieces``        joined sub-words       sub-words of the lines
+    ``spm=FILE``                 ``pieces``        words                  sub-words by the model
+    ``spaces=MARK``              ``tokens``        tokens                 tokens and spaces
+    ===========================  ================  =====================  =========================
+
+    Words are separated by spaces; the text settings of the aligner split lines into tokens. An aligner always
+    links tokens inside: "the aligner links words" means that the links of tokens become links of words.
+    """
 
     name: LinkUnitName = "words"
     marks: SubwordMarks | None = None  # marks of lines that consist of sub-words
