@@ -26,9 +26,11 @@ from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.text import encode_text
+from nmtalign.corpus.units import PairToAlign
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import Link
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.text.bitext import SentencePair, iter_chunks
@@ -362,3 +364,12 @@ def test_settings_that_contradict_each_other():
         nmtalign.train(TOY.pairs, layer=3)
     with pytest.raises(UsageError, match="`device` requires an encoder"):
         nmtalign.load(device="cpu")
+
+
+def test_a_pair_keeps_what_belongs_to_it_when_a_line_is_replaced():
+    lines = SentencePair("a@@ b", "c")
+    pair = PairToAlign("ab", "c", expert_links=frozenset({Link(0, 0)}), subword_lines=lines)
+    changed = pair._replace(target="")
+    assert changed == ("ab", "")
+    assert changed.expert_links == {(0, 0)}
+    assert changed.subword_lines == lines
