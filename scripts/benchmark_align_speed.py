@@ -128,7 +128,7 @@ def time_stages(folder: Path) -> dict[str, float]:
         times = [time.perf_counter()]
         text = encode_lines(itertools.islice(sides, 20_000), aligner.text_settings)
         times.append(time.perf_counter())
-        batch = aligner.align_tokens(text)
+        batch = aligner.link_text(text)
         times.append(time.perf_counter())
         format_pharaoh_batch(batch)
         times.append(time.perf_counter())

@@ -54,7 +54,7 @@ from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import EncodedSide, encode_pairs
+from nmtalign.corpus.sides import EncodedSide, encode_both_sides
 from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
@@ -225,7 +225,7 @@ def held_here(estimator: Estimator, backend: DistributedBackend) -> int:
 
 def encoded(pairs: Iterable[SentencePair]) -> tuple[EncodedSide, EncodedSide]:
     sides = ([[word for word in line.lower().split(" ") if word] for line in pair] for pair in pairs)
-    return encode_pairs((source, target) for source, target in sides)
+    return encode_both_sides((source, target) for source, target in sides)
 
 
 def spread_row(found: Spread) -> list[str]:

@@ -159,9 +159,9 @@ class Aligner(TableResult):
             If few words are known, or the sides are swapped.
         """
         pair = check_pair(source, target)
-        text = self.encode_pairs([pair])
-        self._warn_if_unreliable(text, [pair], linked_unit="tokens")
-        return self._aligned_pairs(text, [pair])[0]
+        text = self.text_of_pairs([pair])
+        self._warn_if_unreliable(text, [pair], aligned_unit="tokens")
+        return self._pairs_with_attention(text, [pair])[0]
 
     @check_call("two sides are given as align_batch(sources, targets), options by their names")
     def align_batch(
@@ -239,11 +239,11 @@ class Aligner(TableResult):
         if not unit.is_plain:
             checked_lines = _checked_lines(listed)
             listed = list(unit.prepare_pairs(checked_lines, aligner.text_settings, aligner.languages))
-        text = aligner.encode_pairs(listed, linked_unit=unit.aligned_unit)
+        text = aligner.text_of_pairs(listed, aligned_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
-        self._warn_if_unreliable(text, listed, linked_unit=unit.aligned_unit)
-        batch = aligner.align_tokens(text, reporter.advance)
+        self._warn_if_unreliable(text, listed, aligned_unit=unit.aligned_unit)
+        batch = aligner.link_text(text, reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         lines: list[Any] = listed if unit.expands else []
         piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
@@ -375,8 +375,8 @@ class Aligner(TableResult):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text_settings, languages, training, expert=expert)
 
-    def encode_pairs(
-        self, pairs: Sequence[Pair], *, linked_unit: str = "words", first: int = 0
+    def text_of_pairs(
+        self, pairs: Sequence[Pair], *, aligned_unit: str = "words", first: int = 0
     ) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
@@ -384,13 +384,13 @@ class Aligner(TableResult):
         """
         lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
-        text = self._encode_lines(lines) if lines else encode_text(sentences)
+        text = self._text_of_lines(lines) if lines else encode_text(sentences)
         if self.expert is None:
             return text
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.encoder or linked_unit == "tokens" else text.line_words
+        words = None if self.expert.encoder or aligned_unit == "tokens" else text.line_words
         lengths = text.sections.source_lengths, text.sections.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
@@ -399,23 +399,25 @@ class Aligner(TableResult):
         """Which values of a pair are shown by default; see :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
-    def align_checked_pair(self, pair: Pair) -> AlignedPair:
+    def align_one(self, pair: Pair) -> AlignedPair:
         """Align a checked pair as :meth:`align` does, without a warning."""
-        return self._aligned_pairs(self.encode_pairs([pair]), [pair])[0]
+        return self._pairs_with_attention(self.text_of_pairs([pair]), [pair])[0]
 
     def align_words_of_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of space-separated words, not of tokens."""
-        text = self.encode_pairs(pairs)
+        text = self.text_of_pairs(pairs)
         aligned_pairs = []
-        for n, (aligned, lines) in enumerate(zip(self._aligned_pairs(text, pairs), pairs, strict=True)):
+        for n, (aligned, lines) in enumerate(
+            zip(self._pairs_with_attention(text, pairs), pairs, strict=True)
+        ):
             aligned_pairs.append(pair_of_words(aligned, lines, text.line_words, n))
         return aligned_pairs
 
-    def _aligned_pairs(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
+    def _pairs_with_attention(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown: list[UnknownWords | None] = [None] * len(pairs)
         if self.scorer.word_forms(self.text_settings) is not None:  # the words have given vectors, or none
             unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        return self.decoder_for_text(text).aligned_pairs(
+        return self.decoder_for_text(text).pairs_with_attention(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=unknown,
@@ -424,7 +426,7 @@ class Aligner(TableResult):
             languages=self.languages,
         )
 
-    def _warn_if_unreliable(self, text: EncodedText, pairs: Sequence[Pair], *, linked_unit: str) -> None:
+    def _warn_if_unreliable(self, text: EncodedText, pairs: Sequence[Pair], *, aligned_unit: str) -> None:
         """Warn the caller of the package if the words of a text show that its links cannot be trusted."""
         if misread := _sentences_as_words(pairs):
             warn_caller(misread)
@@ -432,10 +434,10 @@ class Aligner(TableResult):
         coverage = self.scorer.coverage_of(text.source, text.target, text.sections)
         if coverage.warning:
             warn_caller(coverage.warning)
-        if linked_unit == "words" and (spaceless := one_word_lines_warning(text)):
+        if aligned_unit == "words" and (spaceless := one_word_lines_warning(text)):
             warn_caller(spaceless)
 
-    def align_tokens(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
+    def link_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
 
         `done` is called with numbers of pairs that are aligned; a long pair counts with its first section.
@@ -510,10 +512,10 @@ class Aligner(TableResult):
 
     def measure_coverage(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
-        text = self._encode_lines(pairs)
+        text = self._text_of_lines(pairs)
         return self.scorer.coverage_of(text.source, text.target, text.sections)
 
-    def _encode_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
+    def _text_of_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
         """Return pairs of lines as arrays."""
         forms = self.scorer.word_forms(self.text_settings)
         text_settings = self.text_settings if forms is None else self.text_settings.without_folding()
@@ -569,7 +571,7 @@ class AlignedTextOrigin:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
         if self.unit.aligned_unit == "tokens" or not is_line_pair(pair):
-            aligned = self.aligner.align_checked_pair(pair)
+            aligned = self.aligner.align_one(pair)
         else:
             aligned = self.aligner.align_words_of_lines([pair])[0]
         if not self.unit.expands:
@@ -584,7 +586,7 @@ class AlignedTextOrigin:
 
     def _iter_matrices(self, values: str) -> Iterator[Reals]:
         for pairs in _chunks_of_cells(self.pairs):
-            text = self.aligner.encode_pairs(pairs, linked_unit=self.unit.aligned_unit)
+            text = self.aligner.text_of_pairs(pairs, aligned_unit=self.unit.aligned_unit)
             _, arrays = self.aligner.decoder_for_text(text).links_and_values([values])
             for n, pair in enumerate(pairs):
                 piece_lines = None

@@ -182,8 +182,8 @@ def learn_attention(
     )
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
-    options = TrainingSettings(text_settings=student.text_settings, workers=workers)
-    teacher, teacher_name = _teacher(model, pairs, words, options)
+    settings = TrainingSettings(text_settings=student.text_settings, workers=workers)
+    teacher, teacher_name = _teacher(model, pairs, words, settings)
 
     chosen = _choose_pairs(words)
     student_text = encode_text([words[n] for n in chosen])
@@ -219,11 +219,11 @@ def _teacher(
     model: Aligner | str | Path | None,
     pairs: Sequence[Pair],
     words: Sequence[Pair],
-    options: TrainingSettings,
+    settings: TrainingSettings,
 ) -> tuple[Aligner, str]:
     """Return the aligner to learn from, and a name for it."""
     if model is None:
-        return train_aligner(words, options).aligner, "learned from the same text"
+        return train_aligner(words, settings).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
     return fit_text(model, pairs)[0], model.scorer.description

@@ -146,7 +146,7 @@ class Decoder(NamedTuple):
             kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
-    def align_all(self, workers: int) -> AlignedBatch:
+    def all_links(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
         return self.collect_links(self.links_of_buckets(workers))
 
@@ -224,7 +224,7 @@ class Decoder(NamedTuple):
         sections = self.text.sections
         if not self.has_evidence:
             least = np.exp(-MAX_COST)
-            scores = np.clip(self.align_all(1).scores, least, 1 - MIN_PROBABILITY)
+            scores = np.clip(self.all_links(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
         evidence = np.zeros((2, sections.pair_count))
@@ -250,7 +250,7 @@ class Decoder(NamedTuple):
         forward = evidence_of_pairs(posteriors.forward, none, evidence)
         return forward, evidence_of_pairs(none, posteriors.reverse, evidence)
 
-    def aligned_pairs(
+    def pairs_with_attention(
         self,
         words: Sequence[BothWords],
         description: str,

@@ -82,23 +82,22 @@ def with_links(
             found = f"found links for only {with_plural(number - 1, 'pair')}, but the bitext has more"
             raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
         source, target = cast(tuple[str, str], pair)  # or two lists of words
-        expert_pair = PairToAlign(source, target)
-        is_bad = on_error is not None and not any(pair)
-        expert_pair.expert_links = frozenset() if is_bad else links_of_pair
+        if on_error is not None and not any(pair):
+            links_of_pair = frozenset()  # the pair stands for a bad record
         # a pair that is too long is skipped, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
-        if is_checked and expert_pair.expert_links:
-            words = words_of(expert_pair)
+        if is_checked and links_of_pair:
+            words = words_of((source, target))
             try:
-                links_inside(sorted(expert_pair.expert_links), len(words[0]), len(words[1]))
-                unit_check.add(number, expert_pair.expert_links, *words)
+                links_inside(sorted(links_of_pair), len(words[0]), len(words[1]))
+                unit_check.add(number, links_of_pair, *words)
             except DataError as outside:
                 placed = outside_link_error(outside, number, file)
                 if on_error is None:
                     raise placed from None
                 on_error(number, placed)
-                expert_pair.expert_links = frozenset()
-        yield expert_pair
+                links_of_pair = frozenset()
+        yield PairToAlign(source, target, expert_links=links_of_pair)
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
     if warning := unit_check.warning():

@@ -20,11 +20,11 @@ AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def fit_text(
-    aligner: Aligner, pairs: Iterable[AnyPair], *, linked_unit: str = "words"
+    aligner: Aligner, pairs: Iterable[AnyPair], *, aligned_unit: str = "words"
 ) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and all pairs again.
 
-    `linked_unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encode_pairs`.
+    `aligned_unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.text_of_pairs`.
     """
     remaining = iter(pairs)
     if not aligner.needs_fitting:
@@ -36,7 +36,7 @@ def fit_text(
         scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first_pairs:
-        aligner = aligner.with_trust_from(aligner.encode_pairs(first_pairs, linked_unit=linked_unit))
+        aligner = aligner.with_trust_from(aligner.text_of_pairs(first_pairs, aligned_unit=aligned_unit))
     return aligner, chain(first_pairs, remaining)
 
 

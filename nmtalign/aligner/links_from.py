@@ -24,7 +24,7 @@ from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.corpus.units import TOKENS, BothPieceLines, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
@@ -170,13 +170,13 @@ class Linker:
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
-        batch = self._decoder(matrices).align_all(1)
+        batch = self._decoder(matrices).all_links(1)
         return links_of_words(batch, (_line_words(matrices, 0), _line_words(matrices, 1)))
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         source_units, target_units = _linked_units(matrix)
-        [pair] = self._decoder([matrix]).aligned_pairs(
+        [pair] = self._decoder([matrix]).pairs_with_attention(
             [(tuple(source_units), tuple(target_units))],
             self.description,
             unknown=[matrix.unlinked],
@@ -190,7 +190,7 @@ class Linker:
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
         """Return a decoder of the matrices, in buckets like those of any text."""
-        source, target = encode_pairs(map(_linked_units, matrices))
+        source, target = encode_both_sides(map(_linked_units, matrices))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
         def matrices_of(bucket: Bucket) -> Reals:

@@ -52,7 +52,7 @@ class PreparedBitext(NamedTuple):
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
-    prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
+    prior: Prior | None  # the prior of the settings, with the word pairs of dictionaries
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
@@ -87,15 +87,15 @@ def training_pairs(
     yield from pairs
 
 
-def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
+def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
-    workers = default_workers(options.workers)
+    workers = default_workers(settings.workers)
     expert_batches: list[tuple[AlignedBatch, ...]] = []
-    if options.expert is not None:
-        pairs = _collect_expert_links(pairs, options.expert, options, expert_batches)
-    in_memory = max_tokens_in_memory(options.memory)
+    if settings.expert is not None:
+        pairs = _collect_expert_links(pairs, settings.expert, settings, expert_batches)
+    in_memory = max_tokens_in_memory(settings.memory)
     source, target, digest = encode_bitext(
-        pairs, options.text_settings, options.languages, workers, in_memory=in_memory
+        pairs, settings.text_settings, settings.languages, workers, in_memory=in_memory
     )
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
@@ -105,15 +105,15 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
         "target_tokens": len(target.tokens),
         "sha256": digest,
     }
-    gold = _numbered_gold(options, source, target)
-    prior = _with_dictionaries(options, source, target)
-    _warn_about_bitext(source, target, prior, options)
+    gold = _numbered_gold(settings, source, target)
+    prior = _with_dictionaries(settings, source, target)
+    _warn_about_bitext(source, target, prior, settings)
 
     voting_links = None
     prior_links = None
-    if options.expert is not None:
+    if settings.expert is not None:
         # an encoder links tokens; links that come with the pairs count the words of lines
-        words = None if options.expert.encoder else line_words_of(source, target)
+        words = None if settings.expert.encoder else line_words_of(source, target)
         lengths = source.lengths, target.lengths
         links_of_kinds = []
         for batches_of_kind in zip(*expert_batches, strict=True):
@@ -122,15 +122,15 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
         voting_links = links_of_kinds[0]
         prior_links = links_of_kinds[-1]
         if not any(len(links.source) for links, *_ in expert_batches):
-            options.warn("the expert links no words of the bitext")
+            settings.warn("the expert links no words of the bitext")
 
     if prior is not None:
         source, target = prior.extend(source, target)
-    if options.vectors is not None:
-        check_vectors(options.vectors, (source.words, target.words), options.text_settings)
+    if settings.vectors is not None:
+        check_vectors(settings.vectors, (source.words, target.words), settings.text_settings)
     part_cells = None
-    if not fits_in_memory(source, target, options.memory):
-        part_cells = cells_of_parts(source, target, options.memory, workers)
+    if not fits_in_memory(source, target, settings.memory):
+        part_cells = cells_of_parts(source, target, settings.memory, workers)
         source = source.on_disk()
         target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
@@ -153,24 +153,24 @@ def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:
     return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)
 
 
-def _with_dictionaries(options: TrainingSettings, source: EncodedSide, target: EncodedSide) -> Prior | None:
+def _with_dictionaries(settings: TrainingSettings, source: EncodedSide, target: EncodedSide) -> Prior | None:
     """Return the prior with the word pairs of the dictionaries that the text can have."""
-    if not options.dictionaries:
-        return options.prior
+    if not settings.dictionaries:
+        return settings.prior
     jumps: list[JumpCount] = []
     pairs = dictionary_pairs(
-        options.dictionaries,
+        settings.dictionaries,
         (source, target),
-        options.text_settings,
-        options.languages,
-        bridges=options.bridges,
-        headwords=options.headwords,
-        lemmas=options.hyperparameters.lemmas,
-        report=options.progress.note,
-        warn=options.warn,
+        settings.text_settings,
+        settings.languages,
+        bridges=settings.bridges,
+        headwords=settings.headwords,
+        lemmas=settings.hyperparameters.lemmas,
+        report=settings.progress.note,
+        warn=settings.warn,
         jumps=jumps,
     )
-    prior = options.prior or Prior()
+    prior = settings.prior or Prior()
     return replace(
         prior,
         dictionary_pairs=pairs.words,
@@ -181,50 +181,50 @@ def _with_dictionaries(options: TrainingSettings, source: EncodedSide, target: E
 
 
 def _warn_about_bitext(
-    source: EncodedSide, target: EncodedSide, prior: Prior | None, options: TrainingSettings
+    source: EncodedSide, target: EncodedSide, prior: Prior | None, settings: TrainingSettings
 ) -> None:
     """Warn if a bitext looks wrong, or if continuing a model would give better links."""
     for warning in bitext_warnings(source, target):
-        options.warn(warning)
-    advice = _advice_to_continue(source, target, options)
+        settings.warn(warning)
+    advice = _advice_to_continue(source, target, settings)
     if advice:
-        options.advise(advice)
+        settings.advise(advice)
     if prior is not None and prior.swapped(source, target):
-        options.warn("source and target seem swapped compared with `init`; exchange them")
+        settings.warn("source and target seem swapped compared with `init`; exchange them")
 
 
 def _numbered_gold(
-    options: TrainingSettings, source: EncodedSide, target: EncodedSide
+    settings: TrainingSettings, source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
     """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
-        if not options.gold:
+        if not settings.gold:
             return {}
         return gold_of_pairs(
-            options.gold, source, target, file=options.gold_file, on_error=options.on_bad_gold
+            settings.gold, source, target, file=settings.gold_file, on_error=settings.on_bad_gold
         )
     except DataError as error:
-        raise (error if options.gold_file is None else error.at(options.gold_file)) from None
+        raise (error if settings.gold_file is None else error.at(settings.gold_file)) from None
 
 
 def _collect_expert_links(
-    pairs: Iterable[Pair], expert: Expert, options: TrainingSettings, batches: list[tuple[AlignedBatch, ...]]
+    pairs: Iterable[Pair], expert: Expert, settings: TrainingSettings, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield the pairs; after the last one, `batches` contains the links of the expert."""
-    tokens = partial(tokens_of, text_settings=options.text_settings, languages=options.languages)
+    tokens = partial(tokens_of, text_settings=settings.text_settings, languages=settings.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
         batches.append(expert.links_and_counts(part, tokens))
         yield from part
 
 
-def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: TrainingSettings) -> str:
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, settings: TrainingSettings) -> str:
     """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
     pairs = len(source.lengths)
-    if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
+    if settings.prior is not None or settings.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return ""
     model = load_aligner(BUNDLED_MODEL)
-    if options.text_settings not in (TextSettings(), model.text_settings):
+    if settings.text_settings not in (TextSettings(), model.text_settings):
         return ""  # the text settings were chosen, so `init` would be refused
     coverage = model.scorer.coverage_of(source, target)
     for side in (coverage.source, coverage.target):

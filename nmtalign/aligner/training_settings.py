@@ -1,4 +1,4 @@
-"""The options of learning: the files that they name are opened before any text is read."""
+"""The settings of training: the files that they name are opened before any text is read."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ GoldReader = Callable[[str | Path], Sequence[GoldAlignment]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingSettings:
-    """Options of :func:`~nmtalign.aligner.training_steps.train_aligner`.
+    """The settings of :func:`~nmtalign.aligner.training_steps.train_aligner`.
 
     Raises UsageError if the weight of vectors is out of bounds, or is passed without vectors.
     """
@@ -279,13 +279,14 @@ class TrainingSettings:
         check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
-def stage_costs(options: TrainingSettings, *, aligns: bool = False) -> list[float]:
+def stage_costs(settings: TrainingSettings, *, aligns: bool = False) -> list[float]:
     """Return the relative times of the stages of training, as measured (40,000 pairs).
 
     The first stage reads the bitext. The others end with a line of text: the co-occurring word pairs, each
     iteration, and the model. With `aligns`, the text is aligned at the end.
     """
-    hyperparameters, expert = options.hyperparameters, options.expert
+    hyperparameters = settings.hyperparameters
+    expert = settings.expert
     reading = 23.0 if expert is not None and expert.encoder else 3.0
     counting_word_pairs = 3.0
     iterations = [1.0] * (hyperparameters.model1_iterations - 1) + [4.0] * hyperparameters.hmm_iterations
@@ -294,7 +295,7 @@ def stage_costs(options: TrainingSettings, *, aligns: bool = False) -> list[floa
     model = 1.0
     if hyperparameters.spectral_weight:
         model += 2.0
-    if options.gold:
+    if settings.gold:
         model += 10.0  # the rescorer
     costs = [reading, counting_word_pairs, *iterations, model]
     return [*costs, 4.0] if aligns else costs

@@ -46,61 +46,61 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[..., AlignedBatch]  # align(linked_unit=...) returns links of words, or of tokens
+    align: Callable[..., AlignedBatch]  # align(aligned_unit=...) returns links of words, or of tokens
 
 
 @blas.one_thread()
-def train_aligner(pairs: Iterable[Pair], options: TrainingSettings | None = None) -> TrainingResult:
+def train_aligner(pairs: Iterable[Pair], settings: TrainingSettings | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
     Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
     side, or the gold links do not belong to the pairs or are too few.
     """
-    options = options or TrainingSettings()
-    bitext = prepare(pairs, options)
-    options = replace(options, prior=bitext.prior)
-    estimator = _make_estimator(bitext, options)
-    estimated = estimate(estimator, bitext, options)
-    aligner = mix_scorers(estimated, bitext, options)
-    if options.expert is not None:
-        expert = expert_with_trust(aligner, bitext.text, options)
-        estimated = estimate(estimator, bitext, options, expert)
-        aligner = replace(mix_scorers(estimated, bitext, options), expert=expert)
-    aligner = train_rescorer(aligner, bitext, options)
-    if too_small := _why_too_small(aligner, bitext, options):
-        options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
-    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, options))
+    settings = settings or TrainingSettings()
+    bitext = prepare(pairs, settings)
+    settings = replace(settings, prior=bitext.prior)
+    estimator = _make_estimator(bitext, settings)
+    estimated = estimate(estimator, bitext, settings)
+    aligner = mix_scorers(estimated, bitext, settings)
+    if settings.expert is not None:
+        expert = expert_with_trust(aligner, bitext.text, settings)
+        estimated = estimate(estimator, bitext, settings, expert)
+        aligner = replace(mix_scorers(estimated, bitext, settings), expert=expert)
+    aligner = train_rescorer(aligner, bitext, settings)
+    if too_small := _why_too_small(aligner, bitext, settings):
+        settings.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
+    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, settings))
 
 
-def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estimator:
+def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estimator:
     """Return the estimator of a bitext: in memory, or on disk."""
     if bitext.part_cells is not None:
         from nmtalign.training.partitioned import PartitionedEstimator
 
         return PartitionedEstimator(
             bitext.text,
-            options.hyperparameters,
-            prior=options.prior,
-            workers=options.workers,
-            report=options.progress.step,
+            settings.hyperparameters,
+            prior=settings.prior,
+            workers=settings.workers,
+            report=settings.progress.step,
             cells=bitext.part_cells,
         )
     return Estimator.prepare(
         bitext.text,
-        options.hyperparameters,
-        prior=options.prior,
-        workers=options.workers,
-        report=options.progress.step,
-        make_backend=options.make_backend,
+        settings.hyperparameters,
+        prior=settings.prior,
+        workers=settings.workers,
+        report=settings.progress.step,
+        make_backend=settings.make_backend,
     )
 
 
 def estimate(
-    estimator: Estimator, bitext: PreparedBitext, options: TrainingSettings, expert: Expert | None = None
+    estimator: Estimator, bitext: PreparedBitext, settings: TrainingSettings, expert: Expert | None = None
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides = bitext.source, bitext.target
-    prior = options.prior or Prior()
+    prior = settings.prior or Prior()
     name = CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
@@ -108,24 +108,24 @@ def estimate(
             prior = replace(prior, word_pairs=[*prior.word_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
-    checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)
+    checkpoint = checkpoint_of(settings.checkpoints, *sides, settings.hyperparameters, prior, name=name)
     return estimator.run(checkpoint)
 
 
-def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
+def mix_scorers(estimated: Estimate, bitext: PreparedBitext, settings: TrainingSettings) -> Aligner:
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
-    hyperparameters = options.hyperparameters
+    hyperparameters = settings.hyperparameters
     lexicon = estimated.lexicon
     mixture = Mixture(lexicon)
     if hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    if options.vectors is not None and options.vectors_weight != 0:
-        given_weight = options.vectors_weight
+    if settings.vectors is not None and settings.vectors_weight != 0:
+        given_weight = settings.vectors_weight
         vectors = make_vectors_scorer(
             lexicon,
-            *options.vectors,
-            options.text_settings,
+            *settings.vectors,
+            settings.text_settings,
             weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
         if given_weight is None:
@@ -133,18 +133,18 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: TrainingSe
                 lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
             vectors = replace(vectors, weight=fitted)
-            options.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
+            settings.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
         HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
-        text_settings=options.text_settings,
-        languages=options.languages,
+        text_settings=settings.text_settings,
+        languages=settings.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
     )
 
 
-def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, settings: TrainingSettings) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, or the same aligner without gold links."""
     if not bitext.gold:
         return aligner
@@ -155,7 +155,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSe
     if bitext.text.line_words:
         # gold links join words of lines; those of tokens depend on the links that the aligner finds
         source_words, target_words = bitext.text.line_words
-        batch = aligner.decoder_for_scores(scores).align_all(default_workers(options.workers))
+        batch = aligner.decoder_for_scores(scores).all_links(default_workers(settings.workers))
         gold = []
         for k, n in enumerate(numbers):
             words = source_words.sentence(n), target_words.sentence(n)
@@ -165,22 +165,22 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: TrainingSe
         aligner.positions,
         gold,
         frequent=aligner.lexicon.frequent(MAX_WEIGHTED_WORDS),
-        seed=options.hyperparameters.seed,
-        report=options.progress.note,
+        seed=settings.hyperparameters.seed,
+        report=settings.progress.note,
     )
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
 
-def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: TrainingSettings) -> str:
+def _why_too_small(aligner: Aligner, bitext: PreparedBitext, settings: TrainingSettings) -> str:
     """Return a warning if a text is too small to learn from; an empty text if it is not."""
     pairs = len(bitext.source.lengths)
     text = bitext.text
-    alone = options.prior is None and options.vectors is None and options.expert is None
+    alone = settings.prior is None and settings.vectors is None and settings.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
         return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
-    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_tokens(text).source):
+    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.link_text(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""
 
@@ -213,12 +213,12 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     )
 
 
-def expert_with_trust(aligner: Aligner, text: EncodedText, options: TrainingSettings) -> Expert:
+def expert_with_trust(aligner: Aligner, text: EncodedText, settings: TrainingSettings) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     period = math.ceil(text.cells / MAX_TRUST_CELLS)
     text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
-    aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
-    options.progress.note(f"{aligner.expert}; learned again with its links as a prior")
+    aligner = replace(aligner, expert=settings.expert, workers=settings.workers).with_trust_from(text)
+    settings.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
 
 
@@ -227,37 +227,37 @@ def _alignment_of(
     aligner: Aligner,
     estimator: Estimator,
     estimated: Estimate,
-    options: TrainingSettings,
+    settings: TrainingSettings,
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
-    Its argument `linked_unit` is the unit of positions, "words" (the default) or "tokens". The links are
-    those of :meth:`Aligner.align_tokens`. For a text that is not read part by part, the counts of the
+    Its argument `aligned_unit` is the unit of positions, "words" (the default) or "tokens". The links are
+    those of :meth:`Aligner.link_text`. For a text that is not read part by part, the counts of the
     estimate are used, which takes less than half the time. The first call frees the counts, which are large.
     """
     text = bitext.text
-    aligner = replace(aligner, workers=options.workers)
+    aligner = replace(aligner, workers=settings.workers)
     counts: list[TextFormCounts] = []
-    if options.make_backend is None and estimator.word_pairs.complete:
+    if settings.make_backend is None and estimator.word_pairs.complete:
         text = text.with_word_pairs(estimator.word_pairs)
         counts = [estimated.form_counts]
 
     @cache
-    def align_tokens() -> AlignedBatch:
+    def token_links() -> AlignedBatch:
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            return aligner.decoder_for_scores(scores).align_all(default_workers(aligner.workers))
+            return aligner.decoder_for_scores(scores).all_links(default_workers(aligner.workers))
         if bitext.part_cells is not None:
             more = "the links of all pairs are in memory, perhaps more of it than `memory` says"
-            options.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
-        return aligner.align_tokens(text)
+            settings.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
+        return aligner.link_text(text)
 
     @cache
-    def align(linked_unit: str = "words") -> AlignedBatch:
-        if linked_unit == "tokens":
-            return align_tokens()
+    def align(aligned_unit: str = "words") -> AlignedBatch:
+        if aligned_unit == "tokens":
+            return token_links()
         if warning := one_word_lines_warning(text):
-            options.warn(warning)
-        return links_of_words(align_tokens(), text.line_words)
+            settings.warn(warning)
+        return links_of_words(token_links(), text.line_words)
 
     return align

@@ -103,10 +103,10 @@ def align_chunk(
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
-    text = aligner.encode_pairs(chunk.lines, linked_unit=unit.aligned_unit, first=chunk.first)
+    text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first)
     attention: PairMatrices | None = None
     if values is None:
-        batch = aligner.align_tokens(text)
+        batch = aligner.link_text(text)
     else:
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_for_text(text).links_and_values([values, "linkable"])

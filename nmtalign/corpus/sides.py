@@ -249,12 +249,9 @@ def side_encoders(
     return source, target
 
 
-def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
-    """Number the words of one side."""
-    return encode_pairs((words, ()) for words in sentences)[0]
-
-
-def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
+def encode_both_sides(
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
     source, target = side_encoders(SPACE_SETTINGS, (None, None))
     remaining = iter(pairs)

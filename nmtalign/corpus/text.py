@@ -46,7 +46,7 @@ from nmtalign.corpus.sides import (
     EncodedSide,
     TokenList,
     WordForms,
-    encode_pairs,
+    encode_both_sides,
     look_up,
     number_words,
     side_encoders,
@@ -202,7 +202,7 @@ class EncodedText:
 
 def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
     """Number the words of sentence pairs, split long pairs, and stack pairs of similar length."""
-    return _build_text(*encode_pairs(pairs))
+    return _build_text(*encode_both_sides(pairs))
 
 
 def encode_lines(

@@ -52,11 +52,29 @@ class PairToAlign(SentencePair):
     """A sentence pair on its way to the aligner, with what belongs to it.
 
     The pair is still a tuple of two lines, so that it can be read, split into tokens and sent to a worker
-    like any other.
+    like any other. The other parts are set when it is made, and do not change.
     """
 
-    subword_lines: SentencePair | None = None  # the lines of sub-words that were joined into these lines
     expert_links: frozenset[Link] | None = None  # the links of an expert, if there is one
+    subword_lines: SentencePair | None = None  # the lines of sub-words that were joined into these lines
+
+    def __new__(
+        cls,
+        source: Any,
+        target: Any,
+        *,
+        expert_links: frozenset[Link] | None = None,
+        subword_lines: SentencePair | None = None,
+    ) -> PairToAlign:
+        pair = super().__new__(cls, source, target)
+        pair.expert_links = expert_links
+        pair.subword_lines = subword_lines
+        return pair
+
+    def _replace(self, **sides: Any) -> PairToAlign:
+        """Return the pair with another line on a side, and with all that belongs to the pair."""
+        source, target = super()._replace(**sides)
+        return PairToAlign(source, target, expert_links=self.expert_links, subword_lines=self.subword_lines)
 
 
 def expert_links_of(pair: object) -> frozenset[Link] | None:
@@ -71,7 +89,22 @@ def _subword_lines_of(pair: tuple[str, str]) -> SentencePair | None:
 
 @dataclass(frozen=True)
 class LinkUnit:
-    """What positions count, and where the pieces of the words come from; made by :func:`link_unit`."""
+    """What positions count, and where the pieces of the words come from; made by :func:`link_unit`.
+
+    ===========================  ================  =====================  =========================
+    settings                     `name`            the aligner links      positions count
+    ===========================  ================  =====================  =========================
+    none                         ``words``         words                  words
+    ``count=tokens``             ``tokens``        tokens                 tokens
+    ``pieces=bpe``               ``words``         joined sub-words       joined sub-words
+    ... with ``count=pieces``    ``pieces``        joined sub-words       sub-words of the lines
+    ``spm=FILE``                 ``pieces``        words                  sub-words by the model
+    ``spaces=MARK``              ``tokens``        tokens                 tokens and spaces
+    ===========================  ================  =====================  =========================
+
+    Words are separated by spaces; the text settings of the aligner split lines into tokens. An aligner always
+    links tokens inside: "the aligner links words" means that the links of tokens become links of words.
+    """
 
     name: LinkUnitName = "words"
     marks: SubwordMarks | None = None  # marks of lines that consist of sub-words
@@ -118,18 +151,18 @@ class LinkUnit:
             return pair
         if expert_links and self.expands and self.models is None:
             expert_links = _links_of_words(expert_links, self.piece_lines(pair, text_settings, languages))
-        prepared = PairToAlign(*pair) if self.marks is None else self._joined(pair)
-        prepared.expert_links = expert_links
-        return prepared
+        if self.marks is None:
+            return PairToAlign(pair[0], pair[1], expert_links=expert_links)
+        return self._joined(pair, expert_links)
 
-    def _joined(self, pair: tuple[str, str]) -> PairToAlign:
+    def _joined(self, pair: tuple[str, str], expert_links: frozenset[Link] | None = None) -> PairToAlign:
         """Return a pair of lines of sub-words with their words."""
         assert self.marks is not None
         source, _ = join_marked(pair[0], self.marks)
         target, _ = join_marked(pair[1], self.marks)
-        joined = PairToAlign(source, target)
-        joined.subword_lines = SentencePair(*pair)
-        return joined
+        return PairToAlign(
+            source, target, expert_links=expert_links, subword_lines=SentencePair(pair[0], pair[1])
+        )
 
     @property
     def expert_unit(self) -> LinkUnitName:

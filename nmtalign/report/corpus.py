@@ -245,8 +245,8 @@ def _align_corpus(
         return
     records = iter(records)
     while chunk := list(islice(records, PAIRS_PER_SCORING_CALL)):
-        text = aligner.encode_pairs([record.pair for record in chunk])
-        batch = links_of_words(aligner.align_tokens(text), text.line_words)
+        text = aligner.text_of_pairs([record.pair for record in chunk])
+        batch = links_of_words(aligner.link_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -290,7 +290,7 @@ def _align_records(records: Sequence[CorpusRecord], aligner: Aligner | None) -> 
     if aligner is None or given:
         return given
     if any(record.typed for record in records):
-        return [aligner.align_checked_pair(record.pair) for record in records]
+        return [aligner.align_one(record.pair) for record in records]
     return aligner.align_words_of_lines([record.pair for record in records])
 
 

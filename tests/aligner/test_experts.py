@@ -25,17 +25,19 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.stream import align_chunks
-from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
+from nmtalign.corpus.units import PairToAlign
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import Link
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import links_of, toy_bitext
+from tests.corpus.encoded_sides import encode_side
 
 TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
 
@@ -85,7 +87,7 @@ def test_trust_by_hand():
 
 
 def test_the_prior_counts_word_pairs():
-    sides = encode([["a", "b"], ["b", "a"], ["c"]]), encode([["x", "y"], ["x", "y"], ["x"]])
+    sides = encode_side([["a", "b"], ["b", "a"], ["c"]]), encode_side([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
     assert sorted(expert_word_counts(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     soft = np.where(np.arange(len(links.probability)) == 0, 0.25, links.probability)
@@ -280,7 +282,7 @@ def test_the_same_links_in_any_company(advised):
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    alone = advised.align_checked_pair(next(with_links(pairs[1:2], expert[1:2])))
+    alone = advised.align_one(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
     trained = train_aligner(with_links(pairs, TOY.links), TrainingSettings(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
@@ -310,7 +312,7 @@ def test_links_of_words_are_those_of_their_tokens():
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
     aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
-    encoded = aligner.encode_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
+    encoded = aligner.text_of_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
     weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
     assert annotated[:4, :4, :3].all()
@@ -322,7 +324,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     words = [f"w{n}" for n in range(600)]
     aligner = nmtalign.train(TOY.words, expert=TOY.links, preset="fast", workers=1)
     links = [{(n, 599 - n) for n in range(0, 600, 50)} | {(n, n) for n in range(600)}]
-    text = aligner.encode_pairs(list(with_links([(words, words)], links)))
+    text = aligner.text_of_pairs(list(with_links([(words, words)], links)))
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)
@@ -362,3 +364,12 @@ def test_settings_that_contradict_each_other():
         nmtalign.train(TOY.pairs, layer=3)
     with pytest.raises(UsageError, match="`device` requires an encoder"):
         nmtalign.load(device="cpu")
+
+
+def test_a_pair_keeps_what_belongs_to_it_when_a_line_is_replaced():
+    lines = SentencePair("a@@ b", "c")
+    pair = PairToAlign("ab", "c", expert_links=frozenset({Link(0, 0)}), subword_lines=lines)
+    changed = pair._replace(target="")
+    assert changed == ("ab", "")
+    assert changed.expert_links == {(0, 0)}
+    assert changed.subword_lines == lines

@@ -106,7 +106,7 @@ def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]
     stacked = np.zeros((T, S, B))
     stacked[: len(joint), : joint.shape[1], 0] = joint
     attention = PosteriorsAndRatios(Posteriors(stacked, stacked, stacked), None)
-    batch = Decoder(text, lambda k: attention, extraction, everywhere).align_all(1)
+    batch = Decoder(text, lambda k: attention, extraction, everywhere).all_links(1)
     return [tuple(link) for link in batch.links(0)]
 
 
@@ -193,9 +193,9 @@ def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
     attention = PosteriorsAndRatios(Posteriors(joint, joint, joint), None)
-    found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).align_all(1)
+    found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).all_links(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
     alone = Decoder(
         text, lambda k: attention, make_extraction("posterior", DEFAULT_THRESHOLD), everywhere
-    ).align_all(1)
+    ).all_links(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

@@ -78,8 +78,8 @@ def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     pairs = [*WORDS[:20], (source, target[::-1])]
     chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)
     decoder = decoder_for_text(pairs, chosen)
-    found, plain = decoder.align_all(1), decoder._replace(probabilities=None).align_all(1)
-    contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).align_all(1)
+    found, plain = decoder.all_links(1), decoder._replace(probabilities=None).all_links(1)
+    contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).all_links(1)
     for column in ("offsets", "source", "target", "scores"):
         np.testing.assert_array_equal(getattr(found, column), getattr(plain, column))
         np.testing.assert_array_equal(getattr(contrary, column), getattr(plain, column))
@@ -92,7 +92,7 @@ def test_a_pair_with_a_new_word_keeps_its_posteriors():
     words = WORDS[:12]
     new = [([*s, "qqq"], t) if n % 2 else (s, [*t, "vvv"]) for n, (s, t) in enumerate(words)]
     decoder = decoder_for_text([*words, *new])
-    found, plain = decoder.align_all(1), decoder._replace(probabilities=None).align_all(1)
+    found, plain = decoder.all_links(1), decoder._replace(probabilities=None).all_links(1)
     first = found.offsets[len(words)]
     np.testing.assert_array_equal(found.probability[first:], plain.probability[first:])
     assert (found.probability[:first] < plain.probability[:first]).mean() > 0.5

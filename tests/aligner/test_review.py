@@ -82,7 +82,7 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
     text = encode_text([(["the", "car"], ["la", "auto"]), (["a", "house"], ["une", "maison"])])
     for aligner in train(bitext), train(other):
         fresh = replace(text, source=replace(text.source), target=replace(text.target))
-        found, alone = aligner.align_tokens(text), aligner.align_tokens(fresh)
+        found, alone = aligner.link_text(text), aligner.link_text(fresh)
         assert links_of(found) == links_of(alone)
         np.testing.assert_array_equal(found.probability, alone.probability)
         both = [aligner.positions.jump_models_of(own.source, own.target) for own in (text, fresh)]

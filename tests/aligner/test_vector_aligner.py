@@ -518,7 +518,7 @@ def test_without_a_normal_form_words_are_compared_as_they_stand():
 def test_forms_of_one_word_are_one_word():
     """They get equal scores, and count together."""
     model = cased(["the", "black", "cat", "x"])
-    text = model.encode_pairs([("Cat CAT cat the The", "chat")])
+    text = model.text_of_pairs([("Cat CAT cat the The", "chat")])
     assert text.source.words == ["", "cat", "the"]
     assert text.source.counts.tolist() == [0, 3, 2]
     assert text.source.sentence(0) == ["cat", "cat", "cat", "the", "the"]
@@ -540,7 +540,7 @@ def test_known_words_have_a_vector_of_their_own():
 def test_the_padding_is_no_word_of_the_vectors():
     sides = Embeddings.of(["", "cat"], np.eye(2)), Embeddings.of(["", "chat"], np.eye(2))
     model = vector_aligner(*sides)
-    source, target = model.scorer.score_text(model.encode_pairs([("cat x", "chat")])).known
+    source, target = model.scorer.score_text(model.text_of_pairs([("cat x", "chat")])).known
     assert (source.tolist(), target.tolist()) == ([False, True, False], [False, True])
 
 

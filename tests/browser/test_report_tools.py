@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, GoldAlignment, Link, evaluate
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
@@ -504,7 +504,7 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     assert gold[10].possible == changed
     assert list(read_gold(downloaded(page, tmp_path, "corrections.jsonl"))) == gold
     empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 2400
-    assert len(gold_of_pairs(gold * 30, *encode_pairs(empty))) >= 50  # as `train --gold` does
+    assert len(gold_of_pairs(gold * 30, *encode_both_sides(empty))) >= 50  # as `train --gold` does
 
 
 def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, EMState, Estimator, Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
+from tests.corpus.encoded_sides import encode_side
 
 TOY = toy_bitext(80)
 OPTIONS = ("--workers", "1")
@@ -109,7 +109,7 @@ def test_a_killed_run_goes_on(
 
 
 def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
-    source, target = encode([["a", "b"], ["c"]]), encode([["x"], ["y", "z"]])
+    source, target = encode_side([["a", "b"], ["c"]]), encode_side([["x"], ["y", "z"]])
     array = np.arange(3.0)
     others = [
         (Hyperparameters(), None, None),

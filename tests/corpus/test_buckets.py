@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import buckets as corpus
 from nmtalign.corpus.buckets import COLUMN_MULTIPLE, LONG_COLUMN_MULTIPLE, MIN_LONG_WORDS, make_buckets
-from nmtalign.corpus.sides import encode
+from tests.corpus.encoded_sides import encode_side
 
 WORDS = st.sampled_from(["a", "b", "c", "", "\x00", "\u2028", "\x85", "\r", "é", "e\u0301", "𝔘"])
 SENTENCES = st.lists(st.lists(WORDS, max_size=12), max_size=12)
@@ -21,7 +21,7 @@ def sentence(side, n: int) -> list[str]:
 
 @given(SENTENCES)
 def test_numbers_spell_the_sentences(sentences):
-    side = encode(sentences)
+    side = encode_side(sentences)
     assert [sentence(side, n) for n in range(len(sentences))] == sentences
     assert side.lengths.tolist() == [len(words) for words in sentences]
     assert side.tokens.dtype == np.int32
@@ -30,7 +30,7 @@ def test_numbers_spell_the_sentences(sentences):
 
 @given(SENTENCES)
 def test_words_are_numbered_by_frequency_then_by_first_place(sentences):
-    side = encode(sentences)
+    side = encode_side(sentences)
     flat = [word for words in sentences for word in words]
     expected = sorted(set(flat), key=lambda word: (-flat.count(word), flat.index(word)))
     assert side.words == ["", *expected]
@@ -39,7 +39,7 @@ def test_words_are_numbered_by_frequency_then_by_first_place(sentences):
 
 def test_long_texts_are_numbered_in_parts():
     sentences = [[f"w{(7 * n + k) % 1000}" for k in range(100)] for n in range(6000)]  # 600,000 words
-    side = encode(sentences)
+    side = encode_side(sentences)
     assert len(side.tokens) == 600_000
     assert sentence(side, 0) == sentences[0]
     assert sentence(side, 5999) == sentences[5999]
@@ -48,7 +48,8 @@ def test_long_texts_are_numbered_in_parts():
 def sides(lengths):
     """A bitext of such lengths in which each word tells where it stands."""
     return tuple(
-        encode([[f"{n}.{k}" for k in range(pair[side])] for n, pair in enumerate(lengths)]) for side in (0, 1)
+        encode_side([[f"{n}.{k}" for k in range(pair[side])] for n, pair in enumerate(lengths)])
+        for side in (0, 1)
     )
 
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.coverage import MIN_KNOWN_RATE, Coverage, SideCoverage, foreign_pairs, measure_coverage
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import encode_text
 
 VOCABULARIES = {"the", "cat", "die"}, {"le", "chat"}
 
 
 def counted(*pairs: tuple[str, str]) -> Coverage:
-    return measure_coverage(*encode_pairs([(s.split(), t.split()) for s, t in pairs]), VOCABULARIES)
+    return measure_coverage(*encode_both_sides([(s.split(), t.split()) for s, t in pairs]), VOCABULARIES)
 
 
 def test_numbers_signs_and_names_of_both_sides_are_not_counted():
@@ -26,7 +26,7 @@ def test_numbers_signs_and_names_of_both_sides_are_not_counted():
 
 
 def test_every_word_counts_where_each_needs_a_vector():
-    sides = encode_pairs([(["the", "cat", "Zoé", ",", "7"], ["le", "chat", "Zoé", ",", "7"])])
+    sides = encode_both_sides([(["the", "cat", "Zoé", ",", "7"], ["le", "chat", "Zoé", ",", "7"])])
     found = measure_coverage(*sides, VOCABULARIES, every_word=True)
     assert found == Coverage(SideCoverage(5, 2, 0), SideCoverage(5, 2, 0), 1)
 
@@ -47,7 +47,7 @@ PAIR = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
 @given(st.lists(st.tuples(PAIR, PAIR), max_size=6))
 def test_copies_are_pairs_whose_sides_are_equal(pairs):
     expected = sum(source == target != [] for source, target in pairs)
-    assert measure_coverage(*encode_pairs(pairs), VOCABULARIES).copies == expected
+    assert measure_coverage(*encode_both_sides(pairs), VOCABULARIES).copies == expected
 
 
 def test_a_file_given_twice_is_told():
@@ -93,7 +93,7 @@ def test_swapped_takes_both_sides_and_enough_words():
 
 
 def test_words_of_both_sides_never_make_them_look_swapped():
-    assert not measure_coverage(*encode_pairs([(["a", "b"], ["a", "b"])]), ({"a"}, {"b"})).swapped
+    assert not measure_coverage(*encode_both_sides([(["a", "b"], ["a", "b"])]), ({"a"}, {"b"})).swapped
 
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "le", "chat", "Rex", "Hund", "7", ".", "x1"]), max_size=4)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import text as text_module
-from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
 from nmtalign.positions.jumps import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
+from tests.corpus.encoded_sides import encode_side
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
 
@@ -55,7 +55,7 @@ LENGTH = st.integers(0, 3000) | st.integers(0, 9)
 @given(st.lists(st.tuples(LENGTH, LENGTH), min_size=1, max_size=4))
 def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
     source, target = (
-        encode([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
+        encode_side([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
     )
     s, t, pieces = split_long_pairs(source, target)
     assert pieces.pair_count == len(lengths)
@@ -83,7 +83,7 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
 @given(st.integers(400, 3000), st.integers(400, 3000))
 def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
     """So the prior on it, and the rule for ties, are those of the pair."""
-    source, target, pieces = split_long_pairs(encode([["a"] * S]), encode([["b"] * T]))
+    source, target, pieces = split_long_pairs(encode_side([["a"] * S]), encode_side([["b"] * T]))
     for k in range(len(pieces.pair_of_section)):
         corners = [tuple(pieces.start[:, k])]
         corners.append((corners[0][0] + source.lengths[k], corners[0][1] + target.lengths[k]))
@@ -92,7 +92,10 @@ def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
 
 
 def test_short_pairs_are_not_touched():
-    source, target = encode([["a"] * MAX_UNSPLIT_WORDS, []]), encode([["b"] * MAX_UNSPLIT_WORDS, ["b"]])
+    source, target = (
+        encode_side([["a"] * MAX_UNSPLIT_WORDS, []]),
+        encode_side([["b"] * MAX_UNSPLIT_WORDS, ["b"]]),
+    )
     s, t, pieces = split_long_pairs(source, target)
     assert s is source
     assert t is target
@@ -100,7 +103,9 @@ def test_short_pairs_are_not_touched():
 
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():
-    *_, pieces = split_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 17 cores of 47 or 48 words
+    *_, pieces = split_long_pairs(
+        encode_side([["a"] * 800]), encode_side([["b"] * 800])
+    )  # 17 cores of 47 or 48 words
     first = pieces.start[1, 2]  # its core begins at word 94
     piece = np.array([0, 0, 2, 2])
     kept, pair, s, t = pieces.links_in_cores(
@@ -154,7 +159,7 @@ def test_margins_grow_with_the_distance_from_the_anchors_up_to_a_bound():
     words = [f"w{n}" for n in range(4_800)]
 
     def margins(other: list[str]) -> list[int]:
-        *_, pieces = split_long_pairs(encode([words]), encode([other]))
+        *_, pieces = split_long_pairs(encode_side([words]), encode_side([other]))
         return (pieces.core_start - pieces.start)[1].tolist()
 
     far = margins(["other"] * 4_800)
@@ -187,7 +192,7 @@ def test_a_long_part_that_one_side_lacks_makes_no_wide_piece(aligner, side: int)
     more = ["nothing"] * 5_000
     pair[side] = pair[side][:6_000] + more + pair[side][6_000:]
     links = {tuple(n + 5_000 * (k == side and n >= 6_000) for k, n in enumerate(link)) for link in links}
-    pieces = split_long_pairs(*(encode([words]) for words in pair))[:2]
+    pieces = split_long_pairs(*(encode_side([words]) for words in pair))[:2]
     assert max(own.lengths.max() for own in pieces) <= text_module.MAX_GAP_WORDS
     found = set(aligner.align_batch([tuple(pair)]).links(0))
     assert 2 * len(found & links) >= 0.95 * (len(found) + len(links))
@@ -230,7 +235,7 @@ def test_pieces_wider_than_the_widest_jump_are_aligned(aligner, monkeypatch: pyt
     for name in ("MARGIN_WORDS", "MAX_MARGIN_WORDS"):
         monkeypatch.setattr(text_module, name, 192)
     source, target, links = document(700)
-    pieces = split_long_pairs(*(encode([side]) for side in (source, target)))[0]
+    pieces = split_long_pairs(*(encode_side([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP
     found = set(aligner.align_batch([(source, target)]).links(0))
     assert len(found & links) > 0.9 * max(len(found), len(links))

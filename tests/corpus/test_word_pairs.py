@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import StoredCells, index_word_pairs, rank_distinct
+from tests.corpus.encoded_sides import encode_side
 
 WORD = st.sampled_from("abcdefghij")
 SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
@@ -35,7 +35,7 @@ def cell_words(buckets):
     st.sampled_from([(0, 7), (0, 1000), (pairs.MAX_SORTED_CELLS, pairs.CELLS_PER_RUN)]),
 )
 def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
-    source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
+    source, target = (encode_side([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", piece)
@@ -56,7 +56,7 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", 500)
     rng = np.random.default_rng(0)
     sides = [
-        encode([[f"w{k}" for k in rng.zipf(1.4, rng.integers(0, 9)) % 40] for _ in range(200)])
+        encode_side([[f"w{k}" for k in rng.zipf(1.4, rng.integers(0, 9)) % 40] for _ in range(200)])
         for _ in range(2)
     ]
     buckets = make_buckets(*sides)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import EncodedSide, encode
+from nmtalign.corpus.sides import EncodedSide
 from nmtalign.positions.agreement import hmm_posteriors, joint_probability
 from nmtalign.positions.forward_backward import DirectionResult, forward_backward
 from nmtalign.positions.hmm import DEFAULT_NULL, unfitted_hmm
@@ -24,6 +24,7 @@ from nmtalign.positions.jumps import (
     jump_counts,
 )
 from nmtalign.positions.position_model import SoftmaxPositions
+from tests.corpus.encoded_sides import encode_side
 from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
 
 SEEDS = st.integers(0, 10_000)
@@ -127,7 +128,7 @@ def bucket_of(lengths: list[tuple[int, int]], vocabulary: int, seed: int = 0):
     """One bucket of a bitext of random words; its ratios by word number (source, target)."""
     rng = np.random.default_rng(seed)
     sides = [
-        encode([[f"w{k}" for k in rng.integers(0, vocabulary, pair[side])] for pair in lengths])
+        encode_side([[f"w{k}" for k in rng.integers(0, vocabulary, pair[side])] for pair in lengths])
         for side in (0, 1)
     ]
     ratio = np.exp(rng.normal(scale=2, size=[len(side.words) for side in sides])).astype(np.float32)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.scorers.form_counts import FormCounts, form_pair_counts
 from nmtalign.scorers.forms import MIN_DICE, Forms, make_form_pairs, number_forms, spelled_alike
@@ -24,6 +23,7 @@ from nmtalign.scorers.likelihood_ratios import (
     null_ratios,
     without_one_link,
 )
+from tests.corpus.encoded_sides import encode_side
 
 SMOOTHING = Smoothing(corpus_size=500.0, pseudo_count=4.0, floor=5e-4)
 FORMS = (0, 3, -2, 1)
@@ -36,7 +36,7 @@ BITEXT = [
 
 def text(bitext):
     """Both sides, and the pairs that meet."""
-    source, target = (encode([pair[side].split(" ") for pair in bitext]) for side in (0, 1))
+    source, target = (encode_side([pair[side].split(" ") for pair in bitext]) for side in (0, 1))
     return source, target, index_word_pairs(make_buckets(source, target), source, target)
 
 

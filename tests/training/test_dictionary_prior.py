@@ -16,7 +16,7 @@ import nmtalign as na
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_settings import TrainingSettings, open_training_settings
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
 from nmtalign.text.containers import as_table
@@ -48,7 +48,7 @@ def pairs_of(
     languages: Languages = (None, None),
 ) -> set[WeightedWordPair]:
     said = [] if said is None else said
-    sides = encode_pairs([(source.split(), target.split())])
+    sides = encode_both_sides([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}
     text_settings = text_settings or TextSettings()
     found = dictionary_pairs(open_dictionaries(given), sides, text_settings, languages, **options)
@@ -148,7 +148,7 @@ def test_forms_of_a_word_share_its_entries() -> None:
 
 
 def test_phrases_are_split_as_the_text_is() -> None:
-    sides = encode_pairs([(["中", "国"], ["china"])])
+    sides = encode_both_sides([(["中", "国"], ["china"])])
     text_settings = TextSettings("simple")
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text_settings, **options)
@@ -159,7 +159,7 @@ def test_words_without_an_entry_have_the_translations_of_their_parts() -> None:
     text = [("电脑公司 行", "bank firm")] * 5
     dictionary = [("电脑", "computer"), ("公司", "company"), ("公司", "firm", 8)]
     assert na.train(text, prior=dictionary, workers=1).align(*text[0]).alignment.links == {(0, 1), (1, 0)}
-    sides = encode_pairs([(source.split(), target.split()) for source, target in text])
+    sides = encode_both_sides([(source.split(), target.split()) for source, target in text])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries(dictionary), sides, TextSettings(), **options)
     assert found.words == [("公司", "firm", 8.0)]
@@ -167,7 +167,7 @@ def test_words_without_an_entry_have_the_translations_of_their_parts() -> None:
 
 
 def test_words_with_spaces_between_them_have_no_parts() -> None:
-    sides = encode_pairs([(["steamboat"], ["vapeur"])])
+    sides = encode_both_sides([(["steamboat"], ["vapeur"])])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries([("boat", "vapeur")]), sides, TextSettings(), **options)
     assert found == ([], [], [])
@@ -327,7 +327,7 @@ def test_a_bridge_continues_a_dictionary_into_a_third_language() -> None:
     assert links(prior=prior, bridge=bridge) == CROSSED
     assert links(prior=[("rot", "rouge"), ("auto", "voiture")], bridge=[("rouge", "red"), ("voiture", "car")])
     said: list[str] = []
-    sides = encode_pairs([(["red", "car"], ["auto", "rot"])])
+    sides = encode_both_sides([(["red", "car"], ["auto", "rot"])])
     given = open_dictionaries([("red", "rouge", 0.5)]), sides, TextSettings()
     options = {
         "bridges": open_dictionaries(bridge, name="bridge"),
@@ -355,7 +355,7 @@ def test_bridges_in_memory_come_in_the_same_containers_as_dictionaries() -> None
 
 
 def test_a_word_of_a_third_language_with_many_translations_is_skipped() -> None:
-    sides = encode_pairs([(["red"], ["rot"])])
+    sides = encode_both_sides([(["red"], ["rot"])])
     many = [("rouge", "rot"), *(("rouge", f"rot{n}") for n in range(MAX_PIVOT_WORDS))]
     options = {"report": [].append, "warn": [].append}
     for bridge, expected in ((many, []), (many[:-1], [("red", "rot", 1.0)])):

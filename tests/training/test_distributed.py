@@ -10,13 +10,13 @@ import pytest
 
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
 from nmtalign.positions.e_step import EStep
 from nmtalign.positions.jumps import initial_jump_model
 from nmtalign.training.distributed import DistributedBackend
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, LocalBackend
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
+from tests.corpus.encoded_sides import encode_side
 from tests.training.test_em import random_emissions, text_of
 
 
@@ -47,7 +47,7 @@ class Kept:
 @pytest.fixture(scope="module")
 def sides():
     toy = toy_bitext(600, vocabulary=300, longest=25)
-    return tuple(encode([pair[side] for pair in toy.words]) for side in (0, 1))
+    return tuple(encode_side([pair[side] for pair in toy.words]) for side in (0, 1))
 
 
 @pytest.fixture(params=[False, True], ids=["complete", "pruned"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import EncodedSide, encode
+from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.errors import UsageError
@@ -28,6 +28,7 @@ from nmtalign.training.em import (
     preset_hyperparameters,
 )
 from tests.aligner.toy_language import toy_bitext
+from tests.corpus.encoded_sides import encode_side
 from tests.positions.naive_hmm import naive_model1
 
 BITEXT = [("a b", "x y z"), ("a c", "x w"), ("b", "y"), ("c c b", "w w"), ("d", "u x")]
@@ -40,7 +41,7 @@ def text_of(source: EncodedSide, target: EncodedSide) -> EncodedText:
 
 @pytest.fixture
 def encoded():
-    return tuple(encode([pair[side].split(" ") for pair in BITEXT]) for side in (0, 1))
+    return tuple(encode_side([pair[side].split(" ") for pair in BITEXT]) for side in (0, 1))
 
 
 def random_emissions(index, source, target, seed: int = 0) -> Emissions:
@@ -139,7 +140,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
 
 
 def test_jumps_are_counted_in_every_so_many_th_bucket():
-    sides = [encode([[*"abcdefghijklmnop"[: 2 * n]] for n in range(1, 9)]) for _ in range(2)]
+    sides = [encode_side([[*"abcdefghijklmnop"[: 2 * n]] for n in range(1, 9)]) for _ in range(2)]
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     buckets = make_buckets(*sides)
     word_pairs = index_word_pairs(buckets, *sides)
@@ -158,7 +159,7 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
-    sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
+    sides = [encode_side([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
     estimator = Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
     cells, steps = estimator.text.cells, []
     monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
@@ -175,7 +176,7 @@ def posteriors(bucket, emission, words: Emissions, transitions, **options):
 
 
 def one_pair(seed: int, S: int, T: int):
-    sides = encode([[f"s{k}" for k in range(S)]]), encode([[f"t{k}" for k in range(T)]])
+    sides = encode_side([[f"s{k}" for k in range(S)]]), encode_side([[f"t{k}" for k in range(T)]])
     (bucket,) = make_buckets(*sides)
     word_pairs = index_word_pairs([bucket], *sides)
     words = random_emissions(word_pairs, *sides, seed)
@@ -268,7 +269,7 @@ def test_presets():
 
 def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
-    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
     one, two = (
         Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
         for workers in (1, 3)
@@ -282,7 +283,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
 
 def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
-    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESET_HYPERPARAMETERS["fast"], model1_iterations=2, hmm_iterations=3)
     Estimator.prepare(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
@@ -297,7 +298,7 @@ def test_stages_are_reported():
 def test_which_e_steps_agree(monkeypatch):
     """Model 1 averages both directions, then agrees; so do the last steps of the hidden Markov model."""
     toy, steps = toy_bitext(30), []
-    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
     counted = LocalBackend.expected_counts
     monkeypatch.setattr(
         LocalBackend, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
@@ -350,7 +351,7 @@ def check_counts(sides, ratios: np.ndarray) -> None:
 def test_a_symbol_that_is_always_linked_is_unaligned_zero_times_and_not_fewer():
     """The posteriors of a long line add up to a little more than 1."""
     songs = [(["*", f"w{n}", "*"] * 84, ["*", f"v{n}", "*"] * 84) for n in range(3)]
-    sides = [encode([song[side] for song in songs]) for side in (0, 1)]
+    sides = [encode_side([song[side] for song in songs]) for side in (0, 1)]
     word_pairs = index_word_pairs(make_buckets(*sides), *sides)
     same = (word_pairs.source == sides[0].words.index("*")) == (
         word_pairs.target == sides[1].words.index("*")
@@ -363,7 +364,7 @@ SENTENCES = st.lists(st.sampled_from("abcdef*"), max_size=30)
 
 @given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=12), st.integers(0, 10_000))
 def test_counts_of_any_bitext_are_finite_and_not_negative(pairs, seed: int):
-    sides = [encode([pair[side] for pair in pairs]) for side in (0, 1)]
+    sides = [encode_side([pair[side] for pair in pairs]) for side in (0, 1)]
     word_pairs = index_word_pairs(make_buckets(*sides), *sides)
     check_counts(
         sides, (10 ** np.random.default_rng(seed).uniform(-5, 7, len(word_pairs))).astype(np.float32)

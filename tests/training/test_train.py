@@ -14,7 +14,7 @@ from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus import text as text_module
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.text import bitext as chunks
@@ -76,7 +76,7 @@ LINES = st.text(alphabet="aB  Σς\u0301e\u2019É\t\r\u2028\x00", max_size=8)
 @settings(deadline=None)
 def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     text_settings = TextSettings(tokenizer, unicode=form)
-    expected = encode_pairs(text_settings.words_of_pair(pair) for pair in pairs)
+    expected = encode_both_sides(text_settings.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
         patch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 4)
@@ -84,7 +84,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
         *sides, _ = encoded_bitext.encode_bitext(pairs, text_settings, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
         others = encode_lines(broken, text_settings, (None, None))
-    expected += encode_pairs(text_settings.words_of_pair(pair) for pair in broken)
+    expected += encode_both_sides(text_settings.words_of_pair(pair) for pair in broken)
     for side, own in zip((*sides, others.source, others.target), expected, strict=True):
         assert side.words == own.words
         for name in ("tokens", "offsets", "counts"):
@@ -151,7 +151,7 @@ def test_small_and_odd_bitexts(pairs):
     aligner = train_aligner(pairs, TrainingSettings(FAST, workers=1)).aligner
     for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
-    batch = replace(aligner, workers=1).align_tokens(encode_lines(pairs, aligner.text_settings))
+    batch = replace(aligner, workers=1).link_text(encode_lines(pairs, aligner.text_settings))
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 

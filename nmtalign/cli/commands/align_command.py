@@ -137,7 +137,7 @@ def align_command(
             limit=limit,
             writes_plain_words=outputs.have_plain_words,
         )
-        aligner, pairs = fit_text(aligner, pairs, linked_unit=unit.aligned_unit)
+        aligner, pairs = fit_text(aligner, pairs, aligned_unit=unit.aligned_unit)
         client = engine.client(stack)
         chunks = stack.enter_context(closing(_align_chunks(aligner, pairs, run, client, unit, outputs)))
         write = partial(write_chunks, chunks, progress, bitext=bitext, strict=error_options.strict)
