@@ -529,10 +529,12 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
     check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
     pair = _as_pair(result)
     return draw_card(
-        matrix_with_probabilities(pair),
+        pair.matrix,
         links=pair.alignment.links if settings.links is None else settings.links,
         gold=settings.gold,
+        probabilities=matrix_with_probabilities(pair),
         threshold=pair.threshold,
+        has_second_words=pair.second is not None,
         title=settings.title,
         dark=settings.dark,
     )
