@@ -594,15 +594,16 @@ def _check_no_columns(names: SideNames, found: str) -> None:
 
 
 def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
-    """Return the index of two columns of pandas; None if they have none, or different lengths.
+    """Return the index of one or two columns of pandas; None if they have none, or different lengths.
 
-    UsageError is raised if it differs: the rows of the columns then may not belong together.
+    UsageError is raised if two differ: the rows of the columns then may not belong together.
     """
-    if not (hasattr(sources, "iloc") and hasattr(targets, "iloc")):
-        return None
-    check_same_index(sources.index, targets.index, "the two columns")
-    index: pd.Index = sources.index
-    return index if len(index) == len(targets.index) else None
+    indexes: list[pd.Index] = [side.index for side in (sources, targets) if hasattr(side, "iloc")]
+    if len(indexes) == 2:
+        check_same_index(*indexes, "the two columns")
+    lengths = {len(side) for side in (sources, targets) if hasattr(side, "__len__")}
+    has_length = hasattr(sources, "__len__") and hasattr(targets, "__len__")
+    return indexes[0] if indexes and has_length and len(lengths) == 1 else None
 
 
 def _check_rows(
