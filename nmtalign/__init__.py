@@ -33,7 +33,8 @@ _NAMES_OF_MODULE = {
     "progress": "Progress",
     "report.heatmap": "draw_heatmap save_heatmaps",
     "report.html": "write_report",
-    "report.notebook": "heatmap show",
+    "report.drawing": "heatmap",
+    "report.notebook_cards": "show",
     "report.sample": "SamplePair",
     "report.tables": "link_table",
     "text.bitext": "read_bitext Bitext iter_chunks",
@@ -46,7 +47,7 @@ _MODULE_OF_NAME = {
 }
 
 # `_drawing` is the plug-in point of nmtalign.results.Drawing: the module that draws results.
-_MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.notebook"}
+_MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.drawing"}
 
 __all__ = ["__version__", "attention", *_MODULE_OF_NAME]
 

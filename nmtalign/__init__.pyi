@@ -37,11 +37,11 @@ from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
 from nmtalign.links.symmetrization import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
+from nmtalign.report.drawing import heatmap as heatmap
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
 from nmtalign.report.html import write_report as write_report
-from nmtalign.report.notebook import heatmap as heatmap
-from nmtalign.report.notebook import show as show
+from nmtalign.report.notebook_cards import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.text.bitext import Bitext as Bitext

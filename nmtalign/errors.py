@@ -13,11 +13,13 @@ with :meth:`DataError.at`.
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # the limit of the process, or of the machine
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the file size limit
@@ -76,11 +78,31 @@ class AdviceWarning(NmtalignWarning):
 _given_advice: set[str] = set()
 
 
-def advise(text: str, *, topic: str, stacklevel: int) -> None:
+# frames of these modules may lie between two of the package: those of decorators
+_MODULES_OF_DECORATORS = ("contextlib", "functools")
+
+
+def warn_caller(text: str, category: type[NmtalignWarning] = NmtalignWarning) -> None:
+    """Issue a warning that names the line outside of the package from which the package was called."""
+    frame = inspect.currentframe()
+    frames_inside = 0
+    while frame is not None and _is_frame_of_package(frame):
+        frames_inside += 1
+        frame = frame.f_back
+    warnings.warn(text, category, stacklevel=frames_inside + 1)
+
+
+def _is_frame_of_package(frame: FrameType) -> bool:
+    """Return whether a frame is one of the package, or of a decorator of its functions."""
+    module = str(frame.f_globals.get("__name__"))
+    return module.partition(".")[0] == "nmtalign" or module in _MODULES_OF_DECORATORS
+
+
+def advise(text: str, *, topic: str) -> None:
     """Issue an AdviceWarning, unless one on this topic was already issued."""
     if topic not in _given_advice:
         _given_advice.add(topic)
-        warnings.warn(text, AdviceWarning, stacklevel=stacklevel + 1)
+        warn_caller(text, AdviceWarning)
 
 
 class NmtalignError(Exception):

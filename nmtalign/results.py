@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.links.alignments import Alignment, GoldAlignment
-    from nmtalign.report.notebook import Page
+    from nmtalign.report.notebook_cards import Page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Drawing(Protocol):
     """The functions that list, compare and draw results: the plug-in point of the report.
 
     This module is below the report and does not import it. ``nmtalign._drawing`` names the module that has
-    these functions (:mod:`nmtalign.report.notebook`); it is imported when a result is first shown.
+    these functions (:mod:`nmtalign.report.drawing`); it is imported when a result is first shown.
     """
 
     def to_table(self, result: Any) -> pd.DataFrame: ...

@@ -103,13 +103,13 @@ def check_same_index(first: Any, second: Any, what: str) -> None:
     raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
 
 
-def advise_on_repeated_index(frame_index: Any, *, stacklevel: int) -> None:
-    """Advise on joins if the index of a DataFrame repeats values; `stacklevel` counts from the caller."""
+def advise_on_repeated_index(frame_index: Any) -> None:
+    """Advise on joins if the index of a DataFrame repeats values."""
     if frame_index is None or frame_index.is_unique:
         return
     problem = "the index of the pairs has repeated values, so a join of this table by index repeats rows"
     advice = "join it by the number of the row: frame.reset_index().join(table.set_index('pair'))"
-    advise(f"{problem}; {advice}", topic="repeated index", stacklevel=stacklevel + 1)
+    advise(f"{problem}; {advice}", topic="repeated index")
 
 
 def normalize_index(n: Any, count: int) -> int:

@@ -109,7 +109,7 @@ def test_the_rule_can_fail():
     assert goes_up("nmtalign.scorers.vector_scores", "nmtalign.batch.stream")
     assert goes_up("nmtalign.positions.hmm", "nmtalign.scorers.vector_scores")
     assert goes_up("nmtalign.links.alignments", "nmtalign.cli")
-    assert goes_up("nmtalign.validation", "nmtalign.report.notebook")
+    assert goes_up("nmtalign.validation", "nmtalign.report.drawing")
     assert not goes_up("nmtalign.scorers.vector_scores", "nmtalign.attention.scores")
     assert not goes_up("nmtalign.scorers.vector_scores", "nmtalign.corpus.buckets")
     assert not goes_up("nmtalign.validation", "nmtalign.files")
@@ -167,7 +167,7 @@ ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.aligner.opening",
     "nmtalign.cli.configuration",
-    "nmtalign.report.notebook",
+    "nmtalign.report.drawing",
 }
 
 

@@ -6,6 +6,7 @@ import ast
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nmtalign as na
@@ -14,11 +15,29 @@ from nmtalign import errors
 PACKAGE = Path(na.__file__).parent
 
 
-def test_every_warning_has_a_category_of_the_package():
+def test_every_warning_is_issued_by_one_function():
+    """It has a category of the package, and names the line of the caller."""
+    modules = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
-                assert len(node.args) == 2, (path, node.lineno)
+                modules.add(path.name)
+    assert modules == {"errors.py"}
+
+
+def test_a_warning_names_the_line_outside_of_the_package(tmp_path):
+    """However many functions and decorators of the package are in between."""
+    vectors = np.random.default_rng(0).normal(size=(2, 4))
+    words = ({"a": vectors[0], "b": 100 * vectors[1]}, {"c": vectors[0], "d": 100 * vectors[1]})
+    calls = {
+        "are guesses": lambda: na.load().align("abc def ghi", "jkl mno pqr"),
+        "norms of the vectors": lambda: na.load(words, score="dot"),
+        "too small": lambda: na.train([("a b", "c d")]),
+    }
+    for message, call in calls.items():
+        with pytest.warns(na.NmtalignWarning, match=message) as heard:
+            call()
+        assert {warning.filename for warning in heard} == {__file__}
 
 
 def test_warnings_can_be_filtered_by_their_category():

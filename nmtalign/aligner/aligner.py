@@ -5,7 +5,6 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -32,7 +31,7 @@ from nmtalign.corpus.units import (
     link_unit,
 )
 from nmtalign.display import short_repr, single_line, with_plural
-from nmtalign.errors import NmtalignWarning, UsageError
+from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothTexts, BothWords, UnknownWords
 from nmtalign.links.inputs import LinksInput, iter_links
@@ -160,8 +159,9 @@ class Aligner(TableResult):
             If few words are known, or the sides are swapped.
         """
         pair = check_pair(source, target)
-        self._warn_if_unreliable(encode_text([self.words_of(pair)]), [pair])
-        return self.align_checked_pair(pair)
+        text = self.encode_pairs([pair])
+        self._warn_if_unreliable(text, [pair], linked_unit="tokens")
+        return self._aligned_pairs(text, [pair])[0]
 
     @check_call("two sides are given as align_batch(sources, targets), options by their names")
     def align_batch(
@@ -242,7 +242,7 @@ class Aligner(TableResult):
         text = aligner.encode_pairs(listed, linked_unit=unit.aligned_unit)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
-        self._warn_if_unreliable(text, listed)
+        self._warn_if_unreliable(text, listed, linked_unit=unit.aligned_unit)
         batch = aligner.align_tokens(text, reporter.advance)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         lines: list[Any] = listed if unit.expands else []
@@ -424,15 +424,16 @@ class Aligner(TableResult):
             languages=self.languages,
         )
 
-    def _warn_if_unreliable(self, text: EncodedText, pairs: Sequence[Pair]) -> None:
-        """Warn the caller of the method if the words of a text show that its links cannot be trusted."""
-        reasons: list[str | None] = [_sentences_as_words(pairs)]
-        if not reasons[0]:
-            known = self.scorer.coverage_of(text.source, text.target, text.sections)
-            reasons = [known.warning, one_word_lines_warning(text)]
-        for why in reasons:
-            if why:
-                warnings.warn(why, NmtalignWarning, stacklevel=4)
+    def _warn_if_unreliable(self, text: EncodedText, pairs: Sequence[Pair], *, linked_unit: str) -> None:
+        """Warn the caller of the package if the words of a text show that its links cannot be trusted."""
+        if misread := _sentences_as_words(pairs):
+            warn_caller(misread)
+            return
+        coverage = self.scorer.coverage_of(text.source, text.target, text.sections)
+        if coverage.warning:
+            warn_caller(coverage.warning)
+        if linked_unit == "words" and (spaceless := one_word_lines_warning(text)):
+            warn_caller(spaceless)
 
     def align_tokens(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +14,8 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_norms
+from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.over_vectors import open_vectors, vector_norms
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
@@ -23,7 +23,7 @@ from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
 from nmtalign.names import LearnedScoreName, UnicodeForm
@@ -195,11 +195,7 @@ def learn_attention(
 
     parts = _teacher_parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn(
-            "too few pairs to hold any out: the reported loss is the training loss",
-            NmtalignWarning,
-            stacklevel=4,
-        )
+        warn_caller("too few pairs to hold any out: the reported loss is the training loss")
     dimension = known[0].shape[1]
     norms = float(vector_norms(known[0]).mean()), float(vector_norms(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, norms)
@@ -251,7 +247,7 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
     if why := aligner.scorer.coverage_of(text.source, text.target, text.sections).warning:
-        warnings.warn(f"{what}: {why}", NmtalignWarning, stacklevel=5)
+        warn_caller(f"{what}: {why}")
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

@@ -10,7 +10,6 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +25,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.corpus.units import PairToAlign, expert_links_of
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
@@ -101,7 +100,7 @@ def with_links(
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
     if warning := unit_check.warning():
-        warnings.warn(warning, NmtalignWarning, stacklevel=2)
+        warn_caller(warning)
 
 
 def _link_outside(links: Iterable[Link], source: Words, target: Words) -> str:

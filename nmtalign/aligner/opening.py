@@ -1,32 +1,31 @@
-"""Open an aligner by path (the content of the folder decides what it is), or make one from word vectors.
-
-The readers of vectors are imported in functions: a learned model does not need them.
-"""
+"""Open an aligner by path (the content of the folder decides what it is), or make one from word vectors."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.arrays import Reals
+from nmtalign.aligner.over_vectors import (
+    VectorSettings,
+    aligner_of_folder,
+    aligner_of_sides,
+    aligner_over_vectors,
+)
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     BUNDLED_MODEL,
     BUNDLED_VECTORS,
-    POSITIONS,
     ExtractionName,
     PositionsName,
     ScoreName,
@@ -34,20 +33,12 @@ from nmtalign.names import (
     UnicodeForm,
     UnknownPolicy,
 )
-from nmtalign.positions.hmm import unfitted_hmm
-from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_bool, check_choices, check_number, check_type, quote_parameter
+from nmtalign.validation import check_bool
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
-
-SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
-# dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater
-MAX_NORM_VARIATION = 0.2
 
 
 @check_call("settings are given by their names, vectors as a tuple: load((source, target))")
@@ -139,64 +130,22 @@ def load(
     [Link(source=1, target=2), Link(source=2, target=1)]
     """
     check_bool(unsafe_pickle, "unsafe_pickle")
-    folder = _folder_of(path)
-    learned = _learned_aligner(path, folder)
-    if learned is not None:
-        aligner, found = learned
-        _refuse_settings_of_vectors(
-            found,
-            score=score,
-            temperature=temperature,
-            parameters=parameters,
-            positions=positions,
-            diagonal=diagonal,
-            unknown=unknown,
-            languages=languages,
-            limit=limit,
-            unsafe_pickle=unsafe_pickle or None,
-            strip_prefix=strip_prefix,
-        )
-        text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
-        aligner = replace(aligner, text_settings=text_settings)
-        aligner = with_extraction(aligner, extract, threshold, symmetrize)
-    else:
-        if folder is None:
-            assert isinstance(path, tuple | list)
-            _check_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
-            vectors = open_vectors(path, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
-        else:
-            from nmtalign.scorers.vector_scores import score_in
-            from nmtalign.vectors.static_models import is_static_model
-            from nmtalign.vectors.storage import load_both_languages, pair_languages
-
-            if languages is None and not is_static_model(folder):
-                languages = pair_languages(folder)
-            vectors = load_both_languages(
-                folder,
-                languages=languages,
-                limit=limit,
-                unsafe_pickle=unsafe_pickle,
-                strip_prefix=strip_prefix,
-            )
-            if parameters is None and isinstance(score, str):
-                score = score_in(folder, score, vectors[0].dimension)
-        _warn_about_spaces(vectors, score or "cosine")
-        aligner = vector_aligner(
-            *vectors,
-            score=score or "cosine",
-            temperature=temperature,
-            parameters=parameters,
-            positions=positions,
-            diagonal=diagonal,
-            unknown=unknown,
-            languages=languages,
-            extract=extract,
-            threshold=threshold,
-            symmetrize=symmetrize,
-            tokenizer=tokenizer,
-            lowercase=lowercase,
-            unicode=unicode,
-        )
+    vector_settings = VectorSettings(
+        score=score,
+        temperature=temperature,
+        parameters=parameters,
+        positions=positions,
+        diagonal=diagonal,
+        unknown=unknown,
+        languages=languages,
+        limit=limit,
+        unsafe_pickle=unsafe_pickle,
+        strip_prefix=strip_prefix,
+    )
+    aligner = _open_aligner_at(path, vector_settings)
+    text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
+    aligner = replace(aligner, text_settings=text_settings)
+    aligner = with_extraction(aligner, extract, threshold, symmetrize)
     if scorers is not None:
         aligner = aligner.with_scorers(scorers)
     if any(value is not None for value in (encoder, layer, device, cache)):
@@ -205,26 +154,27 @@ def load(
     return aligner
 
 
-def _folder_of(path: Any) -> Path | None:
-    """Return the folder that a path names; None for word vectors and aligners in memory."""
-    if isinstance(path, tuple | list | Aligner):
-        return None
-    if path is None or isinstance(path, str) or hasattr(path, "__fspath__"):
-        return _existing_folder(path)
-    vectors = "word vectors of two languages as (source, target)"
-    expected = f"expected the path of a folder, an aligner, or {vectors}"
-    raise UsageError(f"{expected}, found {short_repr(path)}")
+def _open_aligner_at(path: Any, vector_settings: VectorSettings) -> Aligner:
+    """Return an aligner in memory, of a folder, or over word vectors."""
+    if isinstance(path, Aligner):
+        vector_settings.refuse_for("this is an aligner")
+        return path
+    if isinstance(path, tuple | list):
+        return aligner_of_sides(path, vector_settings)
+    folder = _existing_folder(path)
+    if not is_model(folder):
+        return aligner_of_folder(folder, vector_settings)
+    aligner = load_aligner(folder)
+    vector_settings.refuse_for(f"{folder} is a learned model")
+    return aligner
 
 
-def _learned_aligner(path: Any, folder: Path | None) -> tuple[Aligner, str] | None:
-    """Return an aligner in memory, or of a folder, and what errors call it; None for word vectors."""
-    if folder is None:
-        return (path, "this is an aligner") if isinstance(path, Aligner) else None
-    return (load_aligner(folder), f"{folder} is a learned model") if is_model(folder) else None
-
-
-def _existing_folder(path: str | Path | None) -> Path:
+def _existing_folder(path: Any) -> Path:
     """Return the folder of a model or of vectors; DataError if there is none."""
+    if not (path is None or isinstance(path, str) or hasattr(path, "__fspath__")):
+        vectors = "word vectors of two languages as (source, target)"
+        expected = f"expected the path of a folder, an aligner, or {vectors}"
+        raise UsageError(f"{expected}, found {short_repr(path)}")
     folder = bundled_path(BUNDLED_MODEL) if path is None else resolve_path(path)
     if not folder.exists():
         raise DataError(f"there is no such folder; bundled are {BUNDLED_MODEL} and {BUNDLED_VECTORS}").at(
@@ -233,95 +183,6 @@ def _existing_folder(path: str | Path | None) -> Path:
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     return folder
-
-
-def _refuse_settings_of_vectors(found: str, **settings: object) -> None:
-    """Raise UsageError if a setting of word vectors is given for something else, which was `found`."""
-    given = [quote_parameter(name) for name, value in settings.items() if value is not None]
-    if given:
-        names = ", ".join(given)
-        applies = "applies" if len(given) == 1 else "apply"
-        removed = "it" if len(given) == 1 else "them"
-        problem = f"{names} {applies} to word vectors only, and {found}"
-        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
-
-
-def _check_two_sides(
-    sides: Sequence[Any],
-    score: ScoreName | VectorScore | None,
-    parameters: str | Path | Mapping[str, ArrayLike] | None,
-    limit: int | None,
-    *,
-    unsafe_pickle: bool,
-) -> None:
-    """Raise UsageError if a setting does not suit source and target vectors, given as objects or files."""
-    from nmtalign.scorers.vector_scores import how_to_learn
-
-    are_files = any(isinstance(side, str | Path) for side in sides)
-    if are_files and score == "bahdanau" and parameters is None:
-        names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
-        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
-    if not are_files and (limit is not None or unsafe_pickle):
-        name = "limit" if limit is not None else "unsafe_pickle"
-        raise UsageError(f"`{name}` applies to a folder or files of vectors only; remove it")
-
-
-def open_vectors(
-    vectors: Any,
-    languages: Languages | None = None,
-    *,
-    limit: int | None = None,
-    unsafe_pickle: bool = False,
-    strip_prefix: str | tuple[str, str] | None = None,
-) -> tuple[Embeddings, Embeddings]:
-    """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
-    from nmtalign.vectors.storage import both_embeddings, load_both_languages
-
-    if isinstance(vectors, tuple | list):
-        return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
-    check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
-    source, target = languages or (None, None)
-    chosen = (source, target) if source and target else None
-    return load_both_languages(
-        resolve_path(vectors),
-        languages=chosen,
-        limit=limit,
-        unsafe_pickle=unsafe_pickle,
-        strip_prefix=strip_prefix,
-    )
-
-
-def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
-    """Warn if two sets of vectors do not look like one space, or if their norms distort dot products."""
-    if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
-        return
-    from nmtalign.vectors.spaces import warn_if_unrelated
-
-    source, target = vectors[0].first(SAMPLE_WORDS), vectors[1].first(SAMPLE_WORDS)
-    warn_if_unrelated(source, target)
-    if score == "cosine":
-        return
-    variation = max(_norm_variation(source), _norm_variation(target))
-    if variation > MAX_NORM_VARIATION:
-        percent = f"{100 * variation:.0f} %"
-        warnings.warn(
-            f"the norms of the vectors differ by {percent} of their mean: dot products favor large norms,"
-            " whatever the words mean; try `score=cosine`",
-            NmtalignWarning,
-            stacklevel=5,
-        )
-
-
-def _norm_variation(vectors: Embeddings) -> float:
-    """Return the standard deviation of the norms of vectors, divided by their mean."""
-    norms = vector_norms(vectors.matrix)
-    return float(norms.std() / norms.mean())
-
-
-def vector_norms(vectors: Reals) -> Reals:
-    """Return the norms of the vectors that are not zero."""
-    norms = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
-    return norms[norms > 0] if norms.any() else np.ones(1, np.float32)
 
 
 @check_call("settings are given by their names")
@@ -375,49 +236,20 @@ def vector_aligner(
         How lines become tokens, as in :func:`load`. Default: the setting of the vectors, if they have one,
         else space-separated words in lower case.
     """
-    from nmtalign.scorers.given_vectors import VectorScorer
-    from nmtalign.scorers.vector_scores import make_score
     from nmtalign.vectors.storage import both_embeddings
 
+    settings = VectorSettings(
+        temperature=temperature,
+        parameters=parameters,
+        positions=positions,
+        diagonal=diagonal,
+        unknown=unknown,
+    )
     source, target = both_embeddings((source, target))
-    if temperature is not None:
-        check_number(temperature, "a number as temperature")
-    if diagonal is not None:
-        check_number(diagonal, "a number as diagonal")
-    vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
-    if unknown is not None:
-        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    # learned scores have a temperature of their own
-    fits_temperature = temperature is None and vector_score.null is None
-    scorer = VectorScorer(source, target, vector_score, fits_temperature=fits_temperature)
-    if positions is None:
-        positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
-    text_of_vectors = TextSettings.from_dict(source.settings.get("text", {}))
-    text_settings = text_of_vectors.updated(tokenizer, lowercase, unicode)
-    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text_settings=text_settings)
-    if languages is not None:
-        aligner = replace(aligner, languages=languages)
+    aligner = aligner_over_vectors(source, target, score, settings, languages)
+    text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
+    aligner = replace(aligner, text_settings=text_settings)
     return with_extraction(aligner, extract, threshold, symmetrize)
-
-
-def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
-    """Return a position model by name; `strength` is that of a diagonal."""
-    check_choices([name], POSITIONS, "positions")
-    if name == "hmm":
-        if strength is not None:
-            raise UsageError(
-                "`diagonal` does not apply to `positions=hmm`, which learns transitions; remove it"
-            )
-        return unfitted_hmm()
-    if strength is None and name == "diagonal" and scorer.score.grows_with_length:
-        from nmtalign.scorers.vector_scores import cosine_scale
-
-        # dot products grow with the norms of the vectors; relative to them, the prior is that of cosines
-        source_norms = vector_norms(scorer.source.first(SAMPLE_WORDS).matrix)
-        target_norms = vector_norms(scorer.target.first(SAMPLE_WORDS).matrix)
-        norms = float(source_norms.mean()) * float(target_norms.mean())
-        strength = DIAGONAL_STRENGTH * norms * scorer.score.scale / cosine_scale(scorer.source.dimension)
-    return SoftmaxPositions(name, strength)
 
 
 def with_extraction(

@@ -5,28 +5,29 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nmtalign.aligner.aligner import load_aligner, tokens_of
 from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_settings import TrainingSettings, checked_against_corrections
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
+from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
-from nmtalign.text.bitext import Pair
+from nmtalign.text.bitext import LengthLimit, Pair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
@@ -52,6 +53,34 @@ class PreparedBitext(NamedTuple):
     prior_links: AlignedBatch | None
     prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
+
+
+def training_pairs(
+    pairs: Iterable[Any],
+    settings: TrainingSettings,
+    *,
+    add_expert_links: Callable[[Iterable[Any]], Iterator[Any]] | None = None,
+    unit: LinkUnit = WORDS,
+    limit: LengthLimit | None = None,
+    encoding: str = "utf-8",
+) -> Iterator[Any]:
+    """Yield the checked pairs of a bitext as they are learned from.
+
+    This is the order of steps of :func:`~nmtalign.train` and of ``nmtalign train``. `add_expert_links`
+    returns the pairs with the links of an expert, whose positions count what `unit` says. `limit` empties
+    pairs that are too long. The file of gold links of the settings has this `encoding`.
+    """
+    text_settings = settings.text_settings
+    languages = settings.languages
+    # the links of an expert are read line by line with the pairs, so nothing may change these before
+    if add_expert_links is not None:
+        pairs = add_expert_links(pairs)
+    pairs = unit.prepare_pairs(pairs, text_settings, languages, first=1)
+    pairs = checked_against_corrections(pairs, settings.gold_file, encoding=encoding)
+    # a length is a number of tokens that are aligned, so sub-words are joined before
+    if limit is not None:
+        pairs = limit.pairs(pairs, text_settings, languages)
+    return iter(pairs)
 
 
 def prepare(pairs: Iterable[Pair], options: TrainingSettings) -> PreparedBitext:

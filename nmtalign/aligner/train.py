@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nmtalign.aligner.aligner import Aligner, check_languages
-from nmtalign.aligner.experts import (
-    with_links,
-)
-from nmtalign.aligner.training_settings import (
-    checked_against_corrections,
-    open_training_settings,
-    stage_costs,
-)
-from nmtalign.aligner.training_steps import (
-    train_aligner,
-)
+from nmtalign.aligner.experts import with_links
+from nmtalign.aligner.preparation import training_pairs
+from nmtalign.aligner.training_settings import open_training_settings, stage_costs
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.calls import check_call
 from nmtalign.display import with_plural
-from nmtalign.errors import NmtalignWarning, advise
+from nmtalign.errors import advise, warn_caller
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
@@ -185,14 +178,13 @@ def train(
     reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
     settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)
     try:
-        pairs = checked_against_corrections(reporter.count(rows), gold)
-        if expert is not None:
-            pairs = with_links(pairs, iter_links(expert))
+        add_expert_links = None if expert is None else partial(with_links, links=iter_links(expert))
+        pairs = training_pairs(reporter.count(rows), settings, add_expert_links=add_expert_links)
         aligner = train_aligner(pairs, settings).aligner
     finally:
         for note in notes:
-            warnings.warn(note, NmtalignWarning, stacklevel=3)
+            warn_caller(note)
         for text in advice:
-            advise(text, topic="bundled model", stacklevel=3)
+            advise(text, topic="bundled model")
     reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner

@@ -15,7 +15,7 @@ from nmtalign.aligner.experts import (
     choose_expert,
 )
 from nmtalign.aligner.fit_to_text import AnyPair
-from nmtalign.aligner.opening import open_vectors
+from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Doubles
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path

@@ -6,7 +6,6 @@ may report bad records and go on.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Protocol
 import nmtalign as na
 from nmtalign.calls import check_call
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.formats import (
@@ -134,7 +133,7 @@ class Conversion:
             raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {self.links}")
         warning = unit_check.warning()
         if warning:
-            warnings.warn(warning, NmtalignWarning, stacklevel=2)
+            warn_caller(warning)
 
     def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
         """Return the file and the line with the words of a side of a record."""

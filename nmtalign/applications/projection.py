@@ -7,7 +7,6 @@ and `labels` read annotations, `atoms` splits lines at punctuation, `placing` in
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
@@ -37,7 +36,7 @@ from nmtalign.applications.markup import find_tags, matched_offsets, parse_marku
 from nmtalign.applications.placing import place_markup
 from nmtalign.calls import check_call
 from nmtalign.display import name_pair, short_repr
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import (
     LABEL_FORMATS,
     MARKUP_FORMATS,
@@ -353,9 +352,9 @@ def project(
         raise DataError(f"expected annotations of each of {len(projected):,} pairs, found more")
     if unlinked_pairs:
         text = describe_unlinked(unlinked_pairs, format, "pair")
-        warnings.warn(text, NmtalignWarning, stacklevel=3)
+        warn_caller(text)
     if displaced:
-        warnings.warn(describe_displaced(displaced, "pair"), NmtalignWarning, stacklevel=3)
+        warn_caller(describe_displaced(displaced, "pair"))
     return projected
 
 

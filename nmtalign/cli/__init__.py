@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.Abort:
         _end("interrupted", NmtalignError.exit_code)
     except click.ClickException as error:
-        vars(error)["message"] = printable(error.message)
+        error.message = printable(error.message)  # type: ignore[misc]  # final for click, which shows it
         shown = io.StringIO()
         error.show(shown)
         write(shown.getvalue(), nl=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, field, fields
 from difflib import SequenceMatcher, get_close_matches
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 import click
 
 from nmtalign.display import escape_controls
-from nmtalign.errors import NmtalignWarning
+from nmtalign.errors import warn_caller
 
 RUNNING = "Running"  # the section of --help that lists the options that name no section
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
@@ -35,10 +34,16 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
+class SectionOption(click.Option):
+    """An option that knows the section of ``--help`` that lists it."""
+
+    section = RUNNING
+
+
 class _Declaration(NamedTuple):
     """The parts of a declaration that click needs, besides the name and the type of the field."""
 
-    parameter: type[click.Parameter]
+    is_argument: bool
     words: list[str]  # the names of the option, such as -o and --output
     section: str | None
     settings: dict[str, Any]
@@ -66,13 +71,13 @@ def option(
         settings["default"] = default  # click takes a default of None for a value that was given
     if words[-1][0].isupper():
         settings["metavar"] = words.pop()
-    declared = _Declaration(click.Option, words, section, settings)
+    declared = _Declaration(False, words, section, settings)
     return field(default=MISSING if required else default, metadata={_DECLARATION_KEY: declared})
 
 
 def argument(*, type: click.ParamType[Any] | None = None, required: bool = True) -> Any:
     """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
-    declared = _Declaration(click.Argument, [], None, {"type": type, "required": required})
+    declared = _Declaration(True, [], None, {"type": type, "required": required})
     return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declared})
 
 
@@ -86,7 +91,7 @@ def common_option(
     metavar: str | None = None,
 ) -> click.Option:
     """Return an option of every command. It acts by its callback; no command receives its value."""
-    made = click.Option(
+    made = SectionOption(
         names.split(),
         help=help,
         callback=callback,
@@ -96,7 +101,7 @@ def common_option(
         expose_value=False,
         is_eager=True,
     )
-    vars(made)["section"] = COMMON
+    made.section = COMMON
     return made
 
 
@@ -109,9 +114,13 @@ def _group_parameters(group: type[Options]) -> Iterator[click.Parameter]:
             yield from _group_parameters(annotations[attribute.name])
             continue
         settings = _settings_of_type(annotations[attribute.name], declared)
-        parameter = declared.parameter([attribute.name, *declared.words], **settings)
-        vars(parameter)["section"] = declared.section or group.section
-        yield parameter
+        names = [attribute.name, *declared.words]
+        if declared.is_argument:
+            yield click.Argument(names, **settings)
+        else:
+            made = SectionOption(names, **settings)
+            made.section = declared.section or group.section
+            yield made
 
 
 def _settings_of_type(annotation: Any, declared: _Declaration) -> dict[str, Any]:
@@ -130,7 +139,7 @@ def _settings_of_type(annotation: Any, declared: _Declaration) -> dict[str, Any]
     elif settings["type"] is None:
         element = get_args(annotation)[0] if repeated else kinds[0]
         settings["type"] = click.Choice(choices) if choices else element
-    if repeated and declared.parameter is click.Argument:
+    if repeated and declared.is_argument:
         settings["nargs"] = -1
     elif repeated and "multiple" not in settings:
         settings["multiple"] = True
@@ -157,7 +166,7 @@ class Command(click.Command):
         for name, meant in unknown_variables(ctx):
             hint = f"; did you mean {meant}?" if meant else ""
             text = f"the environment variable {name} does not set any option{hint}"
-            warnings.warn(text, NmtalignWarning, stacklevel=2)
+            warn_caller(text)
         return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
@@ -242,7 +251,7 @@ def group_by_section(parameters: Iterable[click.Parameter]) -> dict[str, list[cl
     for parameter in parameters:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             default = COMMON if "--help" in parameter.opts else RUNNING
-            section = vars(parameter).get("section", default)
+            section = getattr(parameter, "section", default)
             sections.setdefault(section, []).append(parameter)
     return {title: sections[title] for title in sorted(sections, key=_section_rank)}
 

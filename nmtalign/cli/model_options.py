@@ -197,7 +197,7 @@ def expert_option() -> Any:
 
 def with_expert(
     bitext: Iterable[Pair],
-    expert: str | None,
+    expert: str,
     *,
     encoding: str,
     unit: LinkUnit,
@@ -210,8 +210,6 @@ def with_expert(
     `text_settings` splits lines into tokens. If bad records are marked, a bad line of links is taken as an
     empty one.
     """
-    if expert is None:
-        return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links, with_numbered_errors
 

@@ -355,7 +355,10 @@ class RangesOfText:
         self._source, self._target = _RangeArrays(), _RangeArrays()
 
     def collect(self, pairs: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pairs, and keep which pieces each of their words has."""
+        """Yield the pairs, and keep which pieces each of their words has, if links are expanded."""
+        if not self._unit.expands:
+            yield from pairs
+            return
         for pair in pairs:
             source, target = self._unit.piece_lines(pair, self._text_settings, self._languages)
             self._source.add(source)
@@ -363,7 +366,9 @@ class RangesOfText:
             yield pair
 
     def expand(self, batch: AlignedBatch) -> AlignedBatch:
-        """Return the links of pieces; see :func:`expand_links`."""
+        """Return the links of pieces, if links are expanded; see :func:`expand_links`."""
+        if not self._unit.expands:
+            return batch
         return expand_links(batch, self._source.ranges(), self._target.ranges())
 
 

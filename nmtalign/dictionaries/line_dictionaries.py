@@ -6,7 +6,6 @@ The first lines decide on the format. EDICT files are in EUC-JP unless they are 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
 from nmtalign.names import Side
@@ -275,7 +274,7 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
     if fertilities:
         skipped = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
         why = "a model of nmtalign has no fertilities"
-        warnings.warn(f"{path}: skipped {skipped}; {why}", NmtalignWarning, stacklevel=2)
+        warn_caller(f"{path}: skipped {skipped}; {why}")
 
 
 def _prior_of_numbers(columns: list[str]) -> JumpCount | DataError | None:

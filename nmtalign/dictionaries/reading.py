@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_index
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
 from nmtalign.dictionaries.xml_dictionaries import read_xml, xml_format
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, NmtalignWarning, error_text
+from nmtalign.errors import DataError, error_text, warn_caller
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -75,14 +74,12 @@ class DictionaryFile:
             raise first
         if skipped_jumps:
             lines = f"{with_plural(skipped_jumps, 'line')} of jumps (HMMF, HMMR)"
-            warnings.warn(
-                f"{self.path}: skipped {lines}, which are not word pairs", NmtalignWarning, stacklevel=2
-            )
+            warn_caller(f"{self.path}: skipped {lines}, which are not word pairs")
         if not total:
             raise DataError("expected a dictionary, found no entries").at(self.path)
         if first is not None:
             found = f"{malformed:,} of {total:,} entries are malformed and were skipped"
-            warnings.warn(f"{self.path}: {found}, the first: {first}", NmtalignWarning, stacklevel=2)
+            warn_caller(f"{self.path}: {found}, the first: {first}")
 
     def _records(self, wanted: Wanted) -> Iterator[Record]:
         path = as_path(self.path)

@@ -8,7 +8,6 @@ Axes: L layers, H heads, R steps of the decoder, T target words, S source words,
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ from nmtalign.encoders.transformer import (
     run_in_batches,
     side_tokenizers,
 )
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64
@@ -235,7 +234,7 @@ class Translator:
         limit = sides[0].max_subwords
         if size > limit:
             found = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
-            warnings.warn(f"{found}; it gets no links", NmtalignWarning, stacklevel=2)
+            warn_caller(f"{found}; it gets no links")
             whole = [side.with_special([]) for side in sides]
         (ids, word_of_piece), (labels, word_of_label) = whole
         return _Forced(number, ids, word_of_piece, labels, word_of_label)
@@ -293,11 +292,7 @@ def best_reduction(
     all_pairs = chain(first_pairs, pairs)
     if len(first_pairs) < MIN_HEAD_PAIRS:
         advice = "pass `layers`, `attention_heads` and `shift` to choose one"
-        warnings.warn(
-            f"too few pairs to choose a head, so all heads are averaged; {advice}",
-            NmtalignWarning,
-            stacklevel=2,
-        )
+        warn_caller(f"too few pairs to choose a head, so all heads are averaged; {advice}")
         return AttentionReduction(), all_pairs
     ranked = rank_heads(first_pairs, translator.attention(first_pairs))
     _, best = ranked[0]

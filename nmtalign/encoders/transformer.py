@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import sqlite3
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -24,7 +23,7 @@ import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, pair_similarities
-from nmtalign.errors import DataError, NmtalignError, NmtalignWarning, UsageError, error_text, require_extra
+from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra, warn_caller
 from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice
@@ -189,7 +188,7 @@ class Pieces:
             lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
             if lost is not None and not self._told:
                 text = f"the tokenizer returns no sub-words for {lost!r}; such words have no vector"
-                warnings.warn(f"{text}, and the encoder cannot link them", NmtalignWarning, stacklevel=2)
+                warn_caller(f"{text}, and the encoder cannot link them")
                 self._told = True
         return [self._known[word] for word in words]
 
@@ -306,11 +305,7 @@ class Encoder:
                 of_sentence = list(pieces.windows(len(vectors), ids))
                 if len(of_sentence) > 1 and not self._told:
                     text = f"pair {number} has {len(ids)} sub-words, {self.name} takes {pieces.max_subwords}"
-                    warnings.warn(
-                        f"{text}; such sentences are read by overlapping windows",
-                        NmtalignWarning,
-                        stacklevel=2,
-                    )
+                    warn_caller(f"{text}; such sentences are read by overlapping windows")
                     self._told = True
                 vectors.append((np.zeros((len(ids), width), np.float32), word_of_piece))
                 windows += of_sentence

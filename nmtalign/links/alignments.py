@@ -7,7 +7,6 @@ links are ``(source, target)``, 0-based. Only this folder converts between them.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
@@ -663,7 +662,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
             pairs = with_plural(int(is_unknown.sum()), "pair")
             why = "a comparison with NaN is False, whether or not the sides are translations"
             found = f"the mask drops all {pairs} whose pair score is unknown (NaN)"
-            warnings.warn(f"{found}; {why}", NmtalignWarning, stacklevel=3)
+            warn_caller(f"{found}; {why}")
 
     @check_call("links are a method: batch.links(n) returns those of pair n")
     def links(self, n: int) -> list[Link]:

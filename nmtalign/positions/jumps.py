@@ -91,6 +91,7 @@ class JumpModel:
     # (K, TABLE_WIDTHS): weight of each jump width from words of class k; class 0 is the sentence start
     tables: Floats
     classes: Ints  # (V,): class of each word by its number
+    known_sums: Doubles | None = None  # the sums, if those of the same tables were already computed
 
     @cached_property
     def sums(self) -> Doubles:
@@ -98,6 +99,8 @@ class JumpModel:
 
         In double precision, because the difference of two sums may be small.
         """
+        if self.known_sums is not None:
+            return self.known_sums
         sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
         np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
         return sums
@@ -112,10 +115,7 @@ class JumpModel:
         """Return the model for other word numbers; `numbers` has the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
-        model = JumpModel(self.tables, classes)
-        # computing sums is slow, and these are the sums of the same tables
-        model.__dict__["sums"] = self.sums
-        return model
+        return JumpModel(self.tables, classes, known_sums=self.sums)
 
     def classes_of_positions(self, words: Ints) -> Ints:
         """Return the class of each position (S + 1, B) of sentences of words (S, B); position 0 has 0."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 import random
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -146,7 +145,7 @@ def read_corpus(
         next(attention, None)  # raises an error if attention of further pairs follows
     for check in unit_checks.values():
         if warning := check.warning():
-            warnings.warn(warning, NmtalignWarning, stacklevel=2)
+            warn_caller(warning)
 
 
 class _BadLines:
@@ -360,7 +359,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
         text = f"pair {left_out[0]}{more}: omitted, because {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
-        warnings.warn(text, NmtalignWarning, stacklevel=2)
+        warn_caller(text)
     return pairs
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, closest_name
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
@@ -609,11 +609,9 @@ def fonts_for(texts: list[str]) -> Iterator[None]:
     if symbols:
         lacking[f"the symbols {abbreviate(' '.join(symbols), MAX_TITLE_CHARS)}"] = FONTS_OF_SYMBOLS
     for letters, example in lacking.items():
-        warnings.warn(
+        warn_caller(
             f"no installed font has {letters}, so they are drawn as boxes;"
-            f" install {example or 'one that has them'}",
-            NmtalignWarning,
-            stacklevel=5,
+            f" install {example or 'one that has them'}"
         )
     with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():
         yield

@@ -117,7 +117,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
             rows.append((number, s, source, t, target, probability, score))
     table = table_of_rows(rows, LINK_TABLE_COLUMNS, example=(0, 0, "", 0, "", 0.5, 0.5))
     frame_index = getattr(pairs, "frame_index", None)
-    advise_on_repeated_index(frame_index, stacklevel=3)
+    advise_on_repeated_index(frame_index)
     return with_frame_index(table, frame_index)
 
 

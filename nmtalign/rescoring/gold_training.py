@@ -8,7 +8,6 @@ Axes: B pairs, T target words, S source words.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -18,7 +17,7 @@ from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
@@ -165,7 +164,7 @@ def gold_of_pairs(
         _check_inside(n, links, source, target)
         unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
     if warning := unit_check.warning():
-        warnings.warn(f"gold: {warning}", NmtalignWarning, stacklevel=2)
+        warn_caller(f"gold: {warning}")
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
     usable = {}
     for n, links in numbered.items():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.display import name_pair, short_repr, single_line, with_plural
-from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
+from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import (
@@ -490,7 +489,7 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
         reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
         advice = "if the file contains both sides, pass it alone (`pairs=FILE`)"
-        warnings.warn(f"{path}: {reason}; {advice}", NmtalignWarning, stacklevel=2)
+        warn_caller(f"{path}: {reason}; {advice}")
     yield from lines
 
 

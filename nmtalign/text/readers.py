@@ -19,7 +19,6 @@ import csv
 import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element
 
-from nmtalign.errors import DataError, NmtalignWarning, UsageError, require_extra
+from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -85,7 +84,7 @@ def _parse_rows(
 
 def _warn(place: str | Path, text: str) -> None:
     """Warn about a file, or a line of a file, that is read."""
-    warnings.warn(f"{place}: {text}", NmtalignWarning, stacklevel=2)
+    warn_caller(f"{place}: {text}")
 
 
 def _on_one_line(text: str) -> str:

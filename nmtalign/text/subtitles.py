@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import html
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.text_files import try_lines
 
 SUBTITLE_ENDINGS = (".srt", ".vtt")
@@ -50,7 +49,7 @@ def read_subtitle_pairs(
         counts = f"{len(source_cues):,} and {len(target_cues):,} cues"
         alone = sum(not (first and second) for first, second in groups)
         found = f"{counts} make {len(groups):,} pairs by their times, {alone:,} of them with an empty side"
-        warnings.warn(f"{source} and {target}: {found}", NmtalignWarning, stacklevel=2)
+        warn_caller(f"{source} and {target}: {found}")
     for first, second in groups:
         problems = [cue.text for cue in (*first, *second) if isinstance(cue.text, DataError)]
         if problems:

@@ -6,7 +6,6 @@ rows to target rows, ``X W ~ Y``. Queries and keys have unit rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.text_files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
@@ -325,9 +324,7 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
         return
     deviations = relatedness(source, target)
     if deviations is not None and deviations < _MIN_RELATEDNESS:
-        warnings.warn(
-            "the two vector spaces look unrelated: identically spelled words are hardly closer than random"
-            " ones. Map them into one space first: nmtalign vectors map",
-            NmtalignWarning,
-            stacklevel=2,
+        warn_caller(
+            "the two vector spaces look unrelated: identically spelled words are hardly"
+            " closer than random ones. Map them into one space first: nmtalign vectors map"
         )

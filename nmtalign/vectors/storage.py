@@ -24,7 +24,6 @@ import codecs
 import json
 import pickle
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +36,7 @@ import numpy as np
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
 from nmtalign.files.json_files import parse_json, read_json
@@ -155,11 +154,7 @@ def load_embeddings(
     if resolve_path(path) != path:
         raise UsageError(f"{path} are bundled vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
-        warnings.warn(
-            f"{path}: pickles are read without the allow-list and can run any code",
-            NmtalignWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"{path}: pickles are read without the allow-list and can run any code")
     if limit is not None:
         check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
     check_type(encoding, str, "the name of an encoding")
@@ -219,18 +214,12 @@ def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
         prefixes[found[0]] += 1
     names = [prefix for prefix, _ in prefixes.most_common(_MAX_SHOWN_PREFIXES)]
     if len(prefixes) == 1 and names[0].startswith("/"):
-        warnings.warn(
-            f"{path}: words are read without {names[0]}, which all of them begin with",
-            NmtalignWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"{path}: words are read without {names[0]}, which all of them begin with")
         return embeddings.without_prefix(names[0])
     example = ",".join(names[:2])
     shown = ", ".join(names) + (", ..." if len(prefixes) > len(names) else "")
     advice = f"to keep those of one language, without it, name it for each side: `strip_prefix={example}`"
-    warnings.warn(
-        f"{path}: all words begin with a language ({shown}); {advice}", NmtalignWarning, stacklevel=3
-    )
+    warn_caller(f"{path}: all words begin with a language ({shown}); {advice}")
     return embeddings
 
 
@@ -493,7 +482,7 @@ def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
     for matrix in companion_paths(path):
         if matrix.is_file():
             reason = f"it contains a vector for each word, so {matrix.name} is not read"
-            warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=2)
+            warn_caller(f"{path}: {reason}")
     return vectors_of_dictionary(entries)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import re
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
 from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
@@ -255,11 +254,7 @@ def read_text_vectors(
         if layout.words is not None and rows_read < max_rows and len(words) < most:
             raise DataError(f"the header promises {layout.words} words, the file has {rows_read}")
         if layout.words is not None and rows_read == layout.words and next(lines, b""):
-            warnings.warn(
-                f"{path}: lines after the {layout.words} words of the header are not read",
-                NmtalignWarning,
-                stacklevel=2,
-            )
+            warn_caller(f"{path}: lines after the {layout.words} words of the header are not read")
     if prefix and not words:
         raise DataError(f"expected words that begin with {prefix!r}, found none in {rows_read:,} rows")
     return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, layout.dimension), path)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import struct
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError, NmtalignWarning
+from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import open_decompressed, open_zip_member
 from nmtalign.files.limits import max_decompressed_size
@@ -105,11 +104,7 @@ def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     if repeated := len(words) - len(rows):
-        warnings.warn(
-            f"{path}: {repeated} words are repeated; their first vector is kept",
-            NmtalignWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"{path}: {repeated} words are repeated; their first vector is kept")
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
@@ -278,7 +273,7 @@ def _read_fasttext_words(
         strange += words[-1].encode(encoding, "replace") != word
     if strange:
         reason = f"{strange} words are not {encoding}; their bad bytes are replaced"
-        warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=3)
+        warn_caller(f"{path}: {reason}")
     return words
 
 

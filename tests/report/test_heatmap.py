@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import re
 import shutil
 import subprocess
@@ -594,3 +595,10 @@ def test_a_pair_is_saved_as_curves(tmp_path: Path, suffix: str) -> None:
         )
     with pytest.raises(UsageError, match="curves are a picture"):
         pair.save(tmp_path / "cat.tsv", curves=True)
+
+
+def test_a_figure_can_be_sent_to_another_process_and_shown():
+    figure = pickle.loads(pickle.dumps(draw_heatmap(AlignmentMatrix(np.eye(2), "ab", "cd"))))
+    picture, size = figure._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+    assert size["width"] > 0

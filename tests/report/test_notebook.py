@@ -21,8 +21,8 @@ import nmtalign
 from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
+from nmtalign.report.drawing import _as_pair
 from nmtalign.report.html import cards_page
-from nmtalign.report.notebook import _as_pair
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

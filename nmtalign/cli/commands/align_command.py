@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,13 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.link_outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
+from nmtalign.cli.link_outputs import (
+    LinkOutputOptions,
+    WrittenLinks,
+    explain_lost_work,
+    log_alignment,
+    write_chunks,
+)
 from nmtalign.cli.messages import detail, log
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
@@ -22,12 +28,13 @@ from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
+from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.cli.link_outputs import Chunks, Sinks
+    from nmtalign.cli.link_outputs import Chunks
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
@@ -119,13 +126,9 @@ def align_command(
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
-        aligner = replace(model.load_for_text(), workers=engine.workers)
-        if expert is not None:
-            aligner = aligner.with_given_links()
-        _check_engine(engine, aligner)
-        lines = progress.track(bad_records.track(bitext.read(bad_records.add)))
+        aligner = _open_aligner(model, engine, expert)
         pairs = _pairs_to_align(
-            lines,
+            progress.track(bad_records.track(bitext.read(bad_records.add))),
             aligner,
             unit,
             bitext=bitext,
@@ -135,37 +138,36 @@ def align_command(
             writes_plain_words=outputs.have_plain_words,
         )
         aligner, pairs = fit_text(aligner, pairs, linked_unit=unit.aligned_unit)
-        values = None if outputs.attention is None else outputs.values or aligner.default_values
-        chunks = _align_chunks(
-            aligner,
-            pairs,
-            run,
-            engine.client(stack),
-            unit=unit,
-            values=values,
-            costs=outputs.costs is not None,
-        )
-        stack.enter_context(closing(chunks))
-        sinks: Sinks
-        writing: AbstractContextManager[None]
+        client = engine.client(stack)
+        chunks = stack.enter_context(closing(_align_chunks(aligner, pairs, run, client, unit, outputs)))
+        write = partial(write_chunks, chunks, progress, bitext=bitext, strict=error_options.strict)
         if run is None:
             sinks = outputs.sinks(paths, stack, unit)
-            writing = explain_lost_work("--out-shards DIR keeps what is done")
+            with explain_lost_work("--out-shards DIR keeps what is done"):
+                written = write(sinks=sinks)
         else:
             settings = _settings_of_run(aligner, unit, bitext, error_options, outputs)
             described = running.describe_run(files, model, settings)
-            sinks = [run.write]
-            writing = running.assembling_shards(run, paths, described, resume=sharding.may_exist)
-        with writing:
-            written = write_chunks(chunks, progress, sinks, bitext, strict=error_options.strict)
+            with running.assembling_shards(run, paths, described, resume=sharding.may_exist):
+                written = write(sinks=[run.write])
     # only now do the files have their names
-    was_all_done_before = run is not None and run.kept and not progress.done
-    if not was_all_done_before:
-        log_alignment(bitext, outputs.output, progress, written, unit, limit)
-    if run is not None:
-        _log_shards(run)
+    _log_run(bitext, outputs, progress, written, unit, limit, run)
     error_options.say(bad_records)
     detail(aligner.description, event="settings")
+
+
+def _open_aligner(
+    model: model_options.ModelOptions, engine: running.EngineOptions, expert: str | None
+) -> na.Aligner:
+    """Open the aligner that the options name; raise UsageError if the engine cannot use it."""
+    aligner = replace(model.load_for_text(), workers=engine.workers)
+    if expert is not None:
+        aligner = aligner.with_given_links()
+    if engine.engine == "dask" and not aligner.allows_processes:
+        # each worker of the cluster would have to load the encoder
+        problem = "--engine dask cannot be combined with an encoder, which is loaded only once"
+        raise UsageError(f"{problem}; use --out-shards instead")
+    return aligner
 
 
 def _pairs_to_align(
@@ -228,27 +230,21 @@ def _settings_of_run(
     }
 
 
-def _check_engine(engine: running.EngineOptions, aligner: na.Aligner) -> None:
-    """Raise UsageError if a cluster would have to load an encoder in each of its workers."""
-    if engine.engine == "dask" and not aligner.allows_processes:
-        problem = "--engine dask cannot be combined with an encoder, which is loaded only once"
-        raise UsageError(f"{problem}; use --out-shards instead")
-
-
 def _align_chunks(
     aligner: na.Aligner,
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
     unit: LinkUnit,
-    values: str | None,
-    costs: bool,
+    outputs: AlignOutputOptions,
 ) -> Chunks:
-    """Align the pairs on a cluster or by processes."""
+    """Align the pairs on a cluster or by processes; the chunks contain what the outputs need."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
+    values = None if outputs.attention is None else outputs.values or aligner.default_values
+    costs = outputs.costs is not None
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     # smaller chunks keep all cores busy until the end
     size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
@@ -259,6 +255,23 @@ def _align_chunks(
     from nmtalign.batch.cluster import align_unit_on_cluster
 
     return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values, costs=costs)
+
+
+def _log_run(
+    bitext: BitextOptions,
+    outputs: AlignOutputOptions,
+    progress: ProgressReporter,
+    written: WrittenLinks,
+    unit: LinkUnit,
+    limit: LengthLimit,
+    run: ShardRun | None,
+) -> None:
+    """Log what was aligned, unless an earlier run had done all of it, and the shards of the run."""
+    was_all_done_before = run is not None and run.kept and not progress.done
+    if not was_all_done_before:
+        log_alignment(bitext, outputs.output, progress, written, unit, limit)
+    if run is not None:
+        _log_shards(run)
 
 
 def _log_shards(run: ShardRun) -> None:

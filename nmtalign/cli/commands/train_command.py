@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -177,74 +177,66 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
-    from nmtalign.aligner.training_settings import checked_against_corrections, stage_costs
+    from nmtalign.aligner.preparation import training_pairs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import RangesOfText, link_unit
-    from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
-    output = Path(outputs.output)
-    paths = outputs.link_files
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
     # A checkpoint is resumed only with the same options; workers, memory and outputs may differ.
     fingerprint = repr((bitext, tokenization, learning, vectors, expert))
-    run = TrainingRun(Path(f"{output}.state"), fingerprint)
-    overwrite = outputs.force or run.has_saved(output)
-    check_model_replaceable(output, overwrite=overwrite)
+    run = TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
+    overwrite = _may_overwrite(outputs, run)
     _check_options_together(outputs, bitext, engine)
-    languages = tokenization.langs or (None, None)
+    limit = LengthLimit(tokenization.max_length, bitext.files)
+    findings = RunFindings()
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         settings = _open_training_settings(
             bitext, tokenization, learning, vectors, expert, engine, bad_records
         )
-        limit = LengthLimit(tokenization.max_length, bitext.files)
-        without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
-        progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
-        settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
-        stack.enter_context(_kept_for_resuming(run))
-        run.start()
-        _log_checkpoints(run)
-        client = engine.client(stack)
-        stack.enter_context(progress)
+        settings = _with_progress(settings, run, bitext, outputs)
+        client = _start_run(run, engine, settings, stack)
         if client is not None:
             settings = _with_cluster(settings, client)
-        findings = RunFindings()
-        lines = progress.count(_watch_findings(findings, bitext, bad_records, strict=tokenization.strict))
-        pairs = model_options.with_expert(
-            lines,
-            expert.expert,
-            encoding=bitext.encoding,
-            unit=unit,
-            text_settings=settings.text_settings,
-            languages=languages,
-            bad=bad_records,
+        lines = _watch_findings(findings, bitext, bad_records, strict=tokenization.strict)
+        pairs_of_lines = partial(
+            training_pairs, settings=settings, unit=unit, limit=limit, encoding=bitext.encoding
         )
-        pairs = unit.prepare_pairs(pairs, settings.text_settings, languages, first=1)
-        pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
-        pairs = without_long_pairs(pairs)
-        ranges = RangesOfText(unit, settings.text_settings, languages)
-        result = train_aligner(ranges.collect(pairs) if unit.expands else pairs, settings)
+        pairs = pairs_of_lines(
+            settings.progress.count(lines),
+            add_expert_links=_expert_reader(expert.expert, settings, unit, bitext, bad_records),
+        )
+        ranges = RangesOfText(unit, settings.text_settings, settings.languages)
+        result = train_aligner(ranges.collect(pairs), settings)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=overwrite)
-        run.model_is_saved(output)
-        progress.step(f"model in {output}{limit.closing_clause()}")
-        if paths:
+        _save_model(aligner, outputs, run, overwrite=overwrite)
+        settings.progress.step(f"model in {outputs.output}{limit.closing_clause()}")
+        if outputs.link_files:
             if client is None or aligner.expert is not None:
-                aligned = result.align(unit.aligned_unit)
-                batch = ranges.expand(aligned) if unit.expands else aligned
+                batch = ranges.expand(result.align(unit.aligned_unit))
             else:
-                lines = bitext.read(lambda error: None)  # bad records were reported at the first reading
-                again = unit.prepare_pairs(lines, settings.text_settings, languages, first=1)
-                batch = _align_on_cluster(client, aligner, without_long_pairs(again), unit)
+                # bad records were reported at the first reading
+                again = pairs_of_lines(bitext.read(lambda error: None))
+                batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
-            _write_links(batch, paths)
+            _write_links(batch, outputs.link_files)
         run.remove()
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
     _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
+
+
+def _may_overwrite(outputs: OutputOptions, run: TrainingRun) -> bool:
+    """Return whether the model replaces another; raise UsageError if one is there that must be kept."""
+    from nmtalign.state import check_model_replaceable
+
+    output = Path(outputs.output)
+    overwrite = outputs.force or run.has_saved(output)
+    check_model_replaceable(output, overwrite=overwrite)
+    return overwrite
 
 
 def _check_options_together(
@@ -264,6 +256,29 @@ def _check_options_together(
         )
 
 
+def _with_progress(
+    settings: TrainingSettings, run: TrainingRun, bitext: BitextOptions, outputs: OutputOptions
+) -> TrainingSettings:
+    """Return the settings with what is shown and kept during the run."""
+    from nmtalign.aligner.training_settings import stage_costs
+
+    costs = stage_costs(settings, aligns=bool(outputs.link_files))
+    progress = open_progress("pairs", bitext.files, costs)
+    return replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
+
+
+def _start_run(
+    run: TrainingRun, engine: TrainEngineOptions, settings: TrainingSettings, stack: AtomicFiles
+) -> Client | None:
+    """Start the checkpoints, the cluster and the display of progress; return the cluster, if there is one."""
+    stack.enter_context(_kept_for_resuming(run))
+    run.start()
+    _log_checkpoints(run)
+    client = engine.client(stack)
+    stack.enter_context(settings.progress)
+    return client
+
+
 def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSettings:
     """Return the settings with a cluster that computes the expected counts."""
     from nmtalign.batch.cluster import ClusterProcesses
@@ -271,6 +286,33 @@ def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSetting
 
     make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
     return replace(settings, make_backend=make_backend, memory=None)
+
+
+def _expert_reader(
+    expert: str | None,
+    settings: TrainingSettings,
+    unit: LinkUnit,
+    bitext: BitextOptions,
+    bad_records: BadRecords,
+) -> Callable[[Iterable[Any]], Iterator[Any]] | None:
+    """Return a function that adds the links of --expert to the pairs; None without --expert."""
+    if expert is None:
+        return None
+    return partial(
+        model_options.with_expert,
+        expert=expert,
+        encoding=bitext.encoding,
+        unit=unit,
+        text_settings=settings.text_settings,
+        languages=settings.languages,
+        bad=bad_records,
+    )
+
+
+def _save_model(aligner: na.Aligner, outputs: OutputOptions, run: TrainingRun, *, overwrite: bool) -> None:
+    """Save the model, and record that the run has done so."""
+    aligner.save(outputs.output, overwrite=overwrite)
+    run.model_is_saved(Path(outputs.output))
 
 
 def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str]) -> None:

@@ -1,16 +1,14 @@
-"""Results in a notebook: pictures and tables, which every host shows, and cards and pages of the report.
+"""Pictures and tables of results: the functions of the protocol `nmtalign.results.Drawing`.
 
-A card is the page of the report in a frame of its own, which runs its script but cannot reach the notebook.
+Axes: T target words, S source words.
 """
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,8 +24,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
-from nmtalign.report.figure_layout import is_right_to_left
-from nmtalign.report.figures import new_figure
+from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
     check_picture_suffix,
@@ -38,13 +35,11 @@ from nmtalign.report.heatmap import (
     save_heatmaps,
     svg_text,
 )
-from nmtalign.report.html import cards_page, report_page
-from nmtalign.report.sample import SamplePair, as_sample_pairs
+from nmtalign.report.notebook_cards import Page, card_of_pair
 from nmtalign.report.style import DARK_COLORMAP
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import PictureSettings, Viewable, table_of_rows, with_frame_index
 from nmtalign.validation import (
-    advise_on_repeated_index,
     check_bool,
     check_choices,
     check_number,
@@ -57,92 +52,11 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-PAGE_HEIGHT_PIXELS = 720
-# Sizes of the parts of a card, as in the style sheet and in assets/pairs/cards.js; letters have a mean width.
-CARD_WIDTH_PIXELS = 930
-CARD_EDGES_PIXELS = 173  # head, hairline, and the tools below
-CURVES_PIXELS = 256  # two lines of words with the curves between them
-LINE_LETTER_PIXELS = 11
-LINE_WORD_GAP_PIXELS = 8
-ROW_PIXELS = 112  # one row of a pair that is too long for two lines
-ROW_LETTER_PIXELS = 8
-ROW_WORD_GAP_PIXELS = 10
-ROWS_EDGES_PIXELS = 24
-MEAN_ROWS_PER_FULL_ROW = 1.1  # rows are not filled to the last word
-COLUMN_WORD_PIXELS = 36  # one word in a column, where the sides have opposite directions
-COLUMNS_EDGES_PIXELS = 90
-INSPECTOR_PIXELS = 400
-MATRIX_PIXELS = 300  # the cells of a matrix of few words
-MATRIX_EDGES_PIXELS = 60
-MAX_CELL_PIXELS = 36
-MIN_CELL_PIXELS = 22
-SMALL_CELL_PIXELS = 18  # in a matrix that takes more than half of the width
-LABEL_LETTER_PIXELS = 7
-MAX_LABEL_PIXELS = 130
-OVERVIEW_PIXELS = 376  # a matrix of long sentences, with the part that is seen
-MAX_WORDS_OF_MATRIX = 60  # only a part of a larger matrix is seen
-SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
-LABEL_COLOR = "#7a7a7a"
 CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 COMPARISON_EXAMPLE = (0, "", 0, "", "")
-
-# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or
-# Colab. In a page without a theme, the card has the colors that the reader prefers.
-_LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
-_DARK_NOTEBOOKS = (
-    "[data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),"
-    "[theme=dark]"
-)
-_THEME_OF_FRAME = (
-    f":is({_LIGHT_NOTEBOOKS}) .nmtalign{{color-scheme:light}}"
-    f":is({_DARK_NOTEBOOKS}) .nmtalign{{color-scheme:dark}}"
-)
-
-PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
-
-
-@dataclass(frozen=True, repr=False)
-class Page:
-    """An HTML page that a notebook shows in a frame."""
-
-    html: str
-    height: int = PAGE_HEIGHT_PIXELS  # height of the frame
-
-    def __repr__(self) -> str:
-        return f"Page of {len(self.html):,} characters, which a notebook shows"
-
-    def _repr_html_(self) -> str:
-        style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
-        page = escape(self.html)
-        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
-        frame = f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
-        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
-
-
-@check_call("write show(batch[:20]), or show([pair, pair])")
-def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
-    """Return the report of some aligned pairs for a notebook.
-
-    Parameters
-    ----------
-    pairs : iterable of AlignedPair
-        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
-    title : str
-        Heading of the page.
-
-    Examples
-    --------
-    >>> import nmtalign
-    >>> aligner = nmtalign.load()
-    >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
-    >>> "<title>Word alignment</title>" in page.html
-    True
-    """
-    check_type(title, str, "a title")
-    return Page(report_page(as_sample_pairs(pairs), title=title))
 
 
 @singledispatch
@@ -171,48 +85,7 @@ def _(result: Alignment) -> AlignedPair:
 
 def to_card(result: Any) -> Page:
     """Return the card of a result, with the tools of the report."""
-    pair = _as_pair(result)
-    return Page(cards_page([SamplePair(1, pair)]), _card_height(pair))
-
-
-def _card_height(pair: AlignedPair) -> int:
-    """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide."""
-    sides = pair.tokens
-    letters = [sum(map(len, words)) for words in sides]
-    line_width = max(
-        LINE_LETTER_PIXELS * count + LINE_WORD_GAP_PIXELS * len(words)
-        for count, words in zip(letters, sides, strict=True)
-    )
-    row_width = max(
-        ROW_LETTER_PIXELS * count + ROW_WORD_GAP_PIXELS * len(words)
-        for count, words in zip(letters, sides, strict=True)
-    )
-    longest = max(1, *map(len, sides))
-    if is_right_to_left(sides[0]) != is_right_to_left(sides[1]):
-        figure = COLUMNS_EDGES_PIXELS + COLUMN_WORD_PIXELS * longest
-    elif line_width <= CARD_WIDTH_PIXELS:
-        figure = CURVES_PIXELS
-    else:
-        rows = math.ceil(MEAN_ROWS_PER_FULL_ROW * row_width / CARD_WIDTH_PIXELS)
-        figure = ROWS_EDGES_PIXELS + ROW_PIXELS * rows
-    source_label, target_label = (_label_width(words) for words in sides)
-    cell = min(MAX_CELL_PIXELS, max(MIN_CELL_PIXELS, MATRIX_PIXELS // longest))
-    if target_label + MIN_CELL_PIXELS * len(sides[0]) > CARD_WIDTH_PIXELS / 2:
-        cell = SMALL_CELL_PIXELS
-    matrix = source_label + MATRIX_EDGES_PIXELS + cell * len(sides[1])
-    if longest > MAX_WORDS_OF_MATRIX:
-        lower = INSPECTOR_PIXELS + OVERVIEW_PIXELS
-    elif target_label + cell * len(sides[0]) > CARD_WIDTH_PIXELS / 2:
-        lower = INSPECTOR_PIXELS + matrix
-    else:
-        lower = max(INSPECTOR_PIXELS, matrix)
-    return CARD_EDGES_PIXELS + figure + lower
-
-
-def _label_width(words: Sequence[str]) -> int:
-    """Return about how many pixels wide the longest label of a side of a matrix is."""
-    letters = max(map(len, words), default=1)
-    return min(MAX_LABEL_PIXELS, LABEL_LETTER_PIXELS * letters)
+    return card_of_pair(_as_pair(result))
 
 
 def to_png(result: Any) -> PngAndSize:
@@ -223,30 +96,7 @@ def to_png(result: Any) -> PngAndSize:
         title = f"{len(pair.alignment)} links"
         if pair.score is not None:
             title += f" · score {pair.score:.3f}"
-    return _render_png(to_heatmap(result, PictureSettings(title=title)))
-
-
-def _render_png(figure: Figure) -> PngAndSize:
-    """Return a sharp picture without background, whose labels can be read on white and on black."""
-    from matplotlib.text import Text
-
-    file = io.BytesIO()
-    inside = {text for axes in figure.axes for text in axes.texts}
-    labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
-    for text, _ in labels:
-        text.set_color(LABEL_COLOR)
-    figure.savefig(
-        file,
-        format="png",
-        backend="agg",
-        dpi=2 * SCREEN_DPI,
-        facecolor="none",
-        metadata={"Software": None},
-    )
-    for text, color in labels:
-        text.set_color(color)
-    width, height = (round(inches * SCREEN_DPI) for inches in figure.get_size_inches())
-    return file.getvalue(), {"width": width, "height": height}
+    return png_for_notebook(to_heatmap(result, PictureSettings(title=title)))
 
 
 def to_html(result: Any) -> str:
@@ -268,7 +118,6 @@ def _(result: AlignedPair) -> Any:
 
 @to_table.register
 def _(result: AlignedBatch) -> Any:
-    advise_on_repeated_index(result.frame_index, stacklevel=5)
     return link_table(result)
 
 
@@ -309,7 +158,7 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     """Draw a result with its links, or with those of the settings."""
     check_bool(settings.curves, "curves")
     if settings.curves:
-        return _with_png_repr(_draw_result_as_curves(result, settings))
+        return _draw_result_as_curves(result, settings)
     matrices = _matrices_to_draw(result, settings.values)
     figure = draw_heatmap(
         matrices,
@@ -322,7 +171,7 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
         columns=settings.columns,
     )
     _resize(figure, settings)
-    return _with_png_repr(figure)
+    return figure
 
 
 def _links_to_draw(result: Any, settings: PictureSettings) -> Any:
@@ -389,7 +238,7 @@ def to_grid(batch: AlignedBatch, settings: PictureSettings) -> Figure:
             to_axes(batch[n], axes, replace(panel_settings, title=str(n)))
         else:
             axes.set_axis_off()
-    return _with_png_repr(figure)
+    return figure
 
 
 def to_svg(result: Any, settings: PictureSettings) -> str:
@@ -613,7 +462,7 @@ def _(first: AlignedBatch, second: Any) -> Any:
 
 @to_comparison.register
 def _(first: AlignmentMatrix, second: Any) -> Any:
-    return _with_png_repr(draw_heatmap({"first": first, "second": second}))
+    return draw_heatmap({"first": first, "second": second})
 
 
 @to_comparison.register
@@ -634,9 +483,3 @@ def _(first: Evaluation, second: Any) -> Any:
     table = _frame(rows, index=list(METRICS), columns=columns)
     table.attrs["settings"] = first.bootstrap.settings
     return table
-
-
-def _with_png_repr(figure: Figure) -> Figure:
-    """Let a notebook show a figure that belongs to no backend."""
-    figure.__dict__["_repr_png_"] = lambda: _render_png(figure)
-    return figure
