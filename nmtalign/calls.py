@@ -257,8 +257,8 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
     return f"module {module!r} has no attribute {name!r}{advice}"
 
 
-_WRONG_NAMES_OF_TABLE = ("dataframe", "df", "frame", "to_dataframe", "to_df", "to_frame", "to_pandas")
-_PICTURE_NAMES = ("draw", "imshow", "plot", "plot_heatmap", "visualize")
+_NAMES_OF_TABLES = ("dataframe", "df", "frame", "to_dataframe", "to_df", "to_frame", "to_pandas")
+_NAMES_OF_PICTURES = ("draw", "imshow", "plot", "plot_heatmap", "visualize")
 _SENTENCE_NAMES = (
     "sentences",
     "source_tokens",
@@ -278,8 +278,8 @@ _ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
         "transform": "write aligner.align_batch(pairs)",
     },
     "AlignedBatch": {
-        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write batch.table()"),
-        **dict.fromkeys(_PICTURE_NAMES, "write batch[:6].heatmap()"),
+        **dict.fromkeys(_NAMES_OF_TABLES, "write batch.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write batch[:6].heatmap()"),
         **dict.fromkeys(("attention", "forward", "reverse"), "write batch.matrices('forward')"),
         **dict.fromkeys((*_SENTENCE_NAMES, "tokens", "words"), "write batch[n].tokens"),
         "iloc": "write batch[n], batch[2:5] or batch[mask]",
@@ -291,19 +291,19 @@ _ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
         "to_csv": "write batch.table().to_csv(path), or nmtalign.write_links(path, batch)",
     },
     "AlignedPair": {
-        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write pair.table()"),
-        **dict.fromkeys(_PICTURE_NAMES, "write pair.heatmap()"),
+        **dict.fromkeys(_NAMES_OF_TABLES, "write pair.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write pair.heatmap()"),
         **dict.fromkeys((*_SENTENCE_NAMES, "source", "target"), _WORDS_OF_PAIR),
         **dict.fromkeys(("attention", "weights"), "write pair.forward, an array (T, S)"),
         "matrices": "write pair.forward, pair.reverse or pair.matrix",
         "shape": "write pair.forward.shape: the numbers of target words and of source words",
     },
     "AlignmentMatrix": {
-        **dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write matrix.table()"),
-        **dict.fromkeys(_PICTURE_NAMES, "write matrix.heatmap()"),
+        **dict.fromkeys(_NAMES_OF_TABLES, "write matrix.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write matrix.heatmap()"),
         **dict.fromkeys(("dtype", "ndim", "shape"), "write matrix.weights.shape"),
     },
-    "Evaluation": dict.fromkeys(_WRONG_NAMES_OF_TABLE, "write evaluation.table()"),
+    "Evaluation": dict.fromkeys(_NAMES_OF_TABLES, "write evaluation.table()"),
 }
 
 

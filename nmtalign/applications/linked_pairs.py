@@ -114,8 +114,7 @@ def _read_linked(pairs: LinkedBitext) -> Iterator[tuple[Any, LinkedPair]]:
 def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
     """Return a table whose rows have the index that their pair has in a DataFrame, if pairs come from one.
 
-    The column ``pair`` of the table numbers the pairs. The caller is a public function: advice on an index of
-    repeated values points at the line that calls it.
+    The column ``pair`` of the table numbers the pairs.
     """
     frame_index = frame_index_of(pairs)
     advise_on_repeated_index(frame_index)

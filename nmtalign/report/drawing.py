@@ -40,7 +40,6 @@ from nmtalign.report.style import DARK_COLORMAP
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import PictureSettings, Viewable, table_of_rows, with_frame_index
 from nmtalign.validation import (
-    advise_on_repeated_index,
     check_bool,
     check_choices,
     check_number,
@@ -119,7 +118,6 @@ def _(result: AlignedPair) -> Any:
 
 @to_table.register
 def _(result: AlignedBatch) -> Any:
-    advise_on_repeated_index(result.frame_index)
     return link_table(result)
 
 
@@ -380,10 +378,12 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
     check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
     pair = _as_pair(result)
     return draw_card(
-        matrix_with_probabilities(pair),
+        pair.matrix,
         links=pair.alignment.links if settings.links is None else settings.links,
         gold=settings.gold,
+        probabilities=matrix_with_probabilities(pair),
         threshold=pair.threshold,
+        has_second_words=pair.second is not None,
         title=settings.title,
         dark=settings.dark,
     )

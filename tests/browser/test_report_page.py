@@ -100,7 +100,7 @@ def test_pointing_at_a_word_lights_its_links_and_says_what_it_is_linked_to(open_
     point_at(page, word(page, "cat"))
     wait_for_reason(page, "‘cat’ is linked to ‘chat’: wrong")
     told = reason(page)
-    assert "Together that makes 83 %; a link needs 20 %." in told
+    assert "a posterior of 80 %; a link needs 20 %. The probability of the link is 83 %. " in told
     assert "The gold standard does not link them: wrong." in told
     assert [e.get_attribute("data-link") for e in find(page, ".link.on")] == ["2-1"]
     assert {e.text for e in find(page, ".token.on")} == {"cat", "chat"}
@@ -127,7 +127,8 @@ def test_a_refused_link_says_why(open_report: Open) -> None:
     told = reason(page)
     assert "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)." in told
     assert "For ‘black’, ‘noir’ is likelier (70 %) than ‘le’ (0 %)." in told
-    assert "Together that makes 0 %; a link needs 20 %. The gold standard does not link them, either." in told
+    assert "Together that makes a posterior of 0 %; a link needs 20 %. The gold standard does not" in told
+    assert "does not link them, either." in told
     assert "“mutual”" in told
 
 
@@ -158,9 +159,12 @@ def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) 
     point_at(page, curve)
     wait_for_reason(page, "‘the’ – ‘le’ is a link")
     told = reason(page)
-    assert "Each is the other’s first choice. Together that makes 90 %; a link needs 20 %." in told
+    assert (
+        "Each is the other’s first choice. Together that makes a posterior of 90 %; a link needs 20 %."
+        in told
+    )
     assert "The gold standard links them, too: right." in told
-    assert "Both together\n90 %\na link needs 20 %" in told
+    assert "Both together\n90 %\na link needs a posterior of 20 %" in told
     assert "other: linked." in told
     assert texts(page, ".of-link text") == ["90\u00a0%"]  # the same number on the curve
 

@@ -178,6 +178,17 @@ def test_labels_of_pandas_select_pairs() -> None:
     assert without_index[pd.Index([1])] == without_index[1:]
 
 
+def test_a_column_beside_a_list_keeps_its_index() -> None:
+    frame = pd.DataFrame(COLUMNS, index=[63, 105])
+    source, target = "en", "fr"
+    for sides in ((frame[source], list(frame[target])), (list(frame[source]), frame[target])):
+        assert na.load().align_batch(*sides).frame_index.tolist() == [63, 105]
+        assert na.Bitext(*sides).frame_index.tolist() == [63, 105]
+    assert na.load().align_batch(frame[source], iter(frame[target])).frame_index is None
+    with pytest.raises(na.NmtalignError, match="2"):
+        na.load().align_batch(frame[source], ["x"])
+
+
 def test_a_mask_of_polars_selects_by_position() -> None:
     polars = pytest.importorskip("polars")
     frame = pd.DataFrame(COLUMNS, index=[63, 105])

@@ -161,7 +161,7 @@ def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iter
     from nmtalign.text.bitext import chunk_pairs
 
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):
-        findings += find_in_lines(chunk.lines, chunk.first - 1)
+        findings += find_in_lines(chunk.lines, chunk.first)
         yield from chunk.lines
 
 
