@@ -204,8 +204,6 @@ def train_command(
         without_long_pairs = partial(limit.pairs, text_settings=settings.text_settings, languages=languages)
         progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
         settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
-        if bad_records.are_marked:
-            settings = replace(settings, on_bad_gold=bad_records.add_to)
         stack.enter_context(_kept_for_resuming(run))
         run.start()
         _log_checkpoints(run)
@@ -309,7 +307,7 @@ def _open_training_settings(
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
         return [record.gold for record in bad_records.track(records)]
 
-    return open_training_settings(
+    settings = open_training_settings(
         preset=learning.preset,
         tokenizer=tokenization.tokenizer,
         lowercase=tokenization.lowercase,
@@ -336,6 +334,7 @@ def _open_training_settings(
         encoding=bitext.encoding,
         read_gold_file=read_gold_file,
     )
+    return replace(settings, on_bad_gold=bad_records.add_to if bad_records.are_marked else None)
 
 
 @contextmanager
