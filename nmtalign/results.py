@@ -31,6 +31,7 @@ class PictureSettings:
     curves: bool = False
     card: bool | None = None  # None: see :meth:`Viewable.save`
     dark: bool = False
+    pin: str | None = None
     links: Alignment | Iterable[tuple[int, int]] | None = None
     gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None
     title: str = ""
@@ -311,6 +312,7 @@ class Viewable(Result):
         curves: bool = False,
         card: bool | None = None,
         dark: bool = False,
+        pin: str | None = None,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
         gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
         title: str = "",
@@ -324,10 +326,11 @@ class Viewable(Result):
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
         The picture of an aligned pair is the card of the report: curves, what they show, and the matrix, in
-        light colors, or with `dark` in dark ones. It takes `links`, `gold` and `title`. With ``card=False``,
-        or with an option that only :meth:`heatmap` has, the picture is that of :meth:`heatmap`; so it is by
-        default for other results, which have no links or no weights. Numbers take `values` alone. `dpi` are
-        the dots per inch of a .png.
+        light colors, or with `dark` in dark ones. It takes `links`, `gold` and `title`. With `pin`, it shows
+        what a word looks at and why it is linked: a word of the pair, or its place, such as ``s0`` (the first
+        source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap` has, the
+        picture is that of :meth:`heatmap`; so it is by default for other results, which have no links or no
+        weights. Numbers take `values` alone. `dpi` are the dots per inch of a .png.
 
         Examples
         --------
@@ -335,6 +338,7 @@ class Viewable(Result):
         >>> pair = nmtalign.load().align("the black cat", "le chat noir")
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     pair.save(f"{folder}/card.svg")
+        ...     pair.save(f"{folder}/pinned.svg", pin="noir")
         ...     pair.save(f"{folder}/heatmap.svg", card=False)
         ...     pair.save(f"{folder}/curves.svg", curves=True)
         """
@@ -343,6 +347,7 @@ class Viewable(Result):
             curves=curves,
             card=card,
             dark=dark,
+            pin=pin,
             links=links,
             gold=gold,
             title=title,

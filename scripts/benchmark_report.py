@@ -1,8 +1,8 @@
 """Measure a report of many pairs: CPU seconds to write, bytes, and seconds of what its readers do.
 
 The pairs are those of Hansard, laws and talks, aligned by the shipped model. With --europarl they are German
-and English pairs of Europarl, aligned by a model that is learned from them before. Needs chromium,
-chromedriver and selenium, as scripts/picture_of_report.py; with --only-write it needs none of them.
+and English pairs of Europarl, aligned by a model that is learned from them before. Needs chromium and
+chromedriver (Debian: apt-get install chromium chromium-driver) and selenium, but not with --only-write.
 
     python scripts/benchmark_report.py --pairs 10000
     python scripts/benchmark_report.py --pairs 10000 --europarl --only-write

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,18 @@ from numpy.typing import NDArray
 
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
+from nmtalign.names import SIDES
+from nmtalign.report.card_pin import (
+    NO_PARTNER,
+    THE_REST,
+    BarGroup,
+    Part,
+    PinnedReasons,
+    PinnedWord,
+    attention_of,
+    explain_word,
+    words_in_view,
+)
 from nmtalign.report.card_reasons import (
     Bar,
     CardContent,
@@ -74,6 +87,8 @@ SIZE_NOTE_POINTS = 24.0  # a line above an overview states its size
 CELL_GAP_POINTS = 1.0  # shows the grid around each cell
 MIN_MATRIX_WIDTH_POINTS = 210.0  # the scale and a line about the direction of the columns fit into it
 MIN_SHOWN_WEIGHT = 0.005
+MAX_LABELED_CURVES = 2  # curves of a pinned word with their weight
+DIM_ALPHA = 0.25  # of the other links
 BAR_ROW_POINTS = 24.0
 KEY_ROW_POINTS = 28.0
 
@@ -86,6 +101,7 @@ class Theme(NamedTuple):
     soft: str
     line: str
     grid: str
+    hover: str
     weight: str
     link: str
     missed: str
@@ -102,6 +118,7 @@ LIGHT_THEME = Theme(
     soft="#5a5e68",
     line="#e3e1db",
     grid="#ecebe6",
+    hover="#f1ecf8",
     weight="#5b2c91",
     link="#00735a",
     missed="#0063b1",
@@ -113,6 +130,7 @@ DARK_THEME = Theme(
     soft="#a9adb7",
     line="#33363f",
     grid="#2b2e36",
+    hover="#302b3d",
     weight="#c9a6ff",
     link="#4fc3a1",
     missed="#6cb8f5",
@@ -133,6 +151,7 @@ TURNED = ("← columns run from right to left,", "as their sentence does")
 NO_WORDS = "no words"
 # matplotlib looks for bold letters in each family of a text, and complains of those that have none
 TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and circles
+BOLD_WIDTH = 1.12  # of bold letters, next to others
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
@@ -154,8 +173,9 @@ def draw_card(
     has_second_words: bool = False,
     title: str = "",
     dark: bool = False,
+    pin: PinnedWord | None = None,
 ) -> Figure:
-    """Draw the card of one sentence pair, as a report shows it while no word is chosen.
+    """Draw the card of one sentence pair, as a report shows it, perhaps with a word that is pinned.
 
     Parameters
     ----------
@@ -176,6 +196,8 @@ def draw_card(
         Heading of the card.
     dark : bool
         Draw in light colors on a dark ground.
+    pin : PinnedWord, optional
+        A word, of which the card shows what it looks at, and why it is linked.
 
     Examples
     --------
@@ -197,13 +219,17 @@ def draw_card(
         has_second_words=has_second_words,
     )
     headline, sentence = explain_pair(content)
+    reasons = None if pin is None else explain_word(content, pin)
+    if reasons is not None:
+        headline = reasons.headline
+        sentence = "".join(text for text, _ in reasons.sentence)
     title = abbreviate(visible(title), MAX_TITLE_CHARS)
     words = (*matrix.source_tokens, *matrix.target_tokens)
     with fonts_for([*words, title, "×+←→–‘’…␣"]):
-        card = _Canvas(DARK_THEME if dark else LIGHT_THEME)
+        card = _Canvas(DARK_THEME if dark else LIGHT_THEME, content, pin)
         bottom = _draw_head(card, content, title)
         bottom = _draw_curves(card, content, bottom)
-        bottom = _draw_below(card, content, headline, sentence, bottom)
+        bottom = _draw_below(card, content, headline, sentence, reasons, bottom)
         card.finish(bottom)
     describe_figure(card.figure, headline, sentence)
     return card.figure
@@ -212,8 +238,11 @@ def draw_card(
 class _Canvas:
     """A figure on which texts and shapes are drawn; y goes down from the upper edge."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, content: CardContent, pin: PinnedWord | None) -> None:
         self.theme = theme
+        self.pin = pin
+        # the positions of both sides that are not dim, if a word is pinned
+        self._in_view = None if pin is None else words_in_view(pin, content.kinds)
         self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
@@ -223,6 +252,28 @@ class _Canvas:
         self.figure.set_size_inches(WIDTH_POINTS / POINTS_PER_INCH, height / POINTS_PER_INCH)
         self.figure.set_facecolor(self.theme.card)
         self._axes.set(xlim=(0, WIDTH_POINTS), ylim=(height, 0))
+
+    def is_pinned(self, side: int, position: int) -> bool:
+        """Return whether a word of a side, 0 or 1, is the pinned one."""
+        return self.pin is not None and SIDES[side] == self.pin.side and position == self.pin.position
+
+    def write_word(
+        self,
+        side: int,
+        position: int,
+        text: str,
+        x: float,
+        y: float,
+        size: float,
+        ha: Literal["center", "right"],
+    ) -> None:
+        """Write a word of a side, 0 or 1; while one is pinned, it and its partners are bold, others soft."""
+        if self._in_view is None:
+            self.write(text, x, y, size, ha=ha, zorder=TEXT_ORDER + 1)
+        elif position in self._in_view[side]:
+            self.write_bold(text, x, y, size, ha=ha)
+        else:
+            self.write(text, x, y, size, ha=ha, zorder=TEXT_ORDER + 1, color=self.theme.soft)
 
     def width(self, text: str, size: float) -> float:
         """Return how wide a text is."""
@@ -244,7 +295,8 @@ class _Canvas:
         """Write a text whose middle is at a height, perhaps on a round ground of another color."""
         style: dict[str, Any] = dict(BOLD) if bold else {}
         if ground is not None:
-            style["bbox"] = {"boxstyle": "circle,pad=0.02", "facecolor": ground, "edgecolor": "none"}
+            shape = "circle,pad=0.02" if len(text) == 1 else "round,pad=0.1"
+            style["bbox"] = {"boxstyle": shape, "facecolor": ground, "edgecolor": "none"}
         self._axes.text(
             x,
             y + 0.35 * size,
@@ -258,15 +310,61 @@ class _Canvas:
             **style,
         )
 
-    def write_bold(self, text: str, x: float, y: float, size: float) -> None:
+    def write_bold(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        size: float,
+        *,
+        color: str | None = None,
+        ha: Literal["left", "center", "right"] = "left",
+        ground: str | None = None,
+    ) -> None:
         """Write a text in bold letters, where the font is one that has them."""
         families, _ = choose_fonts([text])
-        self.write(text, x, y, size, bold=families == [DEFAULT_FONT])
+        bold = families == [DEFAULT_FONT]
+        self.write(text, x, y, size, color=color, ha=ha, zorder=TEXT_ORDER + 1, bold=bold, ground=ground)
 
-    def write_upward(self, text: str, x: float, y: float, size: float) -> None:
+    def write_parts(self, parts: Sequence[Part], x: float, y: float, size: float, room: float) -> float:
+        """Write pieces of a sentence, some of them bold, in lines of a width; return where they end."""
+        lines: list[list[Part]] = [[]]
+        for word in _words_of_parts(parts):
+            longer = [*lines[-1], (" ", ""), *word] if lines[-1] else word
+            if lines[-1] and self._width_of_parts(longer, size) > room:
+                lines.append(word)
+            else:
+                lines[-1] = longer
+        for line in lines:
+            left = x
+            for style, run in groupby(line, key=lambda part: part[1]):
+                text = "".join(piece for piece, _ in run)
+                if style:
+                    color = None if style == "bold" else self.theme.of_kind(style)
+                    self.write_bold(text, left, y, size, color=color)
+                else:
+                    self.write(text, left, y, size)
+                left += self._width_of_parts([(text, style)], size)
+            y += 24
+        return y
+
+    def _width_of_parts(self, parts: Sequence[Part], size: float) -> float:
+        """Return how wide pieces of a sentence are next to each other."""
+        return sum(self.width(text, size) * (BOLD_WIDTH if style else 1) for text, style in parts)
+
+    def write_upward(self, text: str, x: float, y: float, size: float, style: dict[str, Any]) -> None:
         """Write a text that goes up from a point, turned by 90 degrees."""
-        about: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "color": self.theme.ink}
+        about: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom"} | style
         self._axes.text(x, y, text, size=size, parse_math=False, **about)
+
+    def label_style(self, side: int, position: int, text: str) -> dict[str, Any]:
+        """Return the style of a word at the matrix; while one is pinned, it and its partners are bold."""
+        if self._in_view is None:
+            return {"color": self.theme.ink}
+        if position not in self._in_view[side]:
+            return {"color": self.theme.soft}
+        families, _ = choose_fonts([text])
+        return {"color": self.theme.ink} | (BOLD if families == [DEFAULT_FONT] else {})
 
     def wrap(self, text: str, size: float, room: float) -> list[str]:
         """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
@@ -314,6 +412,16 @@ class _Canvas:
         from matplotlib.patches import Rectangle
 
         self._axes.add_patch(Rectangle((x, y), width, height, facecolor=color, linewidth=0))
+
+    def ground(self, x: float, y: float, width: float, height: float) -> None:
+        """Draw the ground of a pinned word, or of its row or column: a rectangle with round corners."""
+        from matplotlib.patches import FancyBboxPatch
+
+        corners: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=4"}
+        box = FancyBboxPatch(
+            (x, y), width, height, facecolor=self.theme.hover, linewidth=0, zorder=0.5, **corners
+        )
+        self._axes.add_patch(box)
 
     def frame(self, x: float, y: float, side: float, color: str, *, dashed: bool) -> None:
         """Draw the outline of a cell."""
@@ -366,7 +474,7 @@ def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
     x = PADDING_POINTS
     if title:
         card.write_bold(title, x, y, SENTENCE_POINTS)
-        x += 1.12 * card.width(title, SENTENCE_POINTS) + 16  # bold letters are wider
+        x += BOLD_WIDTH * card.width(title, SENTENCE_POINTS) + 16
     facts = facts_of(content)
     if _are_opposite(content):
         facts.append((OPPOSITE_DIRECTIONS, ""))
@@ -419,15 +527,21 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
         widths = _scaled(widths, size / CARD_WORD_POINTS)
         cuts = cut_into_rows(widths, content.links, CONTENT_WIDTH_POINTS, MIN_WORD_GAP_POINTS + 2)
         words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
+    if card.pin is not None:
+        _draw_attention(card, card.pin, words, size, down=down)
     _draw_links(card, content, words, size, down=down)
-    for side, placed in zip(sides, words, strict=True):
-        for word, place in zip(side, placed, strict=True):
-            card.write(word, place.x, place.y, size, ha="center", zorder=4)
+    for side, placed in enumerate(words):
+        for position, (word, place) in enumerate(zip(sides[side], placed, strict=True)):
+            if card.is_pinned(side, position):
+                card.ground(
+                    place.x - place.width / 2 - 6, place.y - 0.75 * size, place.width + 12, 1.5 * size
+                )
+            card.write_word(side, position, word, place.x, place.y, size, "center")
     bottom = max([top, *(word.y for placed in words for word in placed)])
     if not down:
         _draw_rings(card, content, words, size)
-        for side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
-            if not side:
+        for words_of_side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
+            if not words_of_side:
                 card.write(NO_WORDS, WIDTH_POINTS / 2, y, FACT_POINTS, ha="center", color=card.theme.soft)
                 bottom = max(bottom, y)
     return bottom + 36
@@ -515,26 +629,97 @@ def _draw_links(
         kind = content.kinds[link]
         source = words[0][link.source]
         target = words[1][link.target]
-        if down:
-            x, y = source.x + source.width / 2 + 6, source.y + source_shift
-            u, v = target.x - target.width / 2 - 6, target.y + target_shift
-            reach = 0.58 * (u - x)
-            points = [(x, y), (x + reach, y), (u - reach, v), (u, v)]
-        else:
-            x, y = source.x + source_shift, source.y + 0.8 * size
-            u, v = target.x + target_shift, target.y - 0.8 * size
-            reach = 0.58 * (v - y)
-            points = [(x, y), (x, y + reach), (u, v - reach), (u, v)]
+        points = _curve_points(source, target, size, (source_shift, target_shift), down=down)
         color = card.theme.of_kind(kind)
         missed = kind == "missed"
         width = 2.0 if missed else 1 + 2 * content.probability(link)
-        if source.row != target.row:
+        if card.pin is not None:
+            is_own = card.is_pinned(0, link.source) or card.is_pinned(1, link.target)
+            width = width if not is_own else 2.5 if missed else 4.0
+            card.curve(points, color, width, dashed=missed, alpha=1.0 if is_own else DIM_ALPHA)
+            if not is_own:
+                continue
+        elif source.row != target.row:
             card.curve(points, color, width, dashed=missed, alpha=0.2)
             continue
-        card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
-        card.curve(points, color, width, dashed=missed)
+        else:
+            card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
+            card.curve(points, color, width, dashed=missed)
         if kind in SIGNS:
-            card.sign(kind, (x + u) / 2, (y + v) / 2)
+            card.sign(kind, *_middle(points))
+
+
+def _curve_points(
+    source: _Word, target: _Word, size: float, shifts: tuple[float, float] = (0.0, 0.0), *, down: bool
+) -> list[Point]:
+    """Return the four points of the curve between two words, whose ends are shifted along the words."""
+    if down:
+        x, y = source.x + source.width / 2 + 6, source.y + shifts[0]
+        u, v = target.x - target.width / 2 - 6, target.y + shifts[1]
+        reach = 0.58 * (u - x)
+        return [(x, y), (x + reach, y), (u - reach, v), (u, v)]
+    x, y = source.x + shifts[0], source.y + 0.8 * size
+    u, v = target.x + shifts[1], target.y - 0.8 * size
+    reach = 0.58 * (v - y)
+    return [(x, y), (x, y + reach), (u, v - reach), (u, v)]
+
+
+def _middle(points: Sequence[Point]) -> Point:
+    """Return the middle of a curve that is symmetric."""
+    (x, y), (u, v) = points[0], points[-1]
+    return (x + u) / 2, (y + v) / 2
+
+
+def _draw_attention(
+    card: _Canvas, pin: PinnedWord, words: Sequence[Sequence[_Word]], size: float, *, down: bool
+) -> None:
+    """Draw a violet curve from the pinned word to each word that it looks at, the two largest with weight."""
+    weights, none = attention_of(pin)
+    labeled = np.argsort(-weights, kind="stable")[:MAX_LABELED_CURVES].tolist()
+    for position, weight in enumerate(weights.tolist()):
+        if weight < MIN_SHOWN_WEIGHT:
+            continue
+        link = pin.cell(position)
+        points = _curve_points(words[0][link.source], words[1][link.target], size, down=down)
+        card.curve(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight)
+        if position in labeled:
+            x, y = _middle(points)
+            if down:
+                _write_weight(card, whole_percent(weight), x, y - 8, "center")
+            else:
+                _write_weight(card, whole_percent(weight), x - 10, y, "right")
+    if none is not None and none >= MIN_SHOWN_WEIGHT:
+        word = words[0 if pin.is_source else 1][pin.position]
+        away = -1 if pin.is_source else 1
+        text = f"{NO_PARTNER} {whole_percent(none)}"
+        if down:
+            x = word.x + away * (word.width / 2 + 12)
+            _write_weight(card, text, x, word.y, "right" if pin.is_source else "left")
+        else:
+            _write_weight(card, text, word.x, word.y + away * 1.25 * size, "center")
+
+
+def _write_weight(
+    card: _Canvas, text: str, x: float, y: float, ha: Literal["left", "center", "right"]
+) -> None:
+    ground = card.theme.card  # hides the curves behind the text
+    card.write_bold(text, x, y, CARD_NOTE_POINTS, color=card.theme.weight, ha=ha, ground=ground)
+
+
+def _words_of_parts(parts: Sequence[Part]) -> list[list[Part]]:
+    """Return the words between spaces of a sentence, each as the pieces of its style.
+
+    >>> _words_of_parts([("it makes ", ""), ("17", "bold"), ("; so", "")])
+    [[('it', '')], [('makes', '')], [('17', 'bold'), (';', '')], [('so', '')]]
+    """
+    words: list[list[Part]] = [[]]
+    for text, style in parts:
+        first, *others = text.split(" ")
+        if first:
+            words[-1].append((first, style))
+        for other in others:
+            words.append([(other, style)] if other else [])
+    return [word for word in words if word]
 
 
 def _draw_rings(card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float) -> None:
@@ -549,7 +734,14 @@ def _draw_rings(card: _Canvas, content: CardContent, words: Sequence[Sequence[_W
 # --- inspector and matrix ------------------------------------------------------------------------
 
 
-def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: str, top: float) -> float:
+def _draw_below(
+    card: _Canvas,
+    content: CardContent,
+    headline: str,
+    sentence: str,
+    reasons: PinnedReasons | None,
+    top: float,
+) -> float:
     """Draw the inspector and, beside or below it, the matrix; return the height of the card."""
     card.line([(PADDING_POINTS, top), (WIDTH_POINTS - PADDING_POINTS, top)], card.theme.line)
     top += 24
@@ -557,7 +749,10 @@ def _draw_below(card: _Canvas, content: CardContent, headline: str, sentence: st
     beside = matrix.width <= CONTENT_WIDTH_POINTS / 2
     room = CONTENT_WIDTH_POINTS - matrix.width - CARD_COLUMN_GAP_POINTS if beside else CONTENT_WIDTH_POINTS
     has_dots = matrix.has_labels and bool(content.links)
-    bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
+    if reasons is None:
+        bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
+    else:
+        bottom = _draw_reasons(card, reasons, content.threshold, top, room)
     if beside:
         bottom = max(bottom, matrix.draw(WIDTH_POINTS - PADDING_POINTS - matrix.width, top))
     else:
@@ -577,11 +772,7 @@ def _draw_inspector(
     has_dots: bool,
 ) -> float:
     """Write headline, sentence, key and closest calls; return where they end."""
-    y = top + 14
-    for line in card.wrap(headline, 1.1 * CARD_WORD_POINTS, room):
-        card.write_bold(line, PADDING_POINTS, y, CARD_WORD_POINTS)
-        y += 28
-    y += 4
+    y = _draw_headline(card, headline, top, room)
     for line in card.wrap(sentence, SENTENCE_POINTS, min(room, 560)):
         card.write(line, PADDING_POINTS, y, SENTENCE_POINTS)
         y += 24
@@ -593,6 +784,74 @@ def _draw_inspector(
         return _draw_calls(card, content, calls, PADDING_POINTS, bottom + 8, room) + 24
     bottom = _draw_key(card, content, PADDING_POINTS, y, half, has_dots=has_dots)
     return max(bottom, _draw_calls(card, content, calls, PADDING_POINTS + half + 40, y, half)) + 24
+
+
+def _draw_headline(card: _Canvas, headline: str, top: float, room: float) -> float:
+    """Write the headline of the inspector; return where it ends."""
+    y = top + 14
+    for line in card.wrap(headline, 1.1 * CARD_WORD_POINTS, room):
+        card.write_bold(line, PADDING_POINTS, y, CARD_WORD_POINTS)
+        y += 28
+    return y + 4
+
+
+def _draw_reasons(
+    card: _Canvas, reasons: PinnedReasons, threshold: float | None, top: float, room: float
+) -> float:
+    """Write why a pinned word is linked or not, with bars; return where this ends."""
+    y = _draw_headline(card, reasons.headline, top, room)
+    y = card.write_parts(reasons.sentence, PADDING_POINTS, y, SENTENCE_POINTS, min(room, 560)) + 16
+    half = (room - 40) / 2
+    bottom = y
+    for number, group in enumerate(reasons.groups):
+        if room < 480:
+            y = bottom = _draw_group(card, group, PADDING_POINTS, y, room) + 8
+        else:
+            bottom = max(bottom, _draw_group(card, group, PADDING_POINTS + number * (half + 40), y, half))
+    y = bottom + 12
+    if reasons.together is not None:
+        y = _draw_together(card, reasons.together, threshold, y, room)
+    for note in reasons.notes:
+        for line in card.wrap(note, CARD_NOTE_POINTS, room):
+            card.write(line, PADDING_POINTS, y, CARD_NOTE_POINTS, color=card.theme.soft)
+            y += 18
+    return y + 24
+
+
+def _draw_group(card: _Canvas, group: BarGroup, x: float, y: float, room: float) -> float:
+    """Draw what one word looks at, as bars; return where they end."""
+    card.write_bold(group.head, x, y, FACT_POINTS)
+    y += 18
+    card.write(group.note, x, y, CARD_NOTE_POINTS, color=card.theme.soft)
+    y += 4
+    name_width = max(card.width(bar.name, CARD_NOTE_POINTS) for bar in group.bars) + 12
+    for bar in group.bars:
+        y += BAR_ROW_POINTS
+        color = card.theme.soft if bar.name in (NO_PARTNER, THE_REST) else card.theme.ink
+        card.write(bar.name, x, y, CARD_NOTE_POINTS, color=color)
+        track_width = max(40.0, room - name_width - 56)
+        card.rectangle(x + name_width, y - 4, track_width, 8, card.theme.grid)
+        card.rectangle(x + name_width, y - 4, track_width * bar.share, 8, card.theme.weight)
+        card.write(whole_percent(bar.share), x + room, y, CARD_NOTE_POINTS, ha="right", color=color)
+    return y + 16
+
+
+def _draw_together(card: _Canvas, bar: Bar, threshold: float | None, y: float, room: float) -> float:
+    """Draw the probability of a link as a bar with the threshold; return where it ends."""
+    card.write_bold("Both together", PADDING_POINTS, y, FACT_POINTS)
+    y += BAR_ROW_POINTS
+    track_width = room - 56
+    color = card.theme.of_kind(bar.kind) if bar.kind else card.theme.weight
+    card.rectangle(PADDING_POINTS, y - 6, track_width, 12, card.theme.grid)
+    card.rectangle(PADDING_POINTS, y - 6, track_width * bar.share, 12, color)
+    card.write(whole_percent(bar.share), PADDING_POINTS + room, y, CARD_NOTE_POINTS, ha="right")
+    if threshold is not None:
+        tick = PADDING_POINTS + track_width * threshold
+        card.rectangle(tick - 1, y - 10, 2, 20, card.theme.ink)
+        y += 20
+        needed = f"a link needs {whole_percent(threshold)}"
+        card.write(needed, tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
+    return y + 28
 
 
 def _draw_key(
@@ -689,6 +948,7 @@ class _MatrixLayout:
         S, T = map(len, self._sides)
         x = left + self.width - S * self.cell
         y = top + self._top
+        self._draw_band(x, y)
         if self.has_labels:
             self._draw_labels(x, y)
             self._draw_grid(x, y)
@@ -715,14 +975,27 @@ class _MatrixLayout:
         self._draw_scale(right, bottom)
         return bottom + 8
 
+    def _draw_band(self, x: float, y: float) -> None:
+        """Draw a ground for the row or the column of the pinned word."""
+        pin = self._card.pin
+        if pin is None:
+            return
+        if pin.is_source:
+            column = x + self._column(pin.position) * self.cell
+            self._card.ground(column, y - self._top, self.cell, self._top + self._height)
+        else:
+            width = self._left + len(self._sides[0]) * self.cell
+            self._card.ground(x - self._left, y + pin.position * self.cell, width, self.cell)
+
     def _draw_labels(self, x: float, y: float) -> None:
         size = CARD_NOTE_POINTS if self.cell >= CELL_POINTS else SMALL_WORD_POINTS
         size = min(size, self.cell)
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
-            self._card.write_upward(word, center, y - 6, size)
+            self._card.write_upward(word, center, y - 6, size, self._card.label_style(0, source, word))
         for target, word in enumerate(self._sides[1]):
-            self._card.write(word, x - 8, y + (target + 0.5) * self.cell, size, ha="right")
+            middle = y + (target + 0.5) * self.cell
+            self._card.write_word(1, target, word, x - 8, middle, size, "right")
 
     def _draw_grid(self, x: float, y: float) -> None:
         S, T = map(len, self._sides)

@@ -24,6 +24,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
+from nmtalign.report.card_pin import pinned_word
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
-CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
+CARD_OPTIONS = {"card", "dark", "gold", "links", "pin", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 COMPARISON_EXAMPLE = (0, "", 0, "", "")
 
@@ -386,6 +387,7 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
         has_second_words=pair.second is not None,
         title=settings.title,
         dark=settings.dark,
+        pin=None if settings.pin is None else pinned_word(pair, settings.pin),
     )
 
 
@@ -407,10 +409,14 @@ def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 15
     if settings.card is not None:
         check_bool(settings.card, "card")
     check_bool(settings.dark, "dark")
+    if settings.pin is not None:
+        check_type(settings.pin, str, "`pin` as a word of the pair, or as a place such as s0 or t7")
     if path.suffix.lower() not in MATRIX_FORMATS:
         is_card = _is_card(result, settings)
         if settings.dark and not is_card:
             raise UsageError("`dark` is a color of the card; pass `card=True`, and no option of a heatmap")
+        if settings.pin is not None and not is_card:
+            raise UsageError("`pin` is a word of the card; pass `card=True`, and no option of a heatmap")
         other = replace(settings, card=None)
         figure = _draw_result_as_card(result, settings) if is_card else to_heatmap(result, other)
         save_heatmaps([figure], path, dpi=dpi)

@@ -13,10 +13,21 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
+from nmtalign.report.card_picture import matrix_with_probabilities
+from nmtalign.report.card_pin import explain_word, pinned_word
+from nmtalign.report.card_reasons import CardContent, whole_percent
+from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.report.style import visible
 from tests.browser.conftest import wait, wait_until_still
-from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+from tests.report.sample_pairs import (
+    CAT,
+    GOLD_TO_EXPLAIN,
+    HOSTILE_WORDS,
+    aligned_pair,
+    corpus,
+    pair_to_explain,
+)
 
 Open = Callable[..., Any]
 
@@ -552,6 +563,47 @@ def test_the_address_keeps_a_pin_and_the_theme(open_report: Open, pin: str, head
     assert sum(map(int, background(page)[4:-1].split(","))) < 150
     find(page, ".copy-link")[0].click()  # a page of a file may not use the clipboard, and says so
     wait(page, "return document.querySelector('.done').textContent.startsWith('The ')")
+
+
+@pytest.mark.parametrize("gold", [None, GOLD_TO_EXPLAIN])
+def test_the_picture_of_a_pinned_word_says_the_same_as_the_page(
+    open_report: Open, gold: GoldAlignment | None
+) -> None:
+    pair = pair_to_explain()
+    page = open_report([SamplePair(1, pair, gold)])
+    content = CardContent(
+        matrix=matrix_with_probabilities(pair),
+        kinds=kinds_of_links(pair.matrix, pair.links, gold),
+        gold=gold,
+        threshold=pair.threshold,
+    )
+    bars = (
+        "const groups = [...document.querySelectorAll('.why .group')];"
+        "return groups.map((group) => [...group.querySelectorAll('.share')]"
+        ".map((bar) => [bar.firstChild.textContent, bar.lastChild.textContent]))"
+    )
+    pressed = (
+        "const word = document.querySelector('.token[aria-pressed=true]');"
+        "return word && word.dataset.side + word.dataset.at === arguments[0]"
+    )
+    said = []
+    for side, words in zip("st", pair.tokens, strict=True):
+        for position in range(len(words)):
+            page.execute_script("location.hash = arguments[0]", f"pair-1&pin={side}{position}")
+            wait(page, pressed, f"{side}{position}")
+            reasons = explain_word(content, pinned_word(pair, f"{side}{position}"))
+            say = "".join(text for text, _ in reasons.sentence)
+            seen = [plain(text) for text in texts(page, ".why :is(.headline, .say)")]
+            assert seen == [plain(reasons.headline), plain(say)]
+            groups = [
+                [[bar.name, whole_percent(bar.share)] for bar in group.bars] for group in reasons.groups
+            ]
+            assert page.execute_script(bars) == groups
+            assert texts(page, ".verdict .share") == [whole_percent(reasons.together.share)]
+            assert texts(page, ".why > .caption") == reasons.notes
+            said.append(say)
+    for clause in ("having no partner", "is a second word", "As a second word", "first choice"):
+        assert any(clause in say for say in said)
 
 
 def test_the_list_is_one_tab_stop_that_arrows_walk_through(open_report: Open) -> None:

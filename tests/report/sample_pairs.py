@@ -17,6 +17,30 @@ from nmtalign.report.sample import SamplePair
 DESCRIPTION = "score=cosine extract=mutual threshold=0.2"
 
 
+def pair_to_explain() -> AlignedPair:
+    """Return a pair with all kinds of links, whose weights a page stores exactly."""
+    source, target = ("the", "cat", "was", "black"), ("le", "chat", "noir", "a", "été", ".")
+    posterior = [[1, 0, 0, 0], [0, 0.6, 0, 0], [0, 0.4, 0, 0], [0, 0, 0.2, 0], [0, 0, 1, 0], [0.2, 0, 0, 0.6]]
+    forward = [[1, 0, 0, 0], [0.2, 0.6, 0, 0], [0, 0.6, 0, 0.2], [0, 0, 0.2, 0], [0, 0, 1, 0], [0, 0, 0, 0.6]]
+    reverse = [[1, 0, 0, 0], [0, 0.4, 0, 0], [0, 0.2, 0, 0], [0, 0, 0, 0], [0, 0.2, 1, 0.2], [0, 0, 0, 0.8]]
+    links = {(0, 0): 1.0, (1, 1): 0.7, (1, 2): 0.5, (2, 4): 0.95, (3, 5): 0.6}
+    return AlignedPair(
+        alignment=Alignment(links, len(source), len(target)),
+        matrix=AlignmentMatrix(np.array(posterior), source, target),
+        forward=np.array(forward),
+        reverse=np.array(reverse),
+        probabilities={Link(s, t): probability for (s, t), probability in links.items()},
+        extraction="posterior",
+        threshold=0.6,
+        second=0.6,
+        languages=("en", "fr"),
+    )
+
+
+_SURE = {(0, 0), (1, 1), (2, 3), (2, 4), (3, 2)}
+GOLD_TO_EXPLAIN = GoldAlignment(_SURE, {*_SURE, (1, 2)})
+
+
 def inflated(text: str) -> bytes:
     return zlib.decompress(base64.b64decode(text))
 

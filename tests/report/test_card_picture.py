@@ -13,11 +13,22 @@ from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link, UsageError, load
-from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
+from nmtalign import (
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    DataError,
+    GoldAlignment,
+    Link,
+    UsageError,
+    load,
+)
+from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card, matrix_with_probabilities
+from nmtalign.report.card_pin import pinned_word
 from nmtalign.report.card_reasons import whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
 from tests.cli.running import run
+from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain
 
 SVG = "{http://www.w3.org/2000/svg}"
 MATRIX_WORDS = ("the", "black", "cat"), ("le", "chat", "noir")
@@ -188,6 +199,62 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
+def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
+    pair = pair_to_explain()
+    about = {"links": pair.alignment.links, "gold": GOLD_TO_EXPLAIN, "threshold": pair.threshold}
+    figure = draw_card(matrix_with_probabilities(pair), **about, pin=pinned_word(pair, "a"))
+    texts = texts_of(figure)
+    assert {"‘a’ has no link", "‘a’ looks at", "fr → en", "‘was’ looks at", "Both together"} <= {*texts}
+    assert {"no partner 80\u00a0%", "a link needs 60\u00a0%", "missed"} <= {*texts}
+    assert "How to read it" not in texts
+    weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
+    colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
+    assert [weights[word] for word in ("a", "was", "chat")] == ["bold", "bold", "normal"]
+    expected = [LIGHT_THEME.ink, LIGHT_THEME.soft, LIGHT_THEME.missed]
+    assert [colors[word] for word in ("a", "chat", "missed")] == expected
+    other = draw_card(matrix_with_probabilities(pair), **about)
+    assert "Both together" not in texts_of(other)
+
+
+def test_a_word_is_pinned_by_its_text_or_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentences = "the black cat the", "le chat noir le"
+    pair = load().align(*sentences)
+    assert pinned_word(pair, "noir")[1:] == ("target", 2)
+    assert pinned_word(pair, "s3")[1:] == ("source", 3)
+    for pin, problem in (
+        ("le", "'le' occurs at t0, t3; choose one of its places, such as `pin=t0`"),
+        ("dog", "the pair has no word 'dog'; write it as in the pair, or as a place: s0"),
+        ("t4", "t4 is out of range for 4 target words, which count from 0"),
+    ):
+        with pytest.raises(DataError, match=re.escape(problem)):
+            pair.save(tmp_path / "card.svg", pin=pin)
+    pair.save(tmp_path / "python.svg", pin="noir")
+    command = "heatmap", "--card", *sentences, "-o", tmp_path / "command.svg", "--pin"
+    assert run(*command, "t2") == 0
+    assert (tmp_path / "command.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
+    assert "‘noir’ is linked to ‘black’" in (tmp_path / "python.svg").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert run(*command, "le") == 3
+    problem = "--pin: 'le' occurs at t0, t3; choose one of its places, such as --pin t0"
+    assert f"error: {problem}" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:only 0.0 % of the target words are known")
+@pytest.mark.parametrize("opposite", [False, True])
+def test_each_word_of_a_pair_can_be_pinned(opposite: bool) -> None:
+    pair = load().align(
+        "the black cat ( 1992 )" + " of the house" * 20, "بيت كبير" if opposite else "le chat noir"
+    )
+    for pin in ("s1", "s5", "s65", "t0"):
+        figure = draw_card(matrix_with_probabilities(pair), links=pair.links, pin=pinned_word(pair, pin))
+        assert any(text.endswith("looks at") for text in texts_of(figure))
+    without = AlignedPair(Alignment((), 1, 0), AlignmentMatrix(np.zeros((0, 1)), ("word",), ()))
+    figure = draw_card(without.matrix, links=(), pin=pinned_word(without, "word"))
+    assert {"‘word’ has no link", "There is no word to link it with."} <= {*texts_of(figure)}
+
+
 def test_an_aligned_pair_is_saved_as_its_card_by_default(tmp_path: Path) -> None:
     pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
     pair.save(tmp_path / "card.svg")
@@ -220,7 +287,15 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
     assert "remove --curves, --light" in capsys.readouterr().err
     assert run("heatmap", "--dark", *sentences, *output) == 2
     assert "--dark is a color of the card; add --card" in capsys.readouterr().err
+    assert run("heatmap", "--pin", "cat", *sentences, *output) == 2
+    assert "--pin is a word of the card; add --card" in capsys.readouterr().err
+    assert run("heatmap", "--card", "--pin", "cat", "--rows", "0", *sentences, *output) == 2
+    assert "--pin shows what a word looks at in the whole pair; remove --rows" in capsys.readouterr().err
     pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
+    with pytest.raises(UsageError, match="`pin` is a word of the card"):
+        pair.save(tmp_path / "card.svg", pin="a", linear=True)
+    with pytest.raises(UsageError, match="expected `pin` as a word of the pair"):
+        pair.save(tmp_path / "card.svg", pin=0)
     with pytest.raises(UsageError, match="options of a card"):
         pair.save(tmp_path / "card.svg", card=True, linear=True)
     with pytest.raises(UsageError, match="`dark` is a color of the card"):

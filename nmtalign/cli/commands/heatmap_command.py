@@ -35,6 +35,7 @@ from nmtalign.names import CellValues
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
+    from nmtalign.report.card_pin import PinnedWord
     from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
@@ -51,6 +52,7 @@ class ShownPair(NamedTuple):
     gold: na.GoldAlignment | None
     threshold: float | None  # the posterior that a link needs
     has_second_words: bool  # links of second words, which need less
+    pin: PinnedWord | None = None  # the word that the card explains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,11 @@ class PictureOptions(Options):
         default=False,
     )
     dark: bool = option("--dark", "Draw the card in dark colors.", default=False)
+    pin: str | None = option(
+        "--pin WORD",
+        "Show on the card what a word looks at, and why it is linked: a word of the pair, or its place,"
+        " such as s0 (the first source word) or t7.",
+    )
     dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Integer(10, 1200), default=150)
     escape_formulas: bool = texts.formula_option()
 
@@ -135,6 +142,8 @@ def heatmap_command(
         _check_card(picture, as_numbers=as_numbers)
     elif picture.dark:
         raise UsageError("--dark is a color of the card; add --card")
+    elif picture.pin is not None:
+        raise UsageError("--pin is a word of the card; add --card")
     elif picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
     with (
@@ -196,6 +205,9 @@ def _check_card(picture: PictureOptions, *, as_numbers: bool) -> None:
         f"-o {picture.output}": as_numbers,
     }
     _refuse_used(used, "--card draws curves and the combined matrix, in light colors or --dark")
+    if picture.pin is not None:
+        cropped = {"--rows": picture.rows is not None, "--columns": picture.columns is not None}
+        _refuse_used(cropped, "--pin shows what a word looks at in the whole pair")
 
 
 def _refuse_used(used: Mapping[str, bool], reason: str) -> None:
@@ -271,6 +283,7 @@ def _matrices_of_record(
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
     from nmtalign.report.card_picture import matrix_with_probabilities
+    from nmtalign.report.card_pin import pinned_word
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
@@ -283,6 +296,19 @@ def _matrices_of_record(
     where = f"pair {record.number}: " if record.number else ""
     rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
     columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
+    if picture.pin is not None:
+        try:
+            pin = pinned_word(pair, picture.pin)
+        except DataError as error:
+            raise DataError(f"{where}{error}") from None
+        return ShownPair(
+            matrices={"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)},
+            links=frozenset(pair.alignment.links),
+            gold=record.gold,
+            threshold=pair.threshold,
+            has_second_words=pair.second is not None,
+            pin=pin,
+        )
     if picture.card:
         matrices = {"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)}
     else:
@@ -338,6 +364,7 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
             has_second_words=shown.has_second_words,
             title=title.capitalize(),
             dark=picture.dark,
+            pin=shown.pin,
         )
     if picture.curves:
         [matrix] = matrices.values()

@@ -364,7 +364,7 @@ def _open_training_settings(
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
         return [record.gold for record in bad_records.track(records)]
 
-    return open_training_settings(
+    settings = open_training_settings(
         preset=learning.preset,
         tokenizer=tokenization.tokenizer,
         lowercase=tokenization.lowercase,
@@ -392,6 +392,7 @@ def _open_training_settings(
         encoding=bitext.encoding,
         read_gold_file=read_gold_file,
     )
+    return replace(settings, on_bad_gold=bad_records.add_to if bad_records.are_marked else None)
 
 
 @contextmanager
