@@ -752,7 +752,7 @@ def _draw_below(
     if reasons is None:
         bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
     else:
-        bottom = _draw_reasons(card, reasons, content.threshold, top, room)
+        bottom = _draw_reasons(card, content, reasons, top, room)
     if beside:
         bottom = max(bottom, matrix.draw(WIDTH_POINTS - PADDING_POINTS - matrix.width, top))
     else:
@@ -796,7 +796,7 @@ def _draw_headline(card: _Canvas, headline: str, top: float, room: float) -> flo
 
 
 def _draw_reasons(
-    card: _Canvas, reasons: PinnedReasons, threshold: float | None, top: float, room: float
+    card: _Canvas, content: CardContent, reasons: PinnedReasons, top: float, room: float
 ) -> float:
     """Write why a pinned word is linked or not, with bars; return where this ends."""
     y = _draw_headline(card, reasons.headline, top, room)
@@ -810,7 +810,7 @@ def _draw_reasons(
             bottom = max(bottom, _draw_group(card, group, PADDING_POINTS + number * (half + 40), y, half))
     y = bottom + 12
     if reasons.together is not None:
-        y = _draw_together(card, reasons.together, threshold, y, room)
+        y = _draw_together(card, content, reasons.together, y, room)
     for note in reasons.notes:
         for line in card.wrap(note, CARD_NOTE_POINTS, room):
             card.write(line, PADDING_POINTS, y, CARD_NOTE_POINTS, color=card.theme.soft)
@@ -836,8 +836,8 @@ def _draw_group(card: _Canvas, group: BarGroup, x: float, y: float, room: float)
     return y + 16
 
 
-def _draw_together(card: _Canvas, bar: Bar, threshold: float | None, y: float, room: float) -> float:
-    """Draw the probability of a link as a bar with the threshold; return where it ends."""
+def _draw_together(card: _Canvas, content: CardContent, bar: Bar, y: float, room: float) -> float:
+    """Draw the posterior of a link as a bar with the threshold; return where it ends."""
     card.write_bold("Both together", PADDING_POINTS, y, FACT_POINTS)
     y += BAR_ROW_POINTS
     track_width = room - 56
@@ -845,12 +845,11 @@ def _draw_together(card: _Canvas, bar: Bar, threshold: float | None, y: float, r
     card.rectangle(PADDING_POINTS, y - 6, track_width, 12, card.theme.grid)
     card.rectangle(PADDING_POINTS, y - 6, track_width * bar.share, 12, color)
     card.write(whole_percent(bar.share), PADDING_POINTS + room, y, CARD_NOTE_POINTS, ha="right")
-    if threshold is not None:
-        tick = PADDING_POINTS + track_width * threshold
+    if content.threshold is not None:
+        tick = PADDING_POINTS + track_width * content.threshold
         card.rectangle(tick - 1, y - 10, 2, 20, card.theme.ink)
         y += 20
-        needed = f"a link needs {whole_percent(threshold)}"
-        card.write(needed, tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
+        card.write(what_a_link_needs(content), tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
     return y + 28
 
 
