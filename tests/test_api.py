@@ -597,7 +597,7 @@ CALLS = {
     "text as a first number": (
         lambda: na.iter_chunks([], first="x"),
         USAGE,
-        "first pair, 1 or more, found 'x'",
+        "first pair, 0 or more, found 'x'",
     ),
     "text as a number of cells": (
         lambda: na.iter_chunks([], cells="x"),
@@ -1000,7 +1000,7 @@ def test_what_holds_pairs_is_cut_as_it_is_read(bitext):
     sides = tuple(map(list, zip(*PAIRS, strict=True)))
     for given in (PAIRS, iter(PAIRS), bitext, sides):
         parts = list(na.iter_chunks(given, chunk_size=7))
-        assert [(part.first, len(part.lines)) for part in parts] == [(1, 7), (8, 7), (15, 1)]
+        assert [(part.first, len(part.lines)) for part in parts] == [(0, 7), (7, 7), (14, 1)]
         assert [tuple(pair) for part in parts for pair in part.lines] == PAIRS
 
 

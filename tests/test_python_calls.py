@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import nmtalign as na
+from nmtalign.calls import _ADVICE_ON_MEMBERS
 
 PAIRS = [("the cat", "le chat"), ("a dog", "un chien")]
 
@@ -108,3 +111,77 @@ def test_errors_of_gold_links_count_from_0_and_name_the_index(aligner: na.Aligne
         na.write_report(tmp_path / "x.html", batch, gold=gold)
     with pytest.raises(na.DataError, match=r"^pair 1: gold link 9-9 is outside"):
         na.write_report(tmp_path / "x.html", list(batch), gold=gold)
+
+
+MEMBERS = {
+    "Aligner": ["fit", "predict", "train", "transform"],
+    "AlignedBatch": ["to_pandas", "to_frame", "df", "plot", "attention", "tokens", "shape", "iloc", "score"],
+    "AlignedPair": ["to_frame", "source", "target_words", "attention", "weights", "plot", "shape"],
+    "AlignmentMatrix": ["to_pandas", "shape", "plot"],
+    "Evaluation": ["df"],
+}
+
+
+def results(aligner, batch):
+    evaluation = na.evaluate(["0-0"], ["0-0"], bootstrap=2)
+    return {
+        "Aligner": [aligner],
+        "AlignedBatch": [batch],
+        "AlignedPair": [batch[0], aligner.align(*PAIRS[0])],
+        "AlignmentMatrix": [batch[0].matrix],
+        "Evaluation": [evaluation],
+    }
+
+
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_members_of_other_packages_have_advice(kind, aligner, batch):
+    for result in results(aligner, batch)[kind]:
+        for name in MEMBERS[kind]:
+            message = f"^'{kind}' object has no attribute '{name}'; .*(write|is the number)"
+            with pytest.raises(AttributeError, match=message):
+                getattr(result, name)
+        assert not hasattr(result, "__dataframe__")
+
+
+def test_advice_on_members_names_what_exists(aligner, batch):
+    owners = {"nmtalign": na, "aligner": aligner, "batch": batch, "pair": batch[0], "matrix": batch[0].matrix}
+    owners["evaluation"] = na.evaluate(["0-0"], ["0-0"], bootstrap=2)
+    for kind, advice_on_names in _ADVICE_ON_MEMBERS.items():
+        for name, advice in advice_on_names.items():
+            for result in results(aligner, batch)[kind]:
+                assert not hasattr(result, name), (kind, name)
+            written = re.findall(r"(\w+)(?:\[[^]]*\])?\.(\w+)", advice)
+            assert written or "batch[" in advice
+            for owner, member in written:
+                named = owners[owner]
+                assert hasattr(named, member) or hasattr(batch[0], member), (name, advice)
+
+
+def test_a_misspelt_member_is_corrected(aligner, batch):
+    for result, name, right in ((batch, "tabel", "table"), (aligner, "align_bach", "align_batch")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean '{right}'"):
+            getattr(result, name)
+    with pytest.raises(AttributeError, match=r"^'AlignedPair' object has no attribute 'zzzz'$"):
+        _ = batch[0].zzzz
+    assert type(batch[0]).__name__ == "AlignedPair"
+
+
+def test_constructors_name_the_function_that_returns_a_result():
+    for constructor, function in (
+        (na.Aligner, r"nmtalign\.load\(\) opens an aligner, nmtalign\.train\(pairs\) learns one"),
+        (na.AlignedPair, r"align\(source, target\) returns an aligned pair"),
+        (na.AlignedBatch, r"align_batch\(pairs\) returns a batch"),
+    ):
+        with pytest.raises(na.UsageError, match=function):
+            constructor()
+
+
+def test_a_matrix_is_an_array_to_numpy(batch):
+    matrix = batch[0].matrix
+    assert np.asarray(matrix) is matrix.weights
+    np.testing.assert_array_equal(np.array(matrix), matrix.weights)
+    assert np.array(matrix).flags.writeable
+    assert np.asarray(matrix, np.float64).dtype == np.float64
+    assert np.sqrt(matrix).shape == matrix.weights.shape
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(matrix)[0, 0] = 1

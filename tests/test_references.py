@@ -57,6 +57,8 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
         "--seconds",
         "--frozen",
         "--sizes",
+        "--europarl",
+        "--pages",
     },
 }
 

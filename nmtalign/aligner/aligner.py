@@ -81,7 +81,7 @@ CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 _DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
 
-@check_constructor()
+@check_constructor("nmtalign.load() opens an aligner, nmtalign.train(pairs) learns one")
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(TableResult):
     """Aligns the words of sentence pairs.

@@ -25,9 +25,10 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.corpus.units import PairToAlign, expert_links_of
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.files.paths import expand_home
-from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
+from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches, links_inside
+from nmtalign.links.formats import outside_link_error
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import LinkUnitName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
@@ -56,7 +57,7 @@ def with_links(
     pairs: Iterable[Pair],
     links: Iterable[frozenset[Link]],
     *,
-    on_error: Callable[[int, DataError], object] | None = None,
+    on_error: OnBadPair | None = None,
     file: str | Path | None = None,
     words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
     name: LinkUnitName = "words",
@@ -87,29 +88,20 @@ def with_links(
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
         if is_checked and links_of_pair:
             words = words_of((source, target))
-            outside = _link_outside(links_of_pair, *words)
-            if not outside:
+            try:
+                links_inside(sorted(links_of_pair), len(words[0]), len(words[1]))
                 unit_check.add(number, links_of_pair, *words)
-            elif on_error is None:
-                raise error(f"pair {number:,}: {outside}")
-            else:
-                on_error(number, error(f"pair {number:,}: {outside}"))
+            except DataError as outside:
+                placed = outside_link_error(outside, number, file)
+                if on_error is None:
+                    raise placed from None
+                on_error(number, placed)
                 links_of_pair = frozenset()
         yield PairToAlign(source, target, expert_links=links_of_pair)
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
     if warning := unit_check.warning():
         warn_caller(warning)
-
-
-def _link_outside(links: Iterable[Link], source: Words, target: Words) -> str:
-    """Return a description of the first link that is outside the words; an empty text if there is none."""
-    for s, t in sorted(links):
-        if s >= len(source) or t >= len(target):
-            sizes = f"{len(source)} and {len(target)} words"
-            advice = "positions count the space-separated words of the line, from 0"
-            return f"the expert's link {s}-{t} is outside {sizes}; {advice}"
-    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,6 +18,7 @@ from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.sampling import random_sample
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
 from nmtalign.corpus.units import WORDS, LinkUnit
@@ -69,6 +70,7 @@ def training_pairs(
     This is the order of steps of :func:`~nmtalign.train` and of ``nmtalign train``. `add_expert_links`
     returns the pairs with the links of an expert, whose positions count what `unit` says. `limit` empties
     pairs that are too long. The file of gold links of the settings has this `encoding`.
+    A sample is drawn last, and its pairs keep their order.
     """
     text_settings = settings.text_settings
     languages = settings.languages
@@ -80,7 +82,9 @@ def training_pairs(
     # a length is a number of tokens that are aligned, so sub-words are joined before
     if limit is not None:
         pairs = limit.pairs(pairs, text_settings, languages)
-    return iter(pairs)
+    if settings.sample is not None:
+        pairs = random_sample(pairs, settings.sample)
+    yield from pairs
 
 
 def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext:
@@ -194,7 +198,11 @@ def _numbered_gold(
 ) -> dict[int, GoldAlignment]:
     """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
-        return gold_of_pairs(settings.gold, source, target) if settings.gold else {}
+        if not settings.gold:
+            return {}
+        return gold_of_pairs(
+            settings.gold, source, target, file=settings.gold_file, on_error=settings.on_bad_gold
+        )
     except DataError as error:
         raise (error if settings.gold_file is None else error.at(settings.gold_file)) from None
 

@@ -44,6 +44,7 @@ def train(
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
+    sample: int | None = None,
     gold: GoldInput | None = None,
     expert: LinksInput | None = None,
     encoder: str | Path | None = None,
@@ -83,9 +84,10 @@ def train(
         or the keys of records.
     prior : path, table, dict, pairs, or a list of these, optional
         Bilingual dictionaries: files of any format of :func:`read_dictionary`; tables with the columns
-        ``headword`` and ``translation``, or with two columns of other names; dictionaries from words to
-        their translations; or pairs of a headword and a translation. A third item of a pair, or a column
-        ``weight``, is a number of links, 1 if omitted; other columns are ignored. Only entries whose words
+        ``headword`` and ``translation``, or with two columns of other names; dictionaries, or a Series, from
+        words to their translations, which may have weights, ``{"house": {"maison": 5}}``; or pairs of a
+        headword and a translation, or a list of them. A third item of a pair, or a column ``weight``, is a
+        number of links, 1 if omitted; other columns are ignored. Only entries whose words
         can occur in the text are used. A dictionary of lists has columns only if its keys are ``headword``
         and ``translation``, or two names of sides such as ``en`` and ``fr``, with lists of equal length;
         ``weight`` may be added.
@@ -107,6 +109,9 @@ def train(
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
         Default: fitted to the text, by how well vectors and lexicon predict its links.
+    sample : int, optional
+        Learn from this many pairs, drawn at random, always the same ones. They are kept in memory, about half
+        a kilobyte each. Default: all pairs.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -165,6 +170,7 @@ def train(
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
+        sample=sample,
         gold=gold,
         has_expert_links=expert is not None,
         encoder=encoder,

@@ -17,7 +17,7 @@ from nmtalign.aligner.experts import (
 from nmtalign.aligner.fit_to_text import AnyPair
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Doubles
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
@@ -61,6 +61,7 @@ def open_training_settings(
     limit: int | None = None,
     unsafe_pickle: bool = False,
     strip_prefix: str | tuple[str, str] | None = None,
+    sample: int | None = None,
     gold: GoldInput | None = None,
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
@@ -79,6 +80,10 @@ def open_training_settings(
     """
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
+    if sample is not None:
+        check_number(sample, "a number of pairs, 1 or more, as `sample`", minimum=1, integer=True)
+        if gold is not None:
+            raise UsageError("`gold` has a line for each pair, and `sample` leaves pairs out; remove one")
     dictionaries = open_dictionaries(prior, encoding)
     bridges = open_dictionaries(bridge, encoding, name="bridge")
     if bridges and not dictionaries:
@@ -110,6 +115,7 @@ def open_training_settings(
             has_links=has_expert_links, encoder=encoder, layer=layer, device=device, cache=cache
         ),
         gold_file=gold if isinstance(gold, str | Path) else None,
+        sample=sample,
         workers=workers,
         memory=default_memory() if memory is None else memory_bytes(memory),
     )
@@ -252,6 +258,8 @@ class TrainingSettings:
     gold: Sequence[GoldAlignment] = ()  # gold links of all or of the last pairs, for a rescorer
     expert: Expert | None = None  # an expert whose links are prior counts, and vote
     gold_file: str | Path | None = None  # the file of the gold links, which errors name
+    on_bad_gold: OnBadPair | None = None  # is called instead of an error if a gold link is outside
+    sample: int | None = None  # number of random pairs to learn from; None: all
     workers: int | None = None  # threads or processes; the aligner does not depend on it
     memory: int | None = None  # bytes that learning may use; None: as many as it needs
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # the default shows nothing

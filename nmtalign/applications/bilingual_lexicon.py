@@ -12,28 +12,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby, islice
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import nmtalign as na
-from nmtalign.applications.atoms import without_edge_marks
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
     LinkedPair,
-    has_words_between_spaces,
+    read_linked_lines,
     read_linked_pairs,
 )
 from nmtalign.calls import check_call
-from nmtalign.errors import advise
 from nmtalign.links.separators import tsv_cell, without_formula
+from nmtalign.results import table_of_rows
+from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.validation import check_number, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_TRANSLATIONS = 100  # the default number of translations per word in a shortlist
-MAX_PUNCTUATED_SHARE = 0.05  # with more links of punctuated words, punctuation was not separated from words
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 LEXICON_COLUMNS = (
@@ -240,7 +240,8 @@ def lexicon(
     """Return a bilingual lexicon: the words that are linked in a bitext, or that an aligner has learned.
 
     Words without a link count as linked to the null word, as in Moses, so the probabilities of a word may
-    sum to less than 1.
+    sum to less than 1. Space-separated words of lines count without the punctuation at their edges, so
+    ``dog.`` counts as ``dog``; words in lists, and the tokens of a batch, count as they are.
 
     Parameters
     ----------
@@ -269,12 +270,6 @@ def lexicon(
     DataError
         If a link is outside of its sentence pair.
 
-    Warns
-    -----
-    AdviceWarning
-        If many links are of words with punctuation, such as ``dog.``: a batch that was aligned with
-        ``count="tokens"`` separates it.
-
     References
     ----------
     Dunning 1993, "Accurate methods for the statistics of surprise and coincidence".
@@ -289,8 +284,6 @@ def lexicon(
        the     la      1                    0.5
        the     le      1                    0.5
     """
-    import pandas as pd
-
     check_number(min_links, "`min_links`, a number of links")
     check_number(min_probability, "`min_probability`, a probability from 0 to 1", minimum=0, maximum=1)
     if word is not None:
@@ -299,30 +292,28 @@ def lexicon(
     if isinstance(pairs, na.Aligner):
         entries = entries_of_model(pairs)
     else:
-        entries = counted = count_links(pairs).entries()
-        if has_words_between_spaces(pairs):
-            _advise_on_punctuated_words(counted)
+        entries = counted = _count_words(pairs).entries()
+        if word is not None and not any(word in (entry.source, entry.target) for entry in counted):
+            word = without_edge_marks(word)
     entries = (entry for entry in entries if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
-    table = pd.DataFrame(chosen, columns=list(LEXICON_COLUMNS))
+    links = 0.5 if isinstance(pairs, na.Aligner) else 1
+    table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})
 
 
-def _advise_on_punctuated_words(entries: Iterable[LexiconEntry]) -> None:
-    """Warn if many links are of words between spaces that contain punctuation."""
-    all_links = punctuated_links = 0.0
-    example = ""
-    for entry in entries:
-        all_links += entry.links
-        words = (entry.source, entry.target)
-        punctuated = next((word for word in words if without_edge_marks(word) != word), None)
-        if punctuated is not None:
-            punctuated_links += entry.links
-            example = example or punctuated
-    if punctuated_links > MAX_PUNCTUATED_SHARE * all_links:
-        found = f"{punctuated_links / all_links:.0%} of the links are of words with punctuation"
-        advice = "align_batch(..., count='tokens') separates punctuation from words"
-        advise(f"{found}, such as {example!r}; {advice}", topic="punctuation in lexicon")
+def _count_words(pairs: LinkedBitext) -> LinkCounts:
+    """Return the counts of linked words; words between spaces have no punctuation at their edges."""
+    bare = cache(without_edge_marks)
+    counts = LinkCounts()
+    for lines in read_linked_lines(pairs):
+        pair = lines.pair
+        if lines.words_are_between_spaces:
+            source = [bare(word) for word in pair.source]
+            target = [bare(word) for word in pair.target]
+            pair = LinkedPair(source, target, pair.links)
+        counts.add(pair)
+    return counts
 
 
 def count_links(pairs: LinkedBitext) -> LinkCounts:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import nmtalign as na
-from nmtalign.applications.atoms import without_edge_marks
+from nmtalign.applications.frame_labels import frame_index_of_pairs, label_levels
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
-    has_words_between_spaces,
+    frame_index_of,
     keep_frame_index,
     read_linked_pairs,
 )
@@ -40,10 +40,11 @@ from nmtalign.corpus.bitext_index import (
     write_index_file,
 )
 from nmtalign.display import short_repr
-from nmtalign.errors import UsageError, advise
+from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
 from nmtalign.names import SIDES, Side
+from nmtalign.results import table_of_rows, with_row_index
 from nmtalign.validation import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -302,9 +303,10 @@ def find(
     """Return a concordance: where words occur in a linked bitext, and what they are linked to.
 
     The translation of an occurrence consists of all words of the other side that one of its words is linked
-    to. Case makes no difference. The words are those that the positions of the links count: among
-    space-separated words, ``dog.`` differs from ``dog``. In a batch that was aligned with ``count="tokens"``,
-    punctuation marks are tokens of their own.
+    to. Case makes no difference. The words are those that the positions of the links count: space-separated
+    words are searched, and their translations returned, without the punctuation at their edges, so ``dog``
+    is found in ``dog.``. In a batch that was aligned with ``count="tokens"``, punctuation marks are tokens of
+    their own, which can be searched.
 
     Parameters
     ----------
@@ -329,14 +331,14 @@ def find(
         One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
         counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
         not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame `df`,
-        its index is kept. A file of :func:`write_index` does not have it: there, ``df.iloc[table.pair]`` are
-        the rows of the occurrences.
+        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, the
+        rows have its index, also from a file of :func:`write_index`, so that the table can be joined to the
+        DataFrame. Otherwise their index is the number of the pair.
 
     Warns
     -----
     AdviceWarning
-        If the words also occur with punctuation, which makes them other words.
+        If the index of a DataFrame has repeated values, by which a join would repeat rows.
 
     References
     ----------
@@ -354,8 +356,6 @@ def find(
     >>> na.find(pairs, "rules")["translation"].value_counts().to_dict()
     {'le règlement': 1}
     """
-    import pandas as pd
-
     if side is not None:
         check_choice(side, SIDES, "sides")
     if isinstance(pairs, BitextIndex):
@@ -365,15 +365,17 @@ def find(
     else:
         index = build_index(_indexed_pairs(pairs), *_splitting_of(pairs))
     sides = SIDES if side is None else (side,)
-    rows = []
+    rows: list[ConcordanceRow] = []
     for name in sides:
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
-    if not isinstance(pairs, BitextIndex | str | Path) and has_words_between_spaces(pairs):
-        _advise_on_punctuation(index, words, sides)
-    table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
-    return keep_frame_index(table, pairs)
+    example = ConcordanceRow(0, "source", "", "", "", [], [])
+    table = table_of_rows(rows, ConcordanceRow._fields, example)
+    if frame_index_of(pairs) is not None:
+        return keep_frame_index(table, pairs)
+    with index.reading():
+        return with_row_index(table, frame_index_of_pairs(index, [row.pair for row in rows]))
 
 
 def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
@@ -389,18 +391,6 @@ def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
     return (None, (None, None)) if splitting is None else splitting
 
 
-def _advise_on_punctuation(index: BitextIndex, words: str, sides: Iterable[Side]) -> None:
-    """Warn if searched words also occur with punctuation, which makes them other words between spaces."""
-    for side in sides:
-        for word in index.normalized([word for word in words.split(" ") if word]):
-            for form in index.forms_with(word, SIDES.index(side)):
-                if form != word and without_edge_marks(form) == word:
-                    found = f"{word!r} also occurs with punctuation, as {form!r}, which is another word here"
-                    advice = "align_batch(..., count='tokens') separates punctuation from words"
-                    advise(f"{found}; {advice}", topic="punctuation in find")
-                    return
-
-
 @check_call("write write_index('corpus.db', batch)")
 def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     """Write an index of a linked bitext, in which :func:`find` searches many words quickly.
@@ -410,7 +400,12 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     path : str or Path
         The file to write; an older one is replaced.
     pairs : AlignedBatch, iterable, or table
-        The sentence pairs with their links, as for :func:`find`.
+        The sentence pairs with their links, as for :func:`find`. The index of a DataFrame is kept.
+
+    Raises
+    ------
+    UsageError
+        If the index of a DataFrame has labels that are not numbers, text or times.
 
     Examples
     --------
@@ -426,8 +421,9 @@ def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     if not isinstance(path, str | Path):
         raise UsageError(f"expected the path of the index to write first, found {short_repr(path)}")
     settings, languages = _splitting_of(pairs)
+    levels = label_levels(frame_index_of(pairs))
     with atomic_file(path) as partial:
-        write_index_file(partial, _indexed_pairs(pairs), settings, languages)
+        write_index_file(partial, _indexed_pairs(pairs), settings, languages, levels)
 
 
 class ConcordanceRow(NamedTuple):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.results import with_frame_index
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
-from nmtalign.validation import is_iterable, reject_exhausted
+from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,12 @@ class LinkedLines(NamedTuple):
     word_spans: BothSpans = (None, None)  # where the words are in both lines; None if spaces separate them
     has_text: bool = True  # False if the lines are words that were joined by spaces
 
+    @property
+    def words_are_between_spaces(self) -> bool:
+        """Whether the lines are text, and their words are those between spaces."""
+        sides = ((self.source, self.pair.source), (self.target, self.pair.target))
+        return self.has_text and all(_words_of(line) == list(words) for line, words in sides)
+
     @classmethod
     def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
         """Return lines whose pair has their words, in the place of their normalized forms."""
@@ -109,8 +116,9 @@ def keep_frame_index(table: pd.DataFrame, pairs: object) -> pd.DataFrame:
 
     The column ``pair`` of the table numbers the pairs.
     """
-    index = frame_index_of(pairs)
-    return table if index is None else table.set_index(index[table["pair"].to_numpy(int)])
+    frame_index = frame_index_of(pairs)
+    advise_on_repeated_index(frame_index)
+    return with_frame_index(table, frame_index)
 
 
 def frame_index_of(pairs: object) -> pd.Index | None:
@@ -202,16 +210,3 @@ def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignme
     if isinstance(links, str):
         links = parse_pharaoh(links)
     return na.Alignment(links, source_length, target_length)
-
-
-def has_words_between_spaces(pairs: object) -> bool:
-    """Return whether the words of a linked bitext are those between spaces of its lines.
-
-    The first pair decides. Words that were given as lists, tokens and pieces are the choice of the caller.
-    """
-    first = pairs[0] if isinstance(pairs, Sequence) and len(pairs) and not isinstance(pairs, str) else None
-    if isinstance(first, na.AlignedPair):
-        texts = first.texts
-        sides = () if texts is None else zip(texts, first.tokens, strict=True)
-        return texts is not None and all(_words_of(side.text) == list(words) for side, words in sides)
-    return isinstance(first, tuple | list) and len(first) == 3 and isinstance(first[0], str)

@@ -17,6 +17,7 @@ from nmtalign.applications.linked_pairs import (
 )
 from nmtalign.calls import check_call
 from nmtalign.links.separators import check_unsplit
+from nmtalign.results import table_of_rows
 from nmtalign.validation import check_number
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
         inside (positions count from the start of the phrases), and the positions at which the phrases start
         and end, the end not included. If the pairs come from a DataFrame, its index is kept.
 
+    Warns
+    -----
+    AdviceWarning
+        If this index has repeated values, by which a join would repeat rows.
+
     References
     ----------
     Och and Ney 2004, "The alignment template approach to statistical machine translation"; Koehn, Och and
@@ -150,8 +156,6 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
     black cat chat noir 0-1 1-0
           cat      chat     0-0
     """
-    import pandas as pd
-
     check_number(longest, "`longest`, a number of words from 1", minimum=1, integer=True)
     rows = []
     for number, pair in enumerate(read_linked_pairs(pairs)):
@@ -159,4 +163,5 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
         for phrase in phrase_pairs(pair, longest=longest):
             rows.append((number, *_text_of(pair, phrase, all_links), *phrase))
     columns = ["pair", "source", "target", "links", *PhrasePair._fields]
-    return keep_frame_index(pd.DataFrame(rows, columns=columns), pairs)
+    example = (0, "", "", "", *[0] * len(PhrasePair._fields))
+    return keep_frame_index(table_of_rows(rows, columns, example), pairs)

@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 MAX_PAIRS_IN_WARNING = 5
 _ADVICE_ON_CHARACTERS = "pass a batch of lines, or write format='spans', which counts words"
+_ADVICE_ON_TOKENS = "labels of tokens need align_batch(..., count='tokens'), or Docs that were aligned"
+_ADVICE_ON_LINES = (
+    "over lines write format='char-spans', with Spans or tuples (span.start_char, span.end_char, span.label_)"
+)
 
 
 # --- lines of annotations --------------------------------------------------------------------------
@@ -373,6 +377,9 @@ def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, 
         labels = split_spaces(annotation) if isinstance(annotation, str) else annotation
         if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"expected a list of labels, found {short_repr(labels)}")
+        if len(labels) > len(lines.pair.source) and lines.words_are_between_spaces:
+            found = f"found {len(labels)} labels for {len(lines.pair.source)} source words between spaces"
+            raise DataError(f"expected a label for each word, {found}; {_ADVICE_ON_TOKENS}")
         return Projected(*_project_labels(labels, lines.pair, format))
     if format == "conllu":
         if not isinstance(annotation, str):
@@ -397,7 +404,9 @@ def _as_spans(annotation: Any, lines: LinkedLines, unit: str) -> list[LabeledSpa
             span = LabeledSpan(index(start), index(end), label)
         except (TypeError, ValueError):
             raise DataError(f"{wanted}, found {short_repr(entry)}") from None
-        if not isinstance(label, str) or not 0 <= span.start < span.end <= length:
+        if not isinstance(label, str):
+            raise DataError(f"{wanted}, found {short_repr(entry)}; labels are text, such as str(label)")
+        if not 0 <= span.start < span.end <= length:
             raise DataError(f"{wanted}, found {short_repr(entry)}")
         spans.append(span)
     return spans
@@ -418,7 +427,9 @@ def _as_tuple(entry: Any, lines: LinkedLines, unit: str) -> Any:
         is_same = entry.text == lines.source[start:end]
     if not is_same:
         found = f"found {short_repr(entry.text)}, which is not at {unit} {start} to {end} of the source"
-        raise DataError(f"expected spans of the Doc that was aligned, {found}")
+        is_in_line = unit == "words" and entry.text == lines.source[entry.start_char : entry.end_char]
+        advice = f"; {_ADVICE_ON_LINES}" if is_in_line else ""
+        raise DataError(f"expected spans of the Doc that was aligned, {found}{advice}")
     return start, end, entry.label_
 
 

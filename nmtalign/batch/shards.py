@@ -137,7 +137,7 @@ class ShardRun(ExitStack):
                 return
             self.shards = number + 1
             if self._wanted(number):
-                yield from chunk_pairs(chain(head, shard), first=number * self.pairs + 1)
+                yield from chunk_pairs(chain(head, shard), first=number * self.pairs)
             else:
                 deque(shard, maxlen=0)
 
@@ -152,7 +152,7 @@ class ShardRun(ExitStack):
     def write(self, chunk: AlignedChunk) -> None:
         """Write the next aligned chunk; the last one of a shard finishes it."""
         if self._shard is None:
-            self._shard = _Shard(self.folder, (chunk.first - 1) // self.pairs, self._formatters)
+            self._shard = _Shard(self.folder, chunk.first // self.pairs, self._formatters)
         self._shard.write(chunk)
         if self._shard.pairs == self.pairs:
             self.finish()

@@ -40,7 +40,7 @@ PairMatrices = list[tuple[Reals, Flags]]
 class AlignedChunk(NamedTuple):
     """Consecutive pairs of a bitext and their links."""
 
-    first: int  # number of the first pair, from 1, like the lines of the file
+    first: int  # number of the first pair, from 0; errors count pairs from 1, like the lines of files
     lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined into words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
@@ -103,19 +103,19 @@ def align_chunk(
     pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
     says whether the costs of the pairs are computed.
     """
-    text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first)
+    text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first + 1)
     attention: PairMatrices | None = None
     if values is None:
         batch = aligner.link_text(text)
     else:
-        _check_cells(text, chunk.first)
+        _check_cells(text, chunk.first + 1)
         batch, arrays = aligner.decoder_for_text(text).links_and_values([values, "linkable"])
         attention = list(zip(arrays[values], arrays["linkable"], strict=True))
     settings = aligner.text_settings
     warning = None
     if unit.aligned_unit == "words":
         settings = SPACE_SETTINGS
-        warning = one_word_lines_warning(text) if chunk.first == 1 else None
+        warning = one_word_lines_warning(text) if chunk.first == 0 else None
     piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
     batch = unit.convert(batch, text.line_words, piece_lines)
     if values is not None and attention is not None:
@@ -145,7 +145,7 @@ def _piece_lines_of_chunk(
     piece_lines: list[BothPieceLines] = []
     if not unit.expands:
         return piece_lines
-    for number, pair in enumerate(chunk.lines, chunk.first):
+    for number, pair in enumerate(chunk.lines, chunk.first + 1):
         try:
             piece_lines.append(unit.piece_lines(pair, text_settings, languages))
         except DataError as error:

@@ -34,6 +34,7 @@ from nmtalign.checks.translations import (
 )
 from nmtalign.display import short_repr
 from nmtalign.names import SIDES
+from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
@@ -154,9 +155,8 @@ def in_order_of_lines(findings: Iterable[Finding]) -> list[Finding]:
 
 def table_of_findings(findings: Iterable[Finding]) -> pd.DataFrame:
     """Return findings as a table with the columns of :func:`check`."""
-    import pandas as pd
-
-    return pd.DataFrame([row_of_finding(finding) for finding in findings], columns=list(FINDING_COLUMNS))
+    rows = [row_of_finding(finding) for finding in findings]
+    return table_of_rows(rows, FINDING_COLUMNS, example=(1, 1, "", "", "", "", ""))
 
 
 def row_of_finding(finding: Finding) -> tuple[int, int, str, str, str, str, str]:

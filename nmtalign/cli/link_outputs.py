@@ -135,14 +135,14 @@ def write_chunks(
     for chunk in chunks:
         if chunk.warning:
             warn(chunk.warning)
-        last = chunk.first + len(chunk.batch) - 1
+        last = chunk.first + len(chunk.batch)
         coverage = coverage.joined(chunk.coverage or Coverage())
         if strict and coverage.warning:
             raise DataError(f"pairs 1 to {last:,}: {coverage.warning}")
-        findings.add_lines(chunk.lines, chunk.first - 1)
-        findings.add_links(chunk.batch, chunk.first - 1)
+        findings.add_lines(chunk.lines, chunk.first)
+        findings.add_links(chunk.batch, chunk.first)
         if chunk.is_swapped is not None and not coverage.swapped:
-            findings.add_swapped(chunk.is_swapped, chunk.first - 1)
+            findings.add_swapped(chunk.is_swapped, chunk.first)
         error = findings.first_error
         if strict and error:
             raise DataError(f"pairs 1 to {last:,}: {error.describe(files_of_sides(bitext))}")

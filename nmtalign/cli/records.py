@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,8 +43,13 @@ class RecordOptions(Options):
         encoding: str,
         bad: BadRecords,
         systems: Mapping[str, str] | None = None,
+        *,
+        typed: bool = False,
     ) -> tuple[na.Aligner | None, Iterator[CorpusRecord]]:
-        """Return the records, and the aligner if there is one; `systems` are files of links by name."""
+        """Return the records, and the aligner if there is one.
+
+        `systems` are files of links by name. Pairs that are `typed` are the lines of no file.
+        """
         from nmtalign.aligner.fit_to_text import fit_text
         from nmtalign.report.corpus import read_corpus
 
@@ -52,6 +58,7 @@ class RecordOptions(Options):
             gold=self.gold,
             others=systems,
             encoding=encoding,
+            typed=typed,
             on_error=bad.add_to if bad.are_marked else None,
         )
         if self.source.is_given(self.options.encoder.encoder):
@@ -72,6 +79,21 @@ class ShownTextErrorOptions(ErrorOptions):
         " --error-report.",
         default="stop",
     )
+
+
+def read_to_end(
+    records: Iterable[CorpusRecord],
+    pairs: Iterator[SentencePair],
+    all_records: Iterator[CorpusRecord],
+    *,
+    has_links: bool,
+) -> Iterator[CorpusRecord]:
+    """Yield the records to show, and read the others, as files of different lengths are noticed at their end.
+
+    Without files of links, the `pairs` that the records are made of are enough, and are read faster.
+    """
+    yield from records
+    deque(all_records if has_links else pairs, maxlen=0)
 
 
 def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:

@@ -176,7 +176,7 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
     from nmtalign.report.tables import batch_rows, without_formulas
 
     def rows(chunk: AlignedChunk) -> Iterable[LinkRow]:
-        plain_rows = batch_rows(chunk.batch, *chunk.linked_strings(), first=chunk.first)
+        plain_rows = batch_rows(chunk.batch, *chunk.linked_strings(), first=chunk.first + 1)
         return without_formulas(plain_rows, path) if escape_formulas else plain_rows
 
     return rows
@@ -193,7 +193,7 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
     if output == "guided":
         return lambda chunk: format_guided_batch(
-            chunk.batch, *chunk.strings_for_translation(), first=chunk.first
+            chunk.batch, *chunk.strings_for_translation(), first=chunk.first + 1
         )
     if output == "costs":
         is_json = format_ending(path) == ".jsonl"
@@ -230,7 +230,7 @@ def open_sink(
         archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 
         def write(chunk: AlignedChunk) -> None:
-            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
+            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first + 1):
                 archive.write(f"pair-{number}", weights)
                 if not linkable.all():
                     archive.write(f"{LINKABLE}-{number}", linkable)

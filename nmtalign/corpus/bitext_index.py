@@ -1,8 +1,11 @@
 """The index of a linked bitext: one SQLite file, in which few rows are read to find a word.
 
 Words and forms are numbered by side, as they come; forms are words without case, so words that differ only
-in case have one form. A row of the table ``blocks`` contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as
-numbers of words. The table ``forms`` lists for each form the blocks in which it occurs.
+in case have one form. If words are separated by spaces, forms have no punctuation at their edges, so *house*
+is found in ``House,``; a tokenizer makes such marks tokens of their own. A row of the table ``blocks``
+contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as numbers of words. The table ``forms`` lists for each form
+the blocks in which it occurs. If the pairs come from a DataFrame, the tables ``levels`` and ``labels``
+contain its index.
 
 Sides are 0, the source, and 1, the target. :mod:`nmtalign.applications.concordance` searches an index.
 """
@@ -14,7 +17,7 @@ import json
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, islice
 from pathlib import Path
@@ -30,14 +33,17 @@ from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS_PER_INDEX_BLOCK = 1000
 UNKNOWN_FORM = -2  # the number of a form that does not occur
 FORM_SETTINGS = TextSettings()  # forms are in lower case and have composed letters
+SPACES = TextSettings().tokenizer  # words are separated by spaces
 MISMATCH = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 APPLICATION_ID = 0x6E6D7461  # "nmta"; SQLite keeps it in the file
-INDEX_VERSION = 1
+INDEX_VERSION = 2
+VALUE_LABELS = "values"  # the kind of labels that are numbers or text, as JSON has them
 _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
 CREATE TABLE files (name TEXT, content BLOB);
@@ -47,11 +53,23 @@ CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, blocks BLOB,
 CREATE TABLE folds (side INTEGER PRIMARY KEY, numbers BLOB);
 CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLOB, target_lengths BLOB,
                      target BLOB, link_source BLOB, link_target BLOB);
+CREATE TABLE levels (number INTEGER PRIMARY KEY, name TEXT, kind TEXT);
+CREATE TABLE labels (level INTEGER, block INTEGER, labels TEXT, PRIMARY KEY (level, block)) WITHOUT ROWID;
 """
 
 IndexedWords = Sequence[str]
 IndexedPair = tuple[IndexedWords, IndexedWords, Collection[tuple[int, int]]]  # source, target, links
 IndexLanguages = tuple[str | None, str | None]
+FormsOfWords = Callable[[Sequence[str]], list[str]]
+Label = str | float | bool | None  # of a pair, in the index of a DataFrame
+
+
+class LabelLevel(NamedTuple):
+    """One level of the index of a DataFrame."""
+
+    name: str | None
+    kind: str  # `VALUE_LABELS`, or the type of times in pandas, whose labels are integers
+    labels: Sequence[Label]  # one for each pair
 
 
 # --- numbers on disk -----------------------------------------------------------------------------
@@ -69,6 +87,15 @@ def _unpack(stored: bytes) -> Integers:
     """Return the integers that `_pack` has packed."""
     size = stored[0]
     return np.frombuffer(stored, f"<u{size}", offset=1)
+
+
+def forms_function_of(text_settings: TextSettings) -> FormsOfWords:
+    """Return the function that makes forms of the words of a text that was split with these settings."""
+    return _forms_without_marks if text_settings.tokenizer == SPACES else FORM_SETTINGS.normalized
+
+
+def _forms_without_marks(words: Sequence[str]) -> list[str]:
+    return FORM_SETTINGS.normalized([without_edge_marks(word) for word in words])
 
 
 class Block(NamedTuple):
@@ -118,7 +145,8 @@ def _check_below(end: int, numbers: Integers) -> None:
 class _SideWriter:
     """The words and forms of a side, numbered as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, forms_of_words: FormsOfWords) -> None:
+        self._forms_of_words = forms_of_words
         self.word_numbers: dict[str, int] = {}
         self.form_numbers: dict[str, int] = {}  # a form has the number of its first word
         self.form_ids: list[int] = []  # form of each word
@@ -131,7 +159,7 @@ class _SideWriter:
         for words in sentences:
             tokens += [numbers.setdefault(word, len(numbers)) for word in words]
         new_words = list(islice(numbers, len(self.form_ids), None))
-        for form in FORM_SETTINGS.normalized(new_words):
+        for form in self._forms_of_words(new_words):
             number = self.form_numbers.setdefault(form, len(self.form_ids))
             self.form_ids.append(number)
         forms = np.array(self.form_ids, np.int64)[np.array(tokens, np.int64)]
@@ -156,15 +184,17 @@ def write_index_file(
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings | None = None,
     languages: IndexLanguages = (None, None),
+    levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
     Links are ``(source, target)`` from 0, each once, inside of their pair. `text_settings` has split the
-    lines into words; searched words are split in the same way, without settings at spaces.
+    lines into words; searched words are split in the same way, without settings at spaces. `levels` are those
+    of the index of the DataFrame that the pairs come from.
     """
     try:
         with sqlite3.connect(as_path(path)) as database:
-            count = _write_tables(database, pairs, text_settings or TextSettings(), languages)
+            count = _write_tables(database, pairs, text_settings or TextSettings(), languages, levels)
     except sqlite3.Error as error:
         if "full" in str(error) or "I/O" in str(error):
             raise OSError(errno.ENOSPC, str(error), str(path)) from None
@@ -178,24 +208,31 @@ def _write_tables(
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings,
     languages: IndexLanguages,
+    levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write all tables, and return the number of pairs."""
     # a run that fails leaves no file behind, so no journal is needed
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
     database.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {INDEX_VERSION}")
-    sides = _SideWriter(), _SideWriter()
+    forms_of_words = forms_function_of(text_settings)
+    sides = _SideWriter(forms_of_words), _SideWriter(forms_of_words)
     count = 0
     remaining = iter(pairs)
     while chunk := list(islice(remaining, PAIRS_PER_INDEX_BLOCK)):
         columns = map(_pack, _encoded_columns(chunk, sides))
         number = count // PAIRS_PER_INDEX_BLOCK
         database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *columns))
+        for level_number, level in enumerate(levels):
+            labels = json.dumps(level.labels[count : count + len(chunk)])
+            database.execute("INSERT INTO labels VALUES (?, ?, ?)", (level_number, number, labels))
         count += len(chunk)
     for side, writer in enumerate(sides):
         words = ((side, number, word) for word, number in writer.word_numbers.items())
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
         database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?)", writer.rows_of_forms(side))
         database.execute("INSERT INTO folds VALUES (?, ?)", (side, _pack(writer.form_ids)))
+    for level_number, level in enumerate(levels):
+        database.execute("INSERT INTO levels VALUES (?, ?, ?)", (level_number, level.name, level.kind))
     with TemporaryDirectory() as folder:
         text_settings = text_settings.kept_in(Path(folder))  # copies the files of the tokenizer
         files = [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
@@ -292,6 +329,22 @@ class BitextIndex:
         """Return the number in the bitext of a pair of a block; both count from 0."""
         return block_number * PAIRS_PER_INDEX_BLOCK + pair
 
+    def label_kinds(self) -> list[tuple[str | None, str]]:
+        """Return name and kind of each level of the labels of pairs; none if the pairs have no labels."""
+        return self._database.execute("SELECT name, kind FROM levels ORDER BY number").fetchall()
+
+    def labels(self, level: int, pairs: Iterable[int]) -> list[Label]:
+        """Return the labels of pairs, by their numbers in the bitext, on one level."""
+        labels_of_blocks: dict[int, list[Label]] = {}
+        found: list[Label] = []
+        for pair in pairs:
+            block, number = divmod(pair, PAIRS_PER_INDEX_BLOCK)
+            if block not in labels_of_blocks:
+                query = "SELECT labels FROM labels WHERE level = ? AND block = ?"
+                labels_of_blocks[block] = _check_labels(parse_json(self._row(query, level, block)[0]))
+            found.append(labels_of_blocks[block][number])
+        return found
+
     def word(self, number: int, side: int) -> str:
         """Return a word of a side by its number."""
         row = self._row("SELECT word FROM words WHERE side = ? AND number = ?", side, number)
@@ -304,7 +357,7 @@ class BitextIndex:
 
     def normalized(self, words: Sequence[str]) -> list[str]:
         """Return the forms of words as text."""
-        return FORM_SETTINGS.normalized(words)
+        return forms_function_of(self._text_settings)(words)
 
     def look_up(self, word: str, side: int) -> tuple[int, Integers]:
         """Return the number of the form of a word, `UNKNOWN_FORM` if it does not occur, and its blocks."""
@@ -318,11 +371,6 @@ class BitextIndex:
         if type(number) is not int:
             raise DataError(MISMATCH)
         return number, blocks
-
-    def forms_with(self, text: str, side: int) -> list[str]:
-        """Return the forms of a side that contain a text."""
-        query = "SELECT form FROM forms WHERE side = ? AND instr(form, ?) > 0"
-        return [form for (form,) in self._database.execute(query, (side, text))]
 
     def tokens(self, line: str, side: int) -> list[str]:
         """Split a line of a side as the bitext was split."""
@@ -383,3 +431,12 @@ def _check_languages(names: Any) -> IndexLanguages:
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
         raise DataError(f"expected two languages, found {names!r:.60}")
     return names[0], names[1]
+
+
+def _check_labels(labels: Any) -> list[Label]:
+    """Return the labels of a block; raise DataError if they are not numbers, text or None."""
+    listed = labels if isinstance(labels, list) else [labels]
+    are_labels = all(isinstance(label, str | int | float | None) for label in listed)
+    if not isinstance(labels, list) or not are_labels:
+        raise DataError(f"expected labels of pairs, found {labels!r:.60}")
+    return listed

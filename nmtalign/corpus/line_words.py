@@ -183,7 +183,7 @@ def links_of_tokens(
         S, T = int(lengths[0][pair[n]]), int(lengths[1][pair[n]])
         place = f"pair {first + pair[n]:,}"
         raise DataError(
-            f"{place}: the expert's link {link} lies outside of {S} and {T} tokens; "
+            f"{place}: the expert's link {link} is outside a pair of {S} source and {T} target tokens; "
             "positions count the space-separated words of the line, from 0"
         )
     if line_words is None:

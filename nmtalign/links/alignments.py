@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
@@ -251,6 +251,8 @@ class GoldAlignment:
 class AlignmentMatrix(Viewable):
     """Attention weights of one sentence pair, read-only and finite; ``matrix.T`` swaps source and target.
 
+    ``np.asarray(matrix)`` returns the weights.
+
     Parameters
     ----------
     weights : array of shape (T, S)
@@ -304,6 +306,10 @@ class AlignmentMatrix(Viewable):
         """Pickle the arguments: an array that is unpickled could be written to."""
         return AlignmentMatrix, _field_values(self, AlignmentMatrix)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the weights, for functions of NumPy."""
+        return np.array(self.weights, dtype) if copy else np.asarray(self.weights, dtype)
+
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
@@ -320,7 +326,7 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
-@check_constructor()
+@check_constructor("nmtalign.load().align(source, target) returns an aligned pair")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
@@ -509,14 +515,15 @@ _WITHOUT_WORDS = "this batch has links without words"
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
-@check_constructor()
+@check_constructor("nmtalign.load().align_batch(pairs) returns a batch")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
     first used: the pair is aligned again alone, which gives bit-identical results. ``batch[mask]`` are the
-    pairs for which a mask has True; a Series of pandas is matched by index if the batch has a `frame_index`.
+    pairs for which a mask has True. If the batch has a `frame_index`, a Series of pandas is matched by index,
+    and an Index of pandas selects the pairs with its labels.
 
     What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
     ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
@@ -534,7 +541,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     probability : float32 array of shape (L,)
         Probability of each link.
     scores : float64 array of shape (N,)
-        Pair score of each pair, which is the column ``pair_score`` of tables.
+        Pair score of each pair, which is the column ``pair_score`` of tables; NaN where it is unknown.
     origin : optional
         The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
         but ``batch[n]`` does not.
@@ -584,9 +591,10 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
                 raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
-        for name in ("probability", "scores"):
-            if not np.isfinite(checked[name]).all():
-                raise DataError(f"expected numbers as {name}, found NaN or infinity")
+        if not np.isfinite(checked["probability"]).all():
+            raise DataError("expected numbers as probability, found NaN or infinity")
+        if np.isinf(checked["scores"]).any():
+            raise DataError("expected numbers as scores, or NaN where they are unknown, found infinity")
         for name, array in checked.items():
             object.__setattr__(self, name, array)
 
@@ -597,15 +605,18 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     def __repr__(self) -> str:
         of_unit = "" if self.unit in (None, "words") else f" of {self.unit}"
         counts = f"{with_plural(len(self), 'pair')}, {with_plural(len(self.source), 'link')}"
-        return f"AlignedBatch of {counts}{of_unit}"
+        without_scores = ", without pair scores" if len(self) and np.isnan(self.scores).all() else ""
+        return f"AlignedBatch of {counts}{of_unit}{without_scores}"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another batch has the same links, probabilities, pair scores and words."""
         if not isinstance(other, AlignedBatch):
             return NotImplemented
-        for name in ("offsets", "source", "target", "probability", "scores"):
+        for name in ("offsets", "source", "target", "probability"):
             if not np.array_equal(getattr(self, name), getattr(other, name)):
                 return False
+        if not np.array_equal(self.scores, other.scores, equal_nan=True):
+            return False
         if self.origin is None or other.origin is None:
             return self.origin is other.origin
         words, other_words = self.origin.tokens, other.origin.tokens
@@ -627,6 +638,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         numbers = selected_indices(n, len(self), self.frame_index)
         if numbers is None:
             return _PairOfBatch(self, normalize_index(n, len(self)))
+        self._warn_of_unknown_scores(n, numbers)
         rows_of_pairs = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in numbers]
         rows = np.concatenate([np.arange(0), *rows_of_pairs])
         return AlignedBatch(
@@ -639,6 +651,18 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
             unit=self.unit,
             frame_index=None if self.frame_index is None else self.frame_index[list(numbers)],
         )
+
+    def _warn_of_unknown_scores(self, selection: Any, numbers: Sequence[int]) -> None:
+        """Warn if a mask drops all pairs whose score is unknown: ``batch.scores > 0.5`` is False for NaN."""
+        is_unknown = np.isnan(self.scores)
+        if not is_unknown.any() or is_unknown[list(numbers)].any():
+            return
+        is_mask = not isinstance(selection, slice) and np.asarray(selection).dtype == bool
+        if is_mask:
+            pairs = with_plural(int(is_unknown.sum()), "pair")
+            why = "a comparison with NaN is False, whether or not the sides are translations"
+            found = f"the mask drops all {pairs} whose pair score is unknown (NaN)"
+            warn_caller(f"{found}; {why}")
 
     @check_call("links are a method: batch.links(n) returns those of pair n")
     def links(self, n: int) -> list[Link]:
@@ -700,7 +724,8 @@ class _PairOfBatch(AlignedPair):
         set_field(self, "_origin", batch.origin)
         set_field(self, "_n", n)
         set_field(self, "probabilities", dict(zip(links, probabilities, strict=True)))
-        set_field(self, "score", float(batch.scores[n]))
+        score = float(batch.scores[n])
+        set_field(self, "score", None if math.isnan(score) else score)
 
     def __eq__(self, other: object) -> bool:
         """Return whether another pair is equal; the same pair of the same batch needs no comparison."""
@@ -779,6 +804,9 @@ class _PairOfBatch(AlignedPair):
     def languages(self) -> tuple[str | None, str | None]:
         """ISO 639 codes of source and target."""
         return self._aligned.languages
+
+
+_PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it is public
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:

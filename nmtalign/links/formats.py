@@ -517,6 +517,18 @@ def _parse_correction(line: str) -> Correction:
     return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _CORRECTION_FIELDS})
 
 
+def outside_link_error(error: DataError, number: int, file: str | Path | None = None) -> DataError:
+    """Return the error of a link outside its pair, with the place of the pair, from 1, and advice.
+
+    In a file, the place is the line of the pair; corrections are in any order, and name their pair instead.
+    """
+    complete = DataError(f"{error}; {WORD_COUNT_ADVICE}")
+    if file is not None and not are_corrections(file):
+        return complete.at(file, line=number)
+    numbered = DataError(f"pair {number:,}: {complete}")
+    return numbered if file is None else numbered.at(file)
+
+
 class ReviewedGold(Sequence[GoldAlignment]):
     """Gold links of all pairs of a text, from corrections of a few; the others have no links.
 

@@ -55,13 +55,13 @@ def iter_links(alignments: LinksInput) -> Iterator[frozenset[Link]]:
 
 
 def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
-    """Return the links of each pair as arrays, each with probability 1."""
+    """Return the links of each pair as arrays, each with probability 1; pair scores are NaN, unknown."""
     offsets, flat = array("q", [0]), array("q")
     for links_of_pair in links:
         flat.extend(chain.from_iterable(sorted(links_of_pair)))
         offsets.append(len(flat) // 2)
     source, target = np.array(flat, np.int32).reshape(-1, 2).T.copy()
-    scores = np.zeros(len(offsets) - 1)
+    scores = np.full(len(offsets) - 1, np.nan)
     return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
 
 

@@ -34,7 +34,7 @@ from nmtalign.arrays import Flags, Longs
 from nmtalign.calls import check_call
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.links.inputs import LinksInput, batch_of_links, iter_links
+from nmtalign.links.inputs import LinksInput, batch_of_links, check_same_words, iter_links
 from nmtalign.names import LinkUnitName, Symmetrization
 from nmtalign.validation import check_bool, check_choice
 
@@ -143,15 +143,17 @@ def symmetrize(
     Returns
     -------
     AlignedBatch
-        The joined links, each with probability 1 and each pair with score 0. If `forward` is a batch, the
-        words are those of its pairs. Its unit is that of two batches.
+        The joined links, each with probability 1. If `forward` is a batch, the words are those of its pairs.
+        Of two batches, the pair scores are the mean of both, and the unit is that of both. Otherwise the pair
+        scores are NaN, because they are unknown.
 
     Raises
     ------
     UsageError
         If the positions of two batches count different units, such as words and tokens.
     DataError
-        If the directions have different numbers of pairs, or a link is not a pair of positions.
+        If the directions have different numbers of pairs, two batches have pairs of different lengths, or a
+        link is not a pair of positions.
 
     References
     ----------
@@ -176,7 +178,11 @@ def symmetrize(
     joined = batch_of_links(symmetrize_many(forward_links, reverse_links, method))
     if not isinstance(forward, AlignedBatch):
         return joined
-    return replace(joined, origin=forward.origin, frame_index=forward.frame_index, unit=unit)
+    joined = replace(joined, origin=forward.origin, frame_index=forward.frame_index, unit=unit)
+    if not isinstance(reverse, AlignedBatch):
+        return joined
+    check_same_words(forward, reverse)
+    return replace(joined, scores=(forward.scores + reverse.scores) / 2)
 
 
 def _common_unit(forward: LinksInput, reverse: LinksInput) -> LinkUnitName | None:

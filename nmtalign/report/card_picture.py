@@ -22,6 +22,7 @@ from nmtalign.report.card_reasons import (
     explain_pair,
     facts_of,
     shown_word,
+    what_a_link_needs,
     whole_percent,
 )
 from nmtalign.report.figure_layout import (
@@ -148,7 +149,9 @@ def draw_card(
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
     gold: GoldAlignment | LinksOfPair | None = None,
+    probabilities: AlignmentMatrix | None = None,
     threshold: float | None = None,
+    has_second_words: bool = False,
     title: str = "",
     dark: bool = False,
 ) -> Figure:
@@ -157,13 +160,18 @@ def draw_card(
     Parameters
     ----------
     matrix : AlignmentMatrix
-        Weights of shape (T, S), as `matrix_with_probabilities` returns them.
+        Posteriors of shape (T, S), from which the links were chosen.
     links : Alignment or iterable of (source, target), optional
         The chosen links.
     gold : GoldAlignment or links, optional
         Hand-made links, by which the chosen ones are judged.
+    probabilities : AlignmentMatrix, optional
+        The same with the probabilities of the links, as `matrix_with_probabilities` returns them. They say
+        how sure a link is. Default: its posterior.
     threshold : float, optional
-        What a link needs; the card then names the closest calls.
+        The posterior that a link needs; the card then names the closest calls.
+    has_second_words : bool
+        Whether second words are linked, which need less.
     title : str
         Heading of the card.
     dark : bool
@@ -179,11 +187,14 @@ def draw_card(
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
     check_bool(dark, "dark")
+    sure = matrix if probabilities is None else probabilities
     content = CardContent(
         matrix=replace(matrix, weights=np.clip(matrix.weights, 0.0, 1.0)),
+        probabilities=replace(sure, weights=np.clip(sure.weights, 0.0, 1.0)),
         kinds=kinds_of_links(matrix, () if links is None else links, gold),
         gold=None if gold is None else as_gold(gold),
         threshold=threshold,
+        has_second_words=has_second_words,
     )
     headline, sentence = explain_pair(content)
     title = abbreviate(visible(title), MAX_TITLE_CHARS)
@@ -516,7 +527,7 @@ def _draw_links(
             points = [(x, y), (x, y + reach), (u, v - reach), (u, v)]
         color = card.theme.of_kind(kind)
         missed = kind == "missed"
-        width = 2.0 if missed else 1 + 2 * content.weight(link)
+        width = 2.0 if missed else 1 + 2 * content.probability(link)
         if source.row != target.row:
             card.curve(points, color, width, dashed=missed, alpha=0.2)
             continue
@@ -623,9 +634,7 @@ def _draw_calls(
         return y
     card.write_bold("Closest calls", x, y, FACT_POINTS)
     y += 20
-    card.write(
-        f"a link needs {whole_percent(content.threshold)}", x, y, CARD_NOTE_POINTS, color=card.theme.soft
-    )
+    card.write(what_a_link_needs(content), x, y, CARD_NOTE_POINTS, color=card.theme.soft)
     y += 4
     name_width = max(card.width(call.name, CARD_NOTE_POINTS) for call in calls) + 12
     track_width = max(60.0, room - name_width - 56)

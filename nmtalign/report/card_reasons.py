@@ -19,12 +19,18 @@ LEFT_TO_RIGHT_MARK = "\u200e"  # invisible
 
 @dataclass(frozen=True, kw_only=True)
 class CardContent:
-    """The words, weights and judged links of one card."""
+    """The words, weights and judged links of one card.
 
-    matrix: AlignmentMatrix  # weights[t, s]: of a link its probability
+    The posterior of a cell decides whether it is a link; what a link needs is compared with it. The
+    probability of a link is calibrated, and says what the link is worth.
+    """
+
+    matrix: AlignmentMatrix  # weights[t, s]: the posterior of each cell
+    probabilities: AlignmentMatrix  # weights[t, s]: of a link its probability
     kinds: Mapping[Link, str]  # the links to draw, with keys of CURVE_STYLES
     gold: GoldAlignment | None
-    threshold: float | None  # what a link needs
+    threshold: float | None  # the posterior that a link needs
+    has_second_words: bool  # links of second words, which need less
 
     @property
     def links(self) -> list[Link]:
@@ -35,9 +41,13 @@ class CardContent:
         """Return the links that are judged so, in their order."""
         return sorted(link for link, judged in self.kinds.items() if judged == kind)
 
-    def weight(self, link: Link) -> float:
-        """Return the weight of the cell of a link."""
+    def posterior(self, link: Link) -> float:
+        """Return the posterior of a cell."""
         return float(self.matrix.weights[link.target, link.source])
+
+    def probability(self, link: Link) -> float:
+        """Return the probability of a link."""
+        return float(self.probabilities.weights[link.target, link.source])
 
     def names(self, link: Link) -> tuple[str, str]:
         """Return the two words of a link; long ones keep both ends."""
@@ -55,7 +65,7 @@ class CardContent:
 
 
 class Bar(NamedTuple):
-    """A cell whose probability is near to what a link needs."""
+    """A cell whose posterior is near to what a link needs."""
 
     name: str
     share: float
@@ -125,7 +135,7 @@ def _explain_errors(content: CardContent, gold: GoldAlignment) -> tuple[str, str
     errors = with_plural(len(wrong), "wrong link") if wrong else "no wrong links"
     sentence = f"{found} and makes {errors}."
     if len(wrong) > 1:
-        most_probable = max(wrong, key=content.weight)
+        most_probable = max(wrong, key=content.probability)
         sentence += f" The most probable wrong link is {_quoted_names(content, most_probable)}."
     if wrong:
         return _error_headline(content, "wrong", wrong), sentence
@@ -144,17 +154,25 @@ def _explain_certainty(content: CardContent) -> tuple[str, str]:
     if not content.links:
         return "There are no links", "No two words are likely enough for one."
     count = with_plural(len(content.links), "link")
-    weakest = min(content.links, key=content.weight)
+    weakest = min(content.links, key=content.probability)
     name = _quoted_names(content, weakest)
-    probability = content.weight(weakest)
+    probability = content.probability(weakest)
     if probability >= SURE_PROBABILITY:
         return f"All {count} are surer than 90\u00a0%", f"The least sure is {name}."
     sentence = f"Its probability is {whole_percent(probability)}. The pair has {count}."
     return f"The least sure link is {name}", sentence
 
 
+def what_a_link_needs(content: CardContent) -> str:
+    """Return the posterior that a link needs, as a note; empty without a threshold."""
+    if content.threshold is None:
+        return ""
+    needs = f"a link needs a posterior of {whole_percent(content.threshold)}"
+    return f"{needs}, a second word less" if content.has_second_words else needs
+
+
 def closest_calls(content: CardContent) -> list[Bar]:
-    """Return the cells whose probability is nearest to what a link needs; none without a threshold."""
+    """Return the cells whose posterior is nearest to what a link needs; none without a threshold."""
     threshold = content.threshold
     if threshold is None:
         return []
@@ -169,5 +187,5 @@ def closest_calls(content: CardContent) -> list[Bar]:
     for _, link in sorted(calls)[:MAX_CLOSE_CALLS]:
         # the mark keeps the source word first, in whatever direction it is written
         name = LEFT_TO_RIGHT_MARK + " – ".join(content.names(link))
-        bars.append(Bar(name, content.weight(link), content.kinds.get(link, "")))
+        bars.append(Bar(name, content.posterior(link), content.kinds.get(link, "")))
     return bars

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -19,13 +18,21 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.alignments import (
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    GoldAlignment,
+    Link,
+    links_inside,
+)
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import (
     LinksOfLine,
     are_corrections,
+    outside_link_error,
     read_gold,
     read_link_records,
     read_links,
@@ -40,7 +47,6 @@ MAX_PAIRS_WITH_PARTS = 200
 MAX_PART_WEIGHTS = 1_500_000
 PAIRS_PER_PARTS_CALL = 100
 
-OnBadPair = Callable[[int, DataError], object]  # is called with the number of a pair, from 1, and its error
 PartWeights = dict[str, NDArray[np.floating]]  # weights (T, S) of each scorer or attention head by itself
 PartResults = tuple[PartWeights, dict[str, Alignment]]  # weights and links of each scorer by its name
 
@@ -84,14 +90,16 @@ def read_corpus(
     others: Mapping[str, str | Path] | None = None,
     aligned: Iterable[tuple[AlignedPair, Callable[[], PartWeights]]] | None = None,
     encoding: str = "utf-8",
+    typed: bool = False,
     on_error: OnBadPair | None = None,
 ) -> Iterator[CorpusRecord]:
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention that another program computed for each pair, and a function that returns the
-    weights of each head. A warning says where positions seem not to count the words of the pairs.
-    With `on_error`, the errors of bad lines of links are passed on, with the number of the pair, and the pair
-    becomes an empty one.
+    weights of each head. A warning says where positions seem not to count the words of the pairs. DataError
+    if a link is outside its pair; those of `typed` pairs, which are the lines of no file and have the number
+    0, count tokens, and are checked where they are shown. With `on_error`, the errors of bad lines of links
+    are passed on, with the number of the pair, and the pair becomes an empty one.
     """
     systems = others or {}
     bad_lines = _BadLines(on_error)
@@ -119,7 +127,8 @@ def read_corpus(
         words = words_between_spaces(pair) if pair_attention is None else pair_attention.tokens
         shape = len(words[0]), len(words[1])
         possible = frozenset() if pair_gold is None else pair_gold.possible
-        bad_lines.check(number, {**links_of_systems, "gold": possible}, shape, files)
+        if not typed:
+            bad_lines.check(number, {**links_of_systems, "gold": possible}, shape, files)
         if number in bad_lines.numbers:
             pair = SentencePair("", "")
             pair_gold = None if golds is None else GoldAlignment((), ())
@@ -131,13 +140,14 @@ def read_corpus(
         if pair_gold is not None:
             unit_checks["gold"].add(number, pair_gold.possible, *words)
         yield CorpusRecord(
-            number=number,
+            number=0 if typed else number,
             pair=pair,
             gold=pair_gold,
             others=links_of_systems,
             aligned=pair_attention,
             by_part=by_part,
             files=files,
+            typed=typed,
         )
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
@@ -166,14 +176,15 @@ class _BadLines:
         shape: tuple[int, int],
         files: Mapping[str, str | Path],
     ) -> None:
-        """Note a pair with links outside its words."""
-        if self._on_error is None:
-            return  # this is checked where they are shown
+        """Note a pair with links outside its words; without a function, raise the error."""
         for name, links in links_by_name.items():
             try:
-                alignment_inside(links, *shape, number, files.get(name))
+                links_inside(sorted(links), *shape)
             except DataError as error:
-                self._add(number, error)
+                outside = outside_link_error(error, number, files.get(name))
+                if self._on_error is None:
+                    raise outside from None
+                self._add(number, outside)
 
     def _add(self, number: int, error: DataError) -> None:
         assert self._on_error is not None
@@ -184,20 +195,6 @@ class _BadLines:
 def _no_attention() -> AlignedPair:
     """Return the attention of an empty pair."""
     return AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
-
-
-def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:
-    """Return `size` random records, or all, in order; no more are held (Vitter 1985, algorithm R)."""
-    draw = random.Random(seed)
-    kept: list[CorpusRecord] = []
-    for seen, record in enumerate(records):
-        if len(kept) < size:
-            kept.append(record)
-            continue
-        index = draw.randrange(seen + 1)
-        if index < size:
-            kept[index] = record
-    return sorted(kept, key=lambda record: record.number)
 
 
 class WorstSample(NamedTuple):

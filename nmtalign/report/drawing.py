@@ -37,9 +37,14 @@ from nmtalign.report.heatmap import (
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
 from nmtalign.report.style import DARK_COLORMAP
-from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
-from nmtalign.results import PictureSettings, Viewable
-from nmtalign.validation import check_bool, check_choices, check_number, check_type
+from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
+from nmtalign.results import PictureSettings, Viewable, table_of_rows, with_frame_index
+from nmtalign.validation import (
+    check_bool,
+    check_choices,
+    check_number,
+    check_type,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +56,7 @@ MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
 CARD_OPTIONS = {"card", "dark", "gold", "links", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
+COMPARISON_EXAMPLE = (0, "", 0, "", "")
 
 
 @singledispatch
@@ -372,10 +378,12 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
     check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
     pair = _as_pair(result)
     return draw_card(
-        matrix_with_probabilities(pair),
+        pair.matrix,
         links=pair.alignment.links if settings.links is None else settings.links,
         gold=settings.gold,
+        probabilities=matrix_with_probabilities(pair),
         threshold=pair.threshold,
+        has_second_words=pair.second is not None,
         title=settings.title,
         dark=settings.dark,
     )
@@ -426,7 +434,8 @@ def _is_card(result: Any, settings: PictureSettings) -> bool:
 @singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    return _frame(_compare_links(_as_pair(first), _as_pair(second)), columns=COMPARISON_COLUMNS)
+    rows = _compare_links(_as_pair(first), _as_pair(second))
+    return table_of_rows(rows, COMPARISON_COLUMNS, COMPARISON_EXAMPLE)
 
 
 def _compare_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
@@ -447,7 +456,7 @@ def _(first: AlignedBatch, second: Any) -> Any:
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
     rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
-    table = _frame(rows, columns=["pair", *COMPARISON_COLUMNS])
+    table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))
     return with_frame_index(table, first.frame_index)
 
 

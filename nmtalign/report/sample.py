@@ -22,6 +22,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
+from nmtalign.links.formats import outside_link_error
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.report.style import visible
@@ -43,14 +44,11 @@ _METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer"
 def alignment_inside(
     links: frozenset[Link], S: int, T: int, number: int, file: str | Path | None = None
 ) -> Alignment:
-    """Return links as an Alignment; raise DataError with the pair and the file if a link is outside."""
+    """Return links as an Alignment; raise DataError with the place of the pair if a link is outside."""
     try:
         return Alignment(links, S, T)
     except DataError as error:
-        outside = DataError(f"pair {number}: {error}; are the files made from the same words?")
-        if file is not None:
-            outside = outside.at(file)
-        raise outside from None
+        raise outside_link_error(error, number, file) from None
 
 
 @check_constructor()

@@ -27,7 +27,8 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.links.formats import json_text
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
 from nmtalign.names import LinkUnitName
-from nmtalign.validation import check_type
+from nmtalign.results import table_of_rows, with_frame_index
+from nmtalign.validation import advise_on_repeated_index, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,9 @@ class LinkRow(NamedTuple):
     target_position: int
     target_word: str
     probability: float
+
+
+LINK_TABLE_COLUMNS = ("pair", *LinkRow._fields[1:], "pair_score")  # in Python
 
 
 def batch_rows(
@@ -90,6 +94,12 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
         the pairs of a batch come from a DataFrame, each row has the index of its pair there, so that the
         table can be joined to the DataFrame.
 
+    Warns
+    -----
+    AdviceWarning
+        If this index has repeated values, by which a join would repeat rows. The column ``pair`` numbers the
+        rows of the DataFrame: ``frame.reset_index().join(table.set_index("pair"))``.
+
     Examples
     --------
     >>> from nmtalign import AlignedPair, Alignment, AlignmentMatrix
@@ -99,21 +109,16 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
      pair  source_position source_word  target_position target_word  probability  pair_score
         0                0         red                0       rouge          0.9         NaN
     """
-    import pandas as pd
-
     rows = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
         check_type(pair, AlignedPair, "aligned pairs")
         score = np.nan if pair.score is None else pair.score
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
             rows.append((number, s, source, t, target, probability, score))
-    table = pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:], "pair_score"])
-    return with_frame_index(table, getattr(pairs, "frame_index", None))
-
-
-def with_frame_index(table: pd.DataFrame, frame_index: pd.Index | None) -> pd.DataFrame:
-    """Return a table whose rows have the index of their pair; the column ``pair`` numbers the pairs."""
-    return table if frame_index is None else table.set_index(frame_index[table["pair"].to_numpy(int)])
+    table = table_of_rows(rows, LINK_TABLE_COLUMNS, example=(0, 0, "", 0, "", 0.5, 0.5))
+    frame_index = getattr(pairs, "frame_index", None)
+    advise_on_repeated_index(frame_index)
+    return with_frame_index(table, frame_index)
 
 
 def open_table(

@@ -9,6 +9,7 @@ Axes: B pairs, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, warn_caller
-from nmtalign.links.alignments import GoldAlignment
+from nmtalign.display import name_pair, with_plural
+from nmtalign.errors import DataError, OnBadPair, warn_caller
+from nmtalign.links.alignments import GoldAlignment, links_inside
+from nmtalign.links.formats import WORD_COUNT_ADVICE, outside_link_error
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
 from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
@@ -146,23 +149,41 @@ def _joined_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def gold_of_pairs(
-    gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
+    gold: Sequence[GoldAlignment],
+    source: EncodedSide,
+    target: EncodedSide,
+    *,
+    file: str | Path | None = None,
+    on_error: OnBadPair | None = None,
 ) -> dict[int, GoldAlignment]:
     """Return the gold links of training pairs by number of the pair, from 0; positions count words of lines.
 
     Gold links with as many lines as there are pairs have one line per pair, which may be empty. Fewer lines
     belong to the last pairs. Raises DataError if there are more lines than pairs, if a link is outside its
     pair, or if fewer than `MIN_GOLD_PAIRS` pairs have links. A warning says if the links seem to count other
-    units than the words.
+    units than the words. With `on_error`, the error of a link outside is passed on, with the number of the
+    pair, and its gold links are taken as none. Errors name `file`, which the links come from.
     """
     pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
     numbered = dict(enumerate(gold, pairs - len(gold)))
     unit_check = UnitCheck()
-    for n, links in numbered.items():
-        _check_inside(n, links, source, target)
-        unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
+    first = pairs - len(gold)
+    for n, links in list(numbered.items()):
+        if not source.size(n) and not target.size(n):  # was too long, or bad
+            numbered[n] = GoldAlignment((), ())
+            continue
+        try:
+            links_inside(sorted(links.possible), source.size(n), target.size(n))
+        except DataError as error:
+            placed = _placed_error(error, n, first, pairs, file)
+            if on_error is None:
+                raise placed from None
+            on_error(n + 1, placed)
+            numbered[n] = GoldAlignment((), ())
+        else:
+            unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
     if warning := unit_check.warning():
         warn_caller(f"gold: {warning}")
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
@@ -183,11 +204,12 @@ def _words_of_line(side: EncodedSide, n: int) -> list[str]:
     return side.sentence(n) if side.line_word_of_token is None else [""] * side.size(n)
 
 
-def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
-    """Raise DataError if a gold link is outside pair n."""
-    S, T = source.size(n), target.size(n)
-    for s, t in links.possible:
-        if s >= S or t >= T:
-            outside = f"gold link {s}-{t} is outside a pair of {S} and {T} words, number {n + 1}"
-            words = " ".join(source.sentence(n))[:60]
-            raise DataError(f"{outside}: {words!r}; positions count the space-separated words, from 0")
+def _placed_error(error: DataError, n: int, first: int, pairs: int, file: str | Path | None) -> DataError:
+    """Return the error of a gold link outside pair n, with its place; gold links begin with pair `first`."""
+    if file is None:
+        return DataError(f"{name_pair(n)}: gold {error}; {WORD_COUNT_ADVICE}")
+    if first:
+        lines = with_plural(pairs - first, "gold line")
+        reason = f"the {lines} belong to the last of the {pairs:,} pairs, this one to pair {n + 1:,}"
+        error = DataError(f"{error}; {reason}; write one line per pair, empty where it has no gold links")
+    return outside_link_error(error, n - first + 1, file)

@@ -593,15 +593,16 @@ def _check_no_columns(names: SideNames, found: str) -> None:
 
 
 def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
-    """Return the index of two columns of pandas; None if they have none, or different lengths.
+    """Return the index of one or two columns of pandas; None if they have none, or different lengths.
 
-    UsageError is raised if it differs: the rows of the columns then may not belong together.
+    UsageError is raised if two differ: the rows of the columns then may not belong together.
     """
-    if not (hasattr(sources, "iloc") and hasattr(targets, "iloc")):
-        return None
-    check_same_index(sources.index, targets.index, "the two columns")
-    index: pd.Index = sources.index
-    return index if len(index) == len(targets.index) else None
+    indexes: list[pd.Index] = [side.index for side in (sources, targets) if hasattr(side, "iloc")]
+    if len(indexes) == 2:
+        check_same_index(indexes[0], indexes[1], "the two columns")
+    lengths = {len(side) for side in (sources, targets) if hasattr(side, "__len__")}
+    has_length = hasattr(sources, "__len__") and hasattr(targets, "__len__")
+    return indexes[0] if indexes and has_length and len(lengths) == 1 else None
 
 
 def _check_rows(
@@ -826,7 +827,7 @@ MAX_MATRIX_CELLS = 16_000_000  # weights (target by source words) in memory; a m
 
 
 class Chunk(NamedTuple):
-    """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
+    """Consecutive pairs of a bitext; `first` is the number of the first one, from 0."""
 
     first: int
     lines: list[SentencePair]
@@ -838,7 +839,7 @@ def iter_chunks(
     targets: Sentences | None = None,
     *,
     chunk_size: int = PAIRS_PER_CHUNK,
-    first: int = 1,
+    first: int = 0,
     cells: float = math.inf,
 ) -> Iterator[Chunk]:
     """Split a stream of sentence pairs into chunks, so that memory does not grow with the text.
@@ -853,7 +854,7 @@ def iter_chunks(
         Maximum number of pairs per chunk. Chunks of long lines, about 4 million characters together, have
         fewer.
     first : int
-        Number of the first pair.
+        Number of the first pair, from 0.
     cells : float
         Limit for runs that keep matrices: the sum, over the pairs of a chunk, of source characters times
         target characters.
@@ -861,12 +862,12 @@ def iter_chunks(
     Examples
     --------
     >>> [(part.first, len(part.lines)) for part in iter_chunks([("a", "b")] * 5, chunk_size=2)]
-    [(1, 2), (3, 2), (5, 1)]
+    [(0, 2), (2, 2), (4, 1)]
     >>> [len(part.lines) for part in iter_chunks([("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
     check_number(chunk_size, "a number of pairs of a chunk, 1 or more", minimum=1, integer=True)
-    check_number(first, "a number of the first pair, 1 or more", minimum=1, integer=True)
+    check_number(first, "a number of the first pair, 0 or more", minimum=0, integer=True)
     check_number(cells, "a number of cells")
     if targets is None:
         rows, frame_index = _read_rows(pairs, SideNames())
@@ -893,7 +894,7 @@ def chunk_pairs(
     pairs: Iterable[SentencePair],
     *,
     chunk_size: int = PAIRS_PER_CHUNK,
-    first: int = 1,
+    first: int = 0,
     cells: float = math.inf,
 ) -> Iterator[Chunk]:
     """Split a stream of checked pairs, which may be empty, as :func:`iter_chunks` does."""

@@ -9,7 +9,7 @@ for each pair of their content words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -58,7 +58,7 @@ class Table(Protocol):
 
 
 DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
-TranslationsOfWord = str | Sequence[str]
+TranslationsOfWord = str | Sequence[str] | Mapping[str, float]
 GivenDictionary = str | Path | Table | Mapping[str, TranslationsOfWord] | Iterable[DictionaryRow]
 GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
 
@@ -92,10 +92,14 @@ def open_dictionaries(
         file.check()
         return [file]
     if isinstance(given, Mapping) and not _is_table_of_columns(given, name):
-        return [_rows_of(_pairs_of_mapping(given), name)]
+        return [_rows_of(given.items(), name)]
+    if isinstance(given, ItemsView):
+        return [_rows_of(given, name)]
     table = as_table(given)
     if table is not None:
         return [_rows_of(_rows_of_table(table, name), name)]
+    if hasattr(given, "items") and hasattr(given, "index"):  # a Series of pandas, indexed by words
+        return [_rows_of(given.items(), name)]
     if isinstance(given, Iterator):
         given = list(given)  # such as zip(headwords, translations)
     if not isinstance(given, Sequence) or isinstance(given, bytes):
@@ -120,7 +124,7 @@ def _is_table_of_columns(given: Mapping[Any, Any], parameter: str) -> bool:
     A table has two columns, and perhaps ``weight``. They are ``headword`` and ``translation``, or have the
     names of two sides and several entries in parallel. UsageError is raised for what may be both.
     """
-    if any(isinstance(column, str | set | frozenset) for column in given.values()):
+    if any(isinstance(column, str | set | frozenset | Mapping) for column in given.values()):
         return False
     names = [str(name) for name in given if name != "weight"]
     if set(names) == {"headword", "translation"}:
@@ -148,24 +152,9 @@ def _has_side_names(names: Sequence[str]) -> bool:
         return True
 
 
-def _pairs_of_mapping(given: Mapping[str, TranslationsOfWord]) -> Iterator[tuple[Any, Any]]:
-    """Yield the pairs of a dictionary from words to their translations."""
-    for headword, translations in given.items():
-        if isinstance(translations, list | tuple | set):
-            for translation in translations:
-                yield headword, translation
-        else:
-            yield headword, translations
-
-
 def _is_dictionary_row(value: object) -> bool:
     """Return whether a value seems to be a headword and its translation, perhaps with a weight."""
     return isinstance(value, tuple | list) and 2 <= len(value) <= 3 and isinstance(value[0], str)
-
-
-def _is_word_pair(value: object) -> bool:
-    """Return whether a row has a headword and a translation as text."""
-    return _is_dictionary_row(value) and isinstance(cast(Sequence[object], value)[1], str)
 
 
 def _rows_of_table(table: PairTable, parameter: str) -> Iterator[tuple[Any, ...]]:
@@ -197,12 +186,30 @@ def _rows_of(given: Iterable[Any], parameter: str) -> DictionaryRows:
     rows = []
     for number, row in enumerate(given):
         place = f"row {number} of `{parameter}`"
-        if not _is_word_pair(row):
-            raise UsageError(f"{place}: expected a headword and a translation, found {short_repr(row)}")
-        weight = row[2] if len(row) > 2 else 1.0
-        check_number(weight, f"{place}: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
-        rows.append((row[0], row[1], float(weight)))
+        is_row = isinstance(row, tuple | list) and 2 <= len(row) <= 3
+        weight = row[2] if is_row and len(row) > 2 else 1.0
+        translations = _translations_with_weights(row[1], weight) if is_row else []
+        words = [row[0], *(translation for translation, _ in translations)] if is_row else [row]
+        if not all(isinstance(word, str) for word in words):
+            is_missing = any(word is None or word != word for word in words)  # NaN differs from itself
+            advice = "; leave out rows without text, of a DataFrame with frame.dropna()" if is_missing else ""
+            expected = "expected a headword and a translation"
+            raise UsageError(f"{place}: {expected}, found {short_repr(row)}{advice}")
+        for translation, number_of_links in translations:
+            check_number(number_of_links, f"{place}: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
+            rows.append((row[0], translation, float(number_of_links)))
     return DictionaryRows(parameter, rows)
+
+
+def _translations_with_weights(translations: Any, weight: Any) -> list[tuple[Any, Any]]:
+    """Return each translation of a headword with its weight: one, several, or a dictionary with weights."""
+    if isinstance(translations, Mapping):
+        return list(translations.items())
+    if hasattr(translations, "tolist"):  # an array, as a cell of a Parquet file
+        translations = translations.tolist()
+    if isinstance(translations, list | tuple | set | frozenset):
+        return [(translation, weight) for translation in translations]
+    return [(translations, weight)]
 
 
 class DictionaryPairs(NamedTuple):

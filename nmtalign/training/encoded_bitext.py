@@ -84,7 +84,7 @@ def _hash_chunks(
             rows = [(" ".join(source), " ".join(target)) for source, target in pairs]
         lines = "".join([f"{source}\t{target}\n" for source, target in rows])
         if lines.count("\n") != len(pairs):
-            broken = next(n for n, row in enumerate(rows, first) if "\n" in "".join(row))
+            broken = next(n for n, row in enumerate(rows, first + 1) if "\n" in "".join(row))
             raise DataError(f"pair {broken}: expected one line per side, found a line break")
         update(lines.encode("utf-8", "surrogatepass"))
         yield [pair.source for pair in pairs], [pair.target for pair in pairs]

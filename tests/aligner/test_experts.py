@@ -343,7 +343,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     [
         (["0-0"], DataError, "found links for only 1 pair, but the bitext has more"),
         (["0-0"] * 3, DataError, "expected the links of the expert for 2 pairs, found more lines"),
-        (["0-0", "0-0 4-1"], DataError, "pair 1: the expert's link 4-1 lies outside of 2 and 2 tokens"),
+        (["0-0", "0-0 4-1"], DataError, "link 4-1 is outside a pair of 2 source and 2 target tokens"),
         (["0-0", "0p0"], DataError, "found '0p0'; only gold links may be possible ones"),
         (["0-0", [(-1, 0)]], DataError, "pair 1: a link has a negative position"),
         (7, UsageError, "expected links of each pair, or a path, found 7"),

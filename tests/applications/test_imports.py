@@ -8,11 +8,17 @@ import nmtalign
 from tests.test_architecture import LAYERS, MODULES, folder, imports
 
 # What words and links look like in files, and sentence pairs in tables
-FORMATS = {"nmtalign.links.formats", "nmtalign.links.separators", "nmtalign.text.containers"}
+FORMATS = {
+    "nmtalign.links.formats",
+    "nmtalign.links.separators",
+    "nmtalign.text.containers",
+    "nmtalign.text.punctuation",
+}
 # A concordance searches arrays of word numbers, which the public interface does not have
 # A conversion checks, as all commands do, whether links fit the unit of their text
 EXCEPTIONS = {
     "nmtalign.applications.concordance": {"nmtalign.corpus.bitext_index"},
+    "nmtalign.applications.frame_labels": {"nmtalign.corpus.bitext_index"},
     "nmtalign.applications.conversion": {"nmtalign.corpus.unit_check"},
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -144,6 +145,45 @@ def test_words_without_a_text_have_no_characters():
             na.project(pairs, [[(4, 9, "ADJ")]], format="char-spans")
 
 
+def test_annotations_of_tokens_over_lines_name_the_way_out():
+    batch = na.load().align_batch([("the cat, a dog", "le chat, un chien")])
+    labels = ["DET", "NOUN", "PUNCT", "DET", "NOUN"]
+    message = r"5 labels for 4 source words between spaces; .*count='tokens'.*Docs"
+    with pytest.raises(na.DataError, match=message):
+        na.project(batch, [labels], format="labels")
+    tokens = na.load().align_batch([("the cat, a dog", "le chat, un chien")], count="tokens")
+    assert na.project(tokens, [labels], format="labels") == [labels]
+    with pytest.raises(na.DataError, match=r"expected a label for each of 5 source words, found 6$"):
+        na.project(tokens, [[*labels, "X"]], format="labels")
+    entity = SimpleNamespace(label_="A", start=3, end=4, start_char=9, end_char=10, text="a")
+    message = "expected spans of the Doc that was aligned, found 'a'.*over lines write format='char-spans'"
+    with pytest.raises(na.DataError, match=message):
+        na.project(batch, [[entity]], format="spans")
+    assert na.project(batch, [[entity]], format="char-spans") == [[(9, 11, "A")]]
+    for label in (3, ("a", 3)):
+        with pytest.raises(na.DataError, match=r"labels are text, such as str\(label\)"):
+            na.project(batch, [[(0, 1, label)]], format="spans")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("ner", "bio"), ("pos", "labels"), ("BIO", "bio"), ("iob2", "bio")]
+)
+def test_formats_of_other_packages_are_suggested(given, meant):
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.project(LINKED, LABELS, format=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("gdfa", "grow-diag-final-and"), ("GDF", "grow-diag-final"), ("inter", "intersection")],
+)
+def test_methods_of_other_packages_are_suggested(given, meant):
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.symmetrize(["0-0"], ["0-0"], method=given)
+    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
+        na.load(symmetrize=given)
+
+
 # --- lexicon and phrases --------------------------------------------------------------------------
 
 
@@ -236,30 +276,40 @@ RAW = [
 ]
 
 
-def test_words_beside_punctuation_are_found_in_tokens_and_advised_in_lines(monkeypatch):
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    aligner = na.load()
-    batch = aligner.align_batch(RAW)
-    with pytest.warns(na.AdviceWarning, match=r"'dog' also occurs .* 'dog[,.]'.*count='tokens'") as told:
-        assert len(na.find(batch, "dog", side="source")) == 1
-    assert told[0].filename == __file__
-    with pytest.warns(na.AdviceWarning, match=r"% of the links .* count='tokens'") as told:
-        assert "dog." in na.lexicon(batch)["source"].tolist()
-    assert told[0].filename == __file__
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    lines = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)]
-    with pytest.warns(na.AdviceWarning, match="'chien' also occurs"):
-        na.find(lines, "bon chien")
-    monkeypatch.setattr("nmtalign.errors._given_advice", set())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tokens = aligner.align_batch(RAW, count="tokens")
-        assert len(na.find(tokens, "dog", side="source")) == 3
-        assert na.find(tokens, "dog, a").iloc[0]["source_positions"] == [1, 2, 3]
-        assert "dog." not in na.lexicon(tokens)["source"].tolist()
-        na.find(batch, "dogs.")
-        na.find(aligner.align_batch([(["Mr.", "Smith"], ["M.", "Smith"])]), "Mr")
-        na.lexicon([("the cat", "le chat", "0-0 1-1")] * 9 + [("Mr. Smith", "M. Smith", "0-0 1-1")] * 1)
+@pytest.mark.parametrize("kind", ["words", "lines", "tokens", "on disk"])
+def test_words_beside_punctuation_are_found(kind, tmp_path):
+    batch = na.load().align_batch(RAW, count="tokens" if kind == "tokens" else "words")
+    pairs = [(*pair, batch.links(n)) for n, pair in enumerate(RAW)] if kind == "lines" else batch
+    searched = pairs
+    if kind == "on disk":
+        na.write_index(tmp_path / "corpus.db", batch)
+        searched = tmp_path / "corpus.db"
+    found = na.find(searched, "dog", side="source")
+    assert found["pair"].tolist() == [1, 1, 2]
+    assert found["translation"].tolist() == ["chien", "chien", "chien"]
+    assert na.find(searched, "chien", translation="dog")["pair"].tolist() == [1, 1, 2]
+    assert na.find(searched, "dog, a", side="source")["pair"].tolist() == [1]
+    assert na.find(searched, "dogs.", side="source")["pair"].tolist() == [0]
+    lexicon = na.lexicon(pairs, word="dog")
+    assert lexicon[["target", "count"]].values.tolist() == [["chien", 3]]
+    assert "dog." not in na.lexicon(pairs)["source"].tolist()
+
+
+def test_positions_and_sentences_keep_their_punctuation():
+    [first, *_] = na.find(na.load().align_batch(RAW), "dog", side="source").itertuples()
+    assert (first.source, first.source_positions) == ("my dog, a good dog", [1])
+    assert first.source.split(" ")[1] == "dog,"
+
+
+def test_punctuation_alone_and_words_of_lists_are_searched_as_they_are():
+    lines = [("a dog ... .", "un chien ... .", "0-0 1-1 2-2 3-3")]
+    for words in ("...", "."):
+        assert len(na.find(lines, words, side="source")) == 1
+    assert na.lexicon(lines)["source"].tolist() == [".", "...", "a", "dog"]
+    titles = [(["Mr.", "Smith"], ["M.", "Smith"], "0-0 1-1")]
+    assert na.lexicon(titles)["source"].tolist() == ["Mr.", "Smith"]
+    assert na.lexicon(titles, word="Mr.")["target"].tolist() == ["M."]
+    assert na.lexicon([("Mr. Smith", "M. Smith", "0-0 1-1")], word="Mr.")["target"].tolist() == ["M"]
 
 
 def test_an_index_is_written_from_a_batch(tmp_path):
@@ -273,15 +323,46 @@ def test_an_index_is_written_from_a_batch(tmp_path):
         na.write_index(tokens, tmp_path / "corpus.db")
 
 
-def test_rows_of_a_frame_are_found_by_position_in_an_index_on_disk(tmp_path):
-    frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=[2, 0, 1])
+INDEXES = {
+    "integers in another order": pd.Index([2, 0, 1]),
+    "names": pd.Index(["s7", "s9", "s1"], name="sid"),
+    "repeated": pd.Index([1, 1, 1]),
+    "numbers from 0": pd.RangeIndex(3),
+    "several levels": pd.MultiIndex.from_tuples([("a", 3), ("a", 1), ("b", 2)], names=["doc", "n"]),
+    "times": pd.DatetimeIndex(["2026-01-03", "2026-01-01", None]),
+    "times of a zone": pd.date_range("2026-03-28", periods=3, tz="Europe/Paris", unit="s"),
+    "missing": pd.Index([1.5, None, 0.25]),
+    "bools and numbers": pd.Index([True, 7, "x"], dtype=object),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the index of the pairs has repeated values")
+@pytest.mark.parametrize("case", INDEXES)
+def test_an_index_on_disk_keeps_the_index_of_the_frame(case, tmp_path):
+    frame = pd.DataFrame([row[:2] for row in LINKED if row[0]], columns=["en", "fr"], index=INDEXES[case])
     batch = na.load().align_batch(frame)
-    assert na.find(batch, "cat").index.tolist() == [2, 1]
     na.write_index(tmp_path / "corpus.db", batch)
-    table = na.find(tmp_path / "corpus.db", "cat")
-    assert frame.iloc[table.pair].index.tolist() == [2, 1]
-    assert table.index.tolist() == [0, 1]
-    assert "df.iloc[table.pair]" in na.find.__doc__
+    for words in ("cat", "le chat"):
+        table = na.find(tmp_path / "corpus.db", words)
+        pd.testing.assert_frame_equal(table, na.find(batch, words))
+        assert table.index.equals(frame.index[table["pair"]])
+    if frame.index.is_unique:
+        assert na.find(tmp_path / "corpus.db", "cat").join(frame)["en"].str.contains("cat").all()
+    assert len(na.find(tmp_path / "corpus.db", "zebra")) == 0
+
+
+def test_pairs_without_a_frame_are_found_by_their_number(tmp_path):
+    na.write_index(tmp_path / "corpus.db", LINKED)
+    for pairs in (tmp_path / "corpus.db", LINKED):
+        table = na.find(pairs, "the")
+        assert table.index.tolist() == table["pair"].tolist() == [0, 1, 3]
+
+
+def test_labels_that_cannot_be_kept_are_refused(tmp_path):
+    frame = pd.DataFrame({"en": ["a"], "fr": ["un"]}, index=pd.period_range("2026", periods=1, freq="Y"))
+    with pytest.raises(na.UsageError, match=r"numbers, text or times, found Period.*reset_index"):
+        na.write_index(tmp_path / "corpus.db", na.load().align_batch(frame))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_word_without_translations_has_no_rows():

@@ -24,7 +24,7 @@ PAIRS = [SentencePair(line, line) for line in ("a", "", "b c", "A  b", "c a b", 
 def test_every_pair_stands_in_one_chunk_with_its_number(size):
     chunks = list(align_chunks(ALIGNER, iter_chunks(iter(PAIRS), chunk_size=size), workers=1))
     assert [pair for chunk in chunks for pair in chunk.lines] == PAIRS
-    assert [chunk.first for chunk in chunks] == list(range(1, len(PAIRS) + 1, size))
+    assert [chunk.first for chunk in chunks] == list(range(0, len(PAIRS), size))
     assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in chunks)
     links = [chunk.batch.links(n) for chunk in chunks for n in range(len(chunk.batch))]
     assert [len(found) for found in links] == [1, 0, 2, 2, 3, 0, 1]

@@ -38,6 +38,14 @@ def test_check_of_files_of_different_length(tmp_path):
     assert ["201", "300", "source", "slip"] in found
 
 
+def test_check_of_empty_files(tmp_path, capsys):
+    source, target = write(tmp_path, [], [])
+    assert run("check", source, target) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"error: {source} and {target}: expected lines of text, found none" in printed.err
+
+
 def test_check_obeys_strict_and_writes_the_table_before(tmp_path, capsys):
     source, target = write(tmp_path, ["a\thouse"], ["une maison"])
     table = tmp_path / "findings.tsv"

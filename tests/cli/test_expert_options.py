@@ -62,7 +62,7 @@ def test_positions_of_tokens(files: Path):
         ("train {files} -o new --expert short", 3, "found links for only 39 pairs"),
         ("align {files} --expert short", 3, "found links for only 39 pairs"),
         ("align {files} --expert long", 3, "expected the links of the expert for 40 pairs, found more lines"),
-        ("align {files} --expert outside", 3, "pair 40: the expert's link 90-0 is outside"),
+        ("align {files} --expert outside", 3, "outside, line 40: link 90-0 is outside"),
         ("align {files} --expert text.en", 3, "text.en, line 1: expected links like 0-1 between spaces"),
         (
             "align {files} --expert links --encoder e",

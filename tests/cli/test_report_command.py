@@ -164,7 +164,7 @@ def test_empty_sides_have_score_0(files: dict[str, Path]) -> None:
         (["--compare", "gold=OTHER"], 2, "the name 'gold' is already used"),
         (["--compare", "these links=OTHER"], 2, "the name 'these links' is already used"),
         (["--gold", "SHORT"], 3, "found 5 in the bitext and 1 in SHORT"),
-        (["--gold", "WRONG"], 3, "pair 5: link 7-0 is outside a pair of 1 source and 1 target words"),
+        (["--gold", "WRONG"], 3, "WRONG, line 5: link 7-0 is outside a pair of 1 source and 1 target words"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -275,7 +275,7 @@ def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(command, tmp_path
 @pytest.mark.parametrize("option", ["--gold", "--compare"])
 @pytest.mark.parametrize(
     ("line", "why"),
-    [("x", "line 3: expected links like 0-1"), ("0-0 7-1", "pair 3: link 7-1 is outside")],
+    [("x", "line 3: expected links like 0-1"), ("0-0 7-1", "gold, line 3: link 7-1 is outside")],
 )
 def test_a_bad_line_of_links_makes_an_empty_pair_where_errors_are_marked(option, line, why, files, capsys):
     links = [*GOLD[:2], line, *GOLD[3:]]

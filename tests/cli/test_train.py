@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
+from nmtalign.corpus.sampling import random_sample
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 
@@ -83,6 +84,30 @@ def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, c
     assert f"{sum(long)} pairs with more than 20 tokens skipped" in capsys.readouterr().err
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
+
+
+def test_a_sample_is_learned_from_as_a_smaller_text(bitext, tmp_path: Path):
+    links = tmp_path / "links"
+    assert run("align", *bitext, "-o", links) == 0
+    files = [*bitext, links]
+    assert run("train", *bitext, "--expert", links, "--sample", 40, "-o", tmp_path / "of sample") == 0
+    smaller = []
+    for path in files:
+        drawn = random_sample(path.read_text(encoding="utf-8").splitlines(), 40)
+        smaller.append(write(path.with_name(f"smaller {path.name}"), drawn))
+    assert run("train", *smaller[:2], "--expert", smaller[2], "-o", tmp_path / "of text") == 0
+    assert contents(tmp_path / "of sample") == contents(tmp_path / "of text")
+    assert contents(tmp_path / "of sample")["meta.json"] != b""
+
+
+@pytest.mark.parametrize(("option", "why"), [("--links", "needs all pairs"), ("--gold", "a line for each")])
+def test_a_sample_is_refused_where_all_pairs_are_needed(bitext, tmp_path: Path, capsys, option, why: str):
+    file = write(tmp_path / "file", [])
+    assert run("train", *bitext, "--sample", 40, option, file, "-o", tmp_path / "model") == 2
+    message = capsys.readouterr().err
+    assert why in message
+    assert "--sample leaves pairs out" in message
+    assert not (tmp_path / "model").exists()
 
 
 def test_empty_lines_give_empty_lines(tmp_path: Path):

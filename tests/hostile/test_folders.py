@@ -15,7 +15,7 @@ import pytest
 import nmtalign
 from nmtalign.applications.concordance import search
 from nmtalign.batch.shards import is_shard_complete
-from nmtalign.corpus.bitext_index import open_index, write_index_file
+from nmtalign.corpus.bitext_index import VALUE_LABELS, LabelLevel, open_index, write_index_file
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.checksums import fingerprint
@@ -274,6 +274,28 @@ DAMAGES = {
     "bytes that are not UTF-8": ("UPDATE words SET word = CAST(? AS TEXT)", b"\xff"),
     "a word that is a number": ("UPDATE forms SET number = ?", "x"),
 }
+
+
+DAMAGED_LABELS = {
+    "labels that are gone": ("DELETE FROM labels WHERE labels <> ?", ""),
+    "labels that are no list": ("UPDATE labels SET labels = ?", "{}"),
+    "too few labels": ("UPDATE labels SET labels = ?", "[]"),
+    "a list as a label": ("UPDATE labels SET labels = ?", "[[1]]"),
+    "another kind": ("UPDATE levels SET kind = ?", "object"),
+    "text as a time": ("UPDATE levels SET kind = ?", "datetime64[ns]"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED_LABELS)
+def test_damaged_labels(case: str, tmp_path: Path) -> None:
+    levels = [LabelLevel("sid", VALUE_LABELS, ["s7"])]
+    write_index_file(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], levels=levels)
+    assert nmtalign.find(tmp_path / "x.db", "cat").index.tolist() == ["s7"]
+    command, value = DAMAGED_LABELS[case]
+    with sqlite3.connect(tmp_path / "x.db") as database:
+        database.execute(command, (value,))
+    with pytest.raises(DataError, match=r"x\.db: "):
+        nmtalign.find(tmp_path / "x.db", "cat")
 
 
 @pytest.mark.parametrize("case", DAMAGES)

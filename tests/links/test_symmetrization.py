@@ -119,3 +119,44 @@ def test_two_batches_have_one_unit():
     assert na.symmetrize(tokens, tokens, method="union").unit == "tokens"
     for reverse in (unknown, ["0-0", "0-0"]):
         assert na.symmetrize(tokens, reverse).unit is None
+
+
+def scored(scores):
+    links = na.symmetrize(["0-0"] * len(scores), ["0-0"] * len(scores))
+    return replace(links, scores=np.array(scores))
+
+
+def test_pair_scores_are_the_mean_of_two_batches_or_unknown():
+    joined = na.symmetrize(scored([0.25, 1.0, np.nan]), scored([0.75, 0.5, 0.5]))
+    np.testing.assert_array_equal(joined.scores, [0.5, 0.75, np.nan])
+    assert repr(joined) == "AlignedBatch of 3 pairs, 3 links"
+    for links in (na.symmetrize(["0-0"], ["0-0"]), na.symmetrize(scored([0.5]), ["0-0"])):
+        assert np.isnan(links.scores).all()
+        assert repr(links) == "AlignedBatch of 1 pair, 1 link, without pair scores"
+        assert links == na.symmetrize(["0-0"], ["0-0"])
+
+
+def test_a_filter_by_unknown_scores_warns():
+    unknown = na.symmetrize(["0-0", "0-0"], ["0-0", "0-0"])
+    with pytest.warns(na.NmtalignWarning, match="drops all 2 pairs whose pair score is unknown") as caught:
+        assert len(unknown[unknown.scores > 0.5]) == 0
+    assert caught[0].filename == __file__
+    some = replace(unknown, scores=np.array([0.75, np.nan]))
+    with pytest.warns(na.NmtalignWarning, match="drops all 1 pair whose pair score is unknown"):
+        assert len(some[some.scores > 0.5]) == 1
+    assert len(some[[True, True]]) == 2
+    assert len(some[:1]) == len(some[[0]]) == 1
+
+
+def test_batches_of_different_pairs_are_refused():
+    batch = na.load().align_batch([("the cat", "le chat"), ("a", "un")])
+    with pytest.raises(DataError, match="pair 0: expected links of the same words"):
+        na.symmetrize(batch, batch[::-1])
+
+
+def test_a_pair_of_unknown_score_has_none():
+    batch = na.load().align_batch([("the cat", "le chat")])
+    joined = na.symmetrize(batch, ["0-0"])
+    assert joined[0].score is None
+    assert np.isnan(joined.table()["pair_score"]).all()
+    np.testing.assert_array_equal(na.symmetrize(batch, batch).scores, batch.scores)

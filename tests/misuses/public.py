@@ -40,6 +40,8 @@ na.train(PAIRS, workers="2")  # rejected
 na.train(PAIRS, seed=1)  # rejected
 na.train(PAIRS, vectors_weight=0.5)
 na.train(PAIRS, vectors_weight="half")  # rejected
+na.train(PAIRS, sample=1_000)
+na.train(PAIRS, sample="1000")  # rejected
 na.train()  # rejected
 
 na.fit_to(aligner, PAIRS)

@@ -20,9 +20,8 @@ from nmtalign.report.figure_layout import cut_into_rows
 from tests.cli.running import run
 
 SVG = "{http://www.w3.org/2000/svg}"
-MATRIX = AlignmentMatrix(
-    [[0.9, 0.1, 0.0], [0.04, 0.25, 0.95], [0.0, 0.7, 0.02]], ("the", "black", "cat"), ("le", "chat", "noir")
-)
+MATRIX_WORDS = ("the", "black", "cat"), ("le", "chat", "noir")
+MATRIX = AlignmentMatrix([[0.9, 0.1, 0.0], [0.04, 0.25, 0.95], [0.0, 0.7, 0.02]], *MATRIX_WORDS)
 LINKS = [Link(0, 0), Link(1, 2), Link(2, 1)]
 
 
@@ -39,9 +38,37 @@ def test_a_card_without_gold_names_the_least_sure_link() -> None:
     texts = texts_of(draw_card(MATRIX, links=LINKS, threshold=0.55, title="Pair 7"))
     assert {"Pair 7", "3 links", "The least sure link is ‘black’ – ‘noir’"} <= {*texts}
     assert "Its probability is 70\u00a0%. The pair has 3 links." in texts
-    assert "a link needs 55\u00a0%" in texts
+    assert "a link needs a posterior of 55\u00a0%" in texts
     calls = [text.removeprefix("\u200e") for text in texts if text.startswith("\u200e")]
     assert calls == ["black – noir", "black – chat", "the – le", "cat – chat", "black – le"]
+
+
+def test_posteriors_decide_and_probabilities_say_how_sure_a_link_is() -> None:
+    weights = MATRIX.weights.copy()
+    weights[2, 1] = 0.45  # black - noir
+    sure = AlignmentMatrix(weights, *MATRIX_WORDS)
+    texts = texts_of(
+        draw_card(MATRIX, links=LINKS, probabilities=sure, threshold=0.55, has_second_words=True)
+    )
+    assert "Its probability is 45\u00a0%. The pair has 3 links." in texts
+    assert "a link needs a posterior of 55\u00a0%, a second word less" in texts
+    first_call = next(n for n, text in enumerate(texts) if text == "\u200eblack – noir")
+    assert texts[first_call + 1] == "70\u00a0%"  # the posterior, above what a link needs
+    assert "45\u00a0%" not in texts
+
+
+def test_the_closest_calls_of_an_aligned_pair_are_posteriors(tmp_path: Path) -> None:
+    matrix = AlignmentMatrix([[0.6]], ("a",), ("b",))
+    alignment = Alignment([(0, 0)], 1, 1)
+    pair = AlignedPair(
+        alignment, matrix, probabilities={Link(0, 0): 0.4}, threshold=0.55, extraction="posterior"
+    )
+    pair.save(tmp_path / "card.svg")
+    root = ElementTree.parse(tmp_path / "card.svg").getroot()
+    written = [text.text for text in root.iter(f"{SVG}text")]
+    assert "60\u00a0%" in written
+    assert "a link needs a posterior of 55\u00a0%" in written
+    assert root.find(f"{SVG}desc").text == "Its probability is 40\u00a0%. The pair has 1 link."
 
 
 def test_a_card_with_gold_judges_the_links() -> None:
@@ -151,9 +178,14 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     pair = load().align(*sentences)
     pair.save(tmp_path / "python.svg", dark=True)
     assert (tmp_path / "command.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
-    # a link has its probability, in the sentence as in the bars
-    weakest = min(pair.probabilities.values())
-    assert whole_percent(weakest) in (tmp_path / "python.svg").read_text(encoding="utf-8")
+    closest = min(pair.posterior[link.target, link.source] for link in pair.links)
+    assert whole_percent(closest) in (tmp_path / "python.svg").read_text(encoding="utf-8")
+    # of a cropped pair, too
+    arguments = ["--rows", "1-3", "--columns", "2-3", "-o", tmp_path / "cropped.svg"]
+    assert run("heatmap", "--card", *sentences, *arguments) == 0
+    root = ElementTree.parse(tmp_path / "cropped.svg").getroot()
+    [description] = [text for text in root.iter(f"{SVG}desc") if text.text]
+    assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
 def test_an_aligned_pair_is_saved_as_its_card_by_default(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
+from nmtalign.corpus.sampling import random_sample
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
     CorpusRecord,
     align_for_report,
     align_record,
-    random_sample,
     read_corpus,
     weights_of_parts,
     worst_sample,
@@ -40,7 +40,7 @@ def records(count: int) -> list[CorpusRecord]:
 def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("0-0\n\n0p0\n", encoding="utf-8")
     (tmp_path / "mine").write_text("\n0-0\n0-1\n", encoding="utf-8")
-    pairs = [SentencePair(word, word) for word in "abc"]
+    pairs = [SentencePair(f"{word} {word}", f"{word} {word}") for word in "abc"]
     found = list(read_corpus(pairs, gold=tmp_path / "gold", others={"mine": tmp_path / "mine"}))
     assert [record.number for record in found] == [1, 2, 3]
     assert found[2].gold == GoldAlignment(frozenset(), frozenset({Link(0, 0)}))

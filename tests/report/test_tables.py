@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
+import nmtalign
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError, errors
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.report.tables import LinkRow, batch_rows, link_table, open_table
@@ -179,3 +181,62 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"\.csv, \.tsv, \.jsonl, \.parquet"):
             write_table([], tmp_path / name)
         assert not (tmp_path / name).exists()
+
+
+FRAME = pd.DataFrame({"en": ["the cat", "a dog"], "fr": ["le chat", "un chien"], "n": [7, 8]})
+
+
+def test_a_repeated_index_gets_advice_on_joins(monkeypatch):
+    frame = FRAME.set_index(pd.Index(["x", "x"]))
+    batch = nmtalign.load().align_batch(frame)
+    tables = {
+        "table": batch.table,
+        "link_table": lambda: link_table(batch),
+        "phrases": lambda: nmtalign.phrases(batch),
+        "find": lambda: nmtalign.find(batch, "cat"),
+    }
+    for name, make in tables.items():
+        monkeypatch.setattr(errors, "_given_advice", set())
+        with pytest.warns(nmtalign.AdviceWarning, match="repeated values.* join it by the number") as caught:
+            table = make()
+        # batch.table is called here, the others in their own lines above
+        assert caught[0].filename == __file__, name
+    joined = frame.reset_index().join(table.set_index("pair"), how="inner")
+    assert joined[["n", "source"]].values.tolist() == [[7, "the cat"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monkeypatch.setattr(errors, "_given_advice", set())
+        nmtalign.load().align_batch(FRAME).table()
+
+
+def test_an_index_named_like_a_column_can_be_reset():
+    frame = FRAME.rename_axis("pair")
+    batch = nmtalign.load().align_batch(frame)
+    for table in (batch.table(), nmtalign.phrases(batch), nmtalign.find(batch, "cat")):
+        assert table.reset_index()["pair"].tolist() == table["pair"].tolist()
+        assert set(table.join(FRAME[["n"]])["n"]) <= {7, 8}
+    assert nmtalign.load().align_batch(FRAME.rename_axis("id")).table().index.name == "id"
+
+
+def test_empty_tables_have_the_types_of_full_ones():
+    batch = nmtalign.load().align_batch(FRAME)
+    empty = batch[:0]
+    aligner = nmtalign.load()
+    tables = [
+        (empty.table(), batch.table()),
+        (nmtalign.find(empty, "cat"), nmtalign.find(batch, "cat")),
+        (nmtalign.phrases(empty), nmtalign.phrases(batch)),
+        (nmtalign.lexicon(empty), nmtalign.lexicon(batch)),
+        (nmtalign.lexicon(aligner, word="zzzz"), nmtalign.lexicon(aligner, word="cat")),
+        (empty.compare(empty), batch.compare(batch)),
+        (empty_pair().compare(empty_pair()), batch[0].compare(batch[0])),
+        (nmtalign.check(FRAME[["en", "fr"]]), nmtalign.check(FRAME.assign(fr=["", "un chien"]))),
+    ]
+    for table, full in tables:
+        assert len(table) == 0 < len(full)
+        pd.testing.assert_series_equal(table.dtypes, full.dtypes)
+        pd.testing.assert_series_equal(pd.concat([table, full]).dtypes, full.dtypes)
+
+
+def empty_pair():
+    return AlignedPair(Alignment([], 1, 1), AlignmentMatrix([[0.5]], ["a"], ["b"]))

@@ -161,6 +161,34 @@ def test_a_mask_with_an_index_is_matched_by_it() -> None:
     assert without_index[mask] == without_index[1:]
 
 
+def test_labels_of_pandas_select_pairs() -> None:
+    frame = pd.DataFrame({"en": ["a", "b", "c"], "fr": ["x", "y", "z"]}, index=[2, 0, 1])
+    batch, bitext = na.load().align_batch(frame), na.Bitext(frame)
+    lowest = pd.Series([0.5, 0.25, 0.125], index=frame.index).nsmallest(2).index
+    for pairs in (batch, bitext):
+        assert list(pairs[lowest].frame_index) == [1, 0]
+        assert list(pairs[lowest.tolist()].frame_index) == [0, 2]  # numbers in a list are positions
+        assert list(pairs[pd.Index([True, False, False])].frame_index) == [2]
+        message = r"expected labels of the index of the pairs, found 7; select by position.*argsort"
+        with pytest.raises(na.UsageError, match=message):
+            pairs[pd.Index([1, 7])]
+    repeated = na.load().align_batch(frame.set_axis(["s", "t", "s"]))
+    assert list(repeated[pd.Index(["s"])].frame_index) == ["s", "s"]
+    without_index = na.load().align_batch([("a", "x"), ("b", "y")])
+    assert without_index[pd.Index([1])] == without_index[1:]
+
+
+def test_a_column_beside_a_list_keeps_its_index() -> None:
+    frame = pd.DataFrame(COLUMNS, index=[63, 105])
+    source, target = "en", "fr"
+    for sides in ((frame[source], list(frame[target])), (list(frame[source]), frame[target])):
+        assert na.load().align_batch(*sides).frame_index.tolist() == [63, 105]
+        assert na.Bitext(*sides).frame_index.tolist() == [63, 105]
+    assert na.load().align_batch(frame[source], iter(frame[target])).frame_index is None
+    with pytest.raises(na.NmtalignError, match="2"):
+        na.load().align_batch(frame[source], ["x"])
+
+
 def test_a_mask_of_polars_selects_by_position() -> None:
     polars = pytest.importorskip("polars")
     frame = pd.DataFrame(COLUMNS, index=[63, 105])

@@ -6,7 +6,9 @@ import json
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -60,6 +62,39 @@ def test_all_kinds_of_dictionaries_decide_the_links(tmp_path: Path) -> None:
     assert links(prior=pd.DataFrame(rows, columns=["en", "de"])) == CROSSED
     assert links(prior=na.read_dictionary(tmp_path / "x.tsv")) == CROSSED
     assert links(prior=[("red", "auto", 3), ("car", "rot", 3)]) == STRAIGHT
+
+
+def test_translations_may_be_several_in_any_container() -> None:
+    several: dict[str, Any] = {"red": ["rot", "rouge"], "car": "auto"}
+    frame = pd.DataFrame({"headword": several.keys(), "translation": several.values()})
+    expected = {("red", "rot", 1.0), ("red", "rouge", 1.0), ("car", "auto", 1.0)}
+    containers = [
+        several,
+        several.items(),
+        list(several.items()),
+        pd.Series(several),
+        frame,
+        {"red": np.array(["rot", "rouge"]), "car": {"auto"}},
+    ]
+    for given in containers:
+        assert pairs_of(given, "red car", "auto rot rouge") == expected
+    weighted: dict[str, Any] = {"red": {"rot": 3, "rouge": 0.5}, "car": "auto"}
+    expected = {("red", "rot", 3.0), ("red", "rouge", 0.5), ("car", "auto", 1.0)}
+    for given in (weighted, weighted.items(), pd.Series(weighted)):
+        assert pairs_of(given, "red car", "auto rot rouge") == expected
+    with pytest.raises(UsageError, match="row 0 of `prior`: a weight above 0, found 'five'"):
+        open_dictionaries({"red": {"rot": "five"}})  # type: ignore[dict-item]
+
+
+def test_rows_without_text_name_the_way_out() -> None:
+    frame = pd.DataFrame({"headword": ["red", None], "translation": ["rot", "auto"]})
+    rows: list[Any] = [("red", "rot"), ("car", float("nan"))]
+    for given in (frame, rows, {"red": "rot", "car": None}):
+        with pytest.raises(UsageError, match=r"row 1 of `prior`.*leave out rows without text.*dropna\(\)"):
+            open_dictionaries(given)
+    assert len(open_dictionaries(frame.dropna())) == 1
+    with pytest.raises(UsageError, match=r"found \('car', 5\)$"):
+        open_dictionaries([("red", "rot"), ("car", 5)])
 
 
 def test_several_dictionaries_are_used_together(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ def check_command(
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
         sides = lines_of_sides(bitext.open(bad.add), track=bad.track)
+        if not (sides.source or sides.target):
+            raise DataError("expected lines of text, found none").at(" and ".join(bitext.files))
         languages = options.langs or bitext.sides or languages_of_files(bitext.source, bitext.target)
         findings = find_all(sides.source, sides.target, aligner, languages=languages)
         write_findings(findings, outputs.output, files)

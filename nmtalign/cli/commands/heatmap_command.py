@@ -23,6 +23,7 @@ from nmtalign.cli.records import (
     RecordOptions,
     ShownTextErrorOptions,
     pick_lines,
+    read_to_end,
     with_unknown_words_warning,
 )
 from nmtalign.cli.texts import PairsOptions
@@ -48,7 +49,8 @@ class ShownPair(NamedTuple):
     matrices: dict[str, na.AlignmentMatrix]
     links: frozenset[na.Link]
     gold: na.GoldAlignment | None
-    threshold: float | None  # what a link needs
+    threshold: float | None  # the posterior that a link needs
+    has_second_words: bool  # links of second words, which need less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +147,9 @@ def heatmap_command(
             raise UsageError(
                 "--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N"
             )
-        aligner, records = chosen.open(pairs, bitext.encoding, bad)
-        if not files:
-            records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
-        records = records if chosen.lines is None else pick_lines(records, chosen.lines)
+        aligner, all_records = chosen.open(pairs, bitext.encoding, bad, typed=not files)
+        records = all_records if chosen.lines is None else pick_lines(all_records, chosen.lines)
+        records = read_to_end(records, pairs, all_records, has_links=chosen.gold is not None)
         records = progress.done_one_by_one(
             with_unknown_words_warning(_check_not_empty(records, files), aligner)
         )
@@ -283,7 +284,7 @@ def _matrices_of_record(
     rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
     columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
     if picture.card:
-        matrices = {"": matrix_with_probabilities(pair)}
+        matrices = {"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)}
     else:
         matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
     if picture.values == "parts":
@@ -293,7 +294,13 @@ def _matrices_of_record(
         alone = "attention" if aligner is None else aligner.scorer.names[0]
         matrices = parts | {"combined" if parts else alone: whole}
     matrices, links, gold = crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
-    return ShownPair(matrices=matrices, links=links, gold=gold, threshold=pair.threshold)
+    return ShownPair(
+        matrices=matrices,
+        links=links,
+        gold=gold,
+        threshold=pair.threshold,
+        has_second_words=pair.second is not None,
+    )
 
 
 def _choose_positions(
@@ -318,13 +325,19 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 
-    matrices, links, gold, threshold = shown
+    matrices, links, gold = shown.matrices, shown.links, shown.gold
     shown_links = links if picture.mark_links else None
     title = f"pair {number}" if number else ""
     if picture.card:
-        [matrix] = matrices.values()
         return draw_card(
-            matrix, links=links, gold=gold, threshold=threshold, title=title.capitalize(), dark=picture.dark
+            matrices["posterior"],
+            links=links,
+            gold=gold,
+            probabilities=matrices["probability"],
+            threshold=shown.threshold,
+            has_second_words=shown.has_second_words,
+            title=title.capitalize(),
+            dark=picture.dark,
         )
     if picture.curves:
         [matrix] = matrices.values()

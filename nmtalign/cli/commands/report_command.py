@@ -111,7 +111,8 @@ def report_command(
         with open_progress("pairs shown") as shown_progress:
             records_shown = shown_progress.done_one_by_one(with_unknown_words_warning(kept, aligner))
             shown = align_for_report(records_shown, aligner)
-        deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
+        has_links = chosen.gold is not None or bool(systems)
+        deque(records if has_links else pairs, maxlen=0)  # to its end
         total = progress.done
         na.write_report(
             page.output,
@@ -160,7 +161,7 @@ def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iter
     from nmtalign.text.bitext import chunk_pairs
 
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):
-        findings += find_in_lines(chunk.lines, chunk.first - 1)
+        findings += find_in_lines(chunk.lines, chunk.first)
         yield from chunk.lines
 
 
@@ -206,7 +207,8 @@ def _choose_records(
     drawn: SampleOptions,
 ) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
-    from nmtalign.report.corpus import random_sample, worst_sample
+    from nmtalign.corpus.sampling import random_sample
+    from nmtalign.report.corpus import worst_sample
     from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
     if lines is not None:

@@ -17,7 +17,7 @@ from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
@@ -91,6 +91,12 @@ class TrainingSourceOptions(Options):
         "Also train a rescorer on gold links: one line for each pair of the bitext, or for its last pairs"
         " only.",
         type=INPUT,
+        section="Input",
+    )
+    sample: int | None = option(
+        "--sample N",
+        "Learn from N pairs, drawn at random.  [all]",
+        type=Integer(min=1),
         section="Input",
     )
     preset: PresetName = option("--preset", "Learn faster, or more accurately.", default="default")
@@ -189,7 +195,7 @@ def train_command(
     fingerprint = repr((bitext, tokenization, learning, vectors, expert))
     run = TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
     overwrite = _may_overwrite(outputs, run)
-    _check_options_together(outputs, bitext, engine)
+    _check_options_together(outputs, bitext, learning, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
     findings = RunFindings()
     with AtomicFiles() as stack:
@@ -198,6 +204,8 @@ def train_command(
             bitext, tokenization, learning, vectors, expert, engine, bad_records
         )
         settings = _with_progress(settings, run, bitext, outputs)
+        if bad_records.are_marked:
+            settings = replace(settings, on_bad_gold=bad_records.add_to)
         client = _start_run(run, engine, settings, stack)
         if client is not None:
             settings = _with_cluster(settings, client)
@@ -240,7 +248,10 @@ def _may_overwrite(outputs: OutputOptions, run: TrainingRun) -> bool:
 
 
 def _check_options_together(
-    outputs: OutputOptions, bitext: BitextOptions, engine: TrainEngineOptions
+    outputs: OutputOptions,
+    bitext: BitextOptions,
+    learning: TrainingSourceOptions,
+    engine: TrainEngineOptions,
 ) -> None:
     """Raise an error, before the work, if options exclude each other or links could not be written."""
     if engine.memory is not None and engine.engine == "dask":
@@ -250,6 +261,10 @@ def _check_options_together(
         raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
     for path in paths.values():
         check_parent_folder(path)
+    if paths and learning.sample is not None:
+        written = ", ".join(f"--{name.replace('_', '-')}" for name in paths)
+        advice = "remove it, and align the text with the model: nmtalign align"
+        raise UsageError(f"{written} needs all pairs, and --sample leaves pairs out; {advice}")
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError(
             "--engine dask reads the bitext again for --links; pass files instead of standard input"
@@ -362,6 +377,7 @@ def _open_training_settings(
         init=learning.init,
         vectors=vectors.path,
         vectors_weight=vectors.vectors_weight,
+        sample=learning.sample,
         limit=vectors.limit,
         unsafe_pickle=vectors.unsafe_pickle,
         strip_prefix=vectors.strip_prefix,

@@ -105,6 +105,11 @@ export function show(chosen) {
   render();
 }
 
+// Take all cards out of the page.
+export function clear() {
+  replace([]);
+}
+
 // Draw anew what has changed for all pairs, after a change of the tools around them.
 export function redraw(change = () => {}) {
   const putBack = hold();

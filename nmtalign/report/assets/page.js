@@ -31,6 +31,7 @@ export const state = {
   down: false,
 };
 export const onPaper = () => "paper" in root.dataset;
+export const manyOnPaper = () => root.dataset.paper === "many"; // so many pairs that they are printed small
 
 // Elements of HTML and SVG with attributes and children; null is skipped.
 function fill(node, attributes, children) {

@@ -4,7 +4,7 @@ import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } 
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { showPinned } from "./pairs/light.js";
-import { bring, goToEnd, openCard, pairAt, redraw, render, seek, shownPairs } from "./list.js";
+import { bring, clear, goToEnd, openCard, pairAt, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, readPin, readTheme, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary, drawSystems, tellTotals } from "./tools/summary.js";
@@ -64,18 +64,28 @@ function foldTools() {
   set();
 }
 
+const FEW_ON_PAPER = 20;
+let readBefore = () => {}; // goes back to what was read before the page was printed
+
 function layOutForPaper() {
-  root.dataset.paper = "";
+  const y = barHeight() + 40;
+  const pair = shownPairs().length ? pairAt(y) : null;
+  const top = pair?.card?.getBoundingClientRect().top;
+  readBefore = () => top !== undefined && top < y && bring(pair, top);
+  root.dataset.paper = shownPairs().length > FEW_ON_PAPER ? "many" : "few";
   bar.open = true;
   measureRoom();
   redraw(drawKey);
 }
 
+// Only the cards near the window are drawn again, not all that were printed.
 function layOutForScreen() {
   delete root.dataset.paper;
   bar.open = window.innerWidth > 1000;
   measureRoom();
+  clear();
   redraw(drawKey);
+  readBefore();
 }
 
 let scrolled = 0;

@@ -143,7 +143,8 @@ def find_command(
     """Show how WORD is translated: each translation with its count, and example lines.
 
     WORD may be several adjacent words, such as "prime minister". In each line, the translation is the set of
-    all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference.
+    all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference,
+    nor does punctuation at the edges of space-separated words.
 
     The bitext is SOURCE TARGET LINKS, SOURCE TARGET --model DIR (or --vectors DIR), or --index DB.
 

@@ -1,10 +1,12 @@
 // The card of a pair: its words and curves at full width, below them the inspector and the matrix.
 
-import { cardSize, clamp, counted, data, html, nameOfSide, onPaper, percent, room, root, state } from "../page.js";
+import {
+  cardSize, clamp, counted, data, html, manyOnPaper, nameOfSide, onPaper, percent, room, root, state,
+} from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
 import { editorOf, isChanged } from "../corrections/corrections.js";
-import { isLong, sizeOfWords } from "./words.js";
+import { isLong, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
@@ -70,6 +72,8 @@ export function makeCard(pair) {
 }
 
 const GAP_ON_PAPER = 8; // as in the style sheet
+const GAP_BESIDE = 24; // before a small matrix, as in the style sheet
+const SMALL_MATRIX = 100; // pixels
 const INSPECTOR_HEIGHT = 400; // at least, as in the style sheet
 const MATRIX_HEIGHT = 300; // of one with few words
 const gapOfColumns = () => (cardSize === "wide" ? 48 : 24); // between inspector and matrix
@@ -156,18 +160,23 @@ function placeMatrix(pair) {
   return { ...lens, space: Math.min(room, lens.space), beside: isBeside };
 }
 
-// On paper two narrow cards stand side by side, wherever words and matrix fit into them.
+// On paper two narrow cards stand side by side, wherever words and matrix fit into them. Longer pairs are rows of
+// words: of few pairs with the matrix below them, of many with a small one beside them.
 function drawOnPaper(pair, body, view) {
   const half = (room - GAP_ON_PAPER - 34) / 2;
-  const size = sizeOfWords(pair, half);
-  const narrow = size.layout !== "rows" && size.wide <= half && (!state.matrices || fitsOnPaper(pair, half));
-  const own = narrow || size.layout === "down" ? size : sizeOfWords(pair, room);
-  const place = narrow ? half : room;
-  const beside = place - own.wide - 24;
-  const left = own.layout !== "rows" && fitsOnPaper(pair, beside) ? beside : place;
+  const many = manyOnPaper();
+  const small = clamp(Math.floor(SMALL_MATRIX / Math.max(pair.S, pair.T, 1)), 2, 5);
+  const beside = many && state.matrices ? matrixWidth(pair, matrixSizes(pair, { cell: small })) + GAP_BESIDE : 0;
+  const size = sizeOfWords(pair, half - beside);
+  const fits = many || !state.matrices || fitsOnPaper(pair, half);
+  const rows = size.layout === "rows" ? rowsOf(pair, half - beside).length - 1 : 1;
+  const narrow = fits && rows <= 2 && size.wide <= half - beside;
+  const space = narrow ? half : room;
+  const own = narrow ? size : sizeOfWords(pair, space - beside);
   pair.card.classList.toggle("narrow", narrow);
   body.replaceChildren(drawSentences(pair, pair.card, own, view));
-  if (state.matrices) body.append(drawMatrix(pair, pair.card, { cell: cellOnPaper(pair, left), space: left }, view));
+  if (!state.matrices) return;
+  body.append(drawMatrix(pair, pair.card, { cell: many ? small : cellOnPaper(pair, space), space }, view));
 }
 
 function cellOnPaper(pair, space) {

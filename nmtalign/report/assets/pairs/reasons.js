@@ -11,10 +11,14 @@ const CLOSE_CALLS = 6;
 const MAX_NAME = 8; // characters of a word of a close call; longer ones keep both ends
 
 const wordOf = (pair, side, i) => quote(pair.shown[side][i]);
-const probabilityOf = (pair, s, t) =>
-  pair.links.has(`${s}-${t}`) ? pair.links.get(`${s}-${t}`) / 1000 : weightsOf(pair, "combined")[t * pair.S + s];
 
-// One number for one thing: the calibrated probability of a link, else the posterior.
+// The posterior decides whether a cell is a link; what a link needs is compared with it.
+const posteriorOf = (pair, s, t) => weightsOf(pair, "combined")[t * pair.S + s];
+
+// The probability of a link is calibrated: it says what the link is worth. Other cells have the posterior only.
+const probabilityOf = (pair, s, t) =>
+  pair.links.has(`${s}-${t}`) ? pair.links.get(`${s}-${t}`) / 1000 : posteriorOf(pair, s, t);
+
 export const tellProbability = (pair, s, t) => tellWeight("combined", probabilityOf(pair, s, t));
 
 const judgedKind = (pair, s, t) => {
@@ -113,17 +117,24 @@ function tellSecondWord(pair, s, t, second) {
   return `As a second word next to ${quote(second[1])}, ${word} has ${has}; ${needed}. `;
 }
 
-// "Together that makes 17 %; a link needs 55 %."
+// "Together that makes a posterior of 17 %; a link needs 55 %."
 function tellTogether(pair, s, t, second) {
   const limit = data.rule.threshold;
-  const told = [tellProbability(pair, s, t), null];
-  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes " : "Its weight is ";
+  const p = posteriorOf(pair, s, t);
+  const told = [tellWeight("combined", p), null];
+  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes a posterior of " : "Its weight is ";
   const linked = pair.links.has(`${s}-${t}`);
-  const p = probabilityOf(pair, s, t);
   if (limit === null || (linked && (second || p < limit))) return [verb, told, ". "];
   const needs = `; a link needs ${tellWeight("combined", limit)}`;
   if (!linked && p >= limit) return [verb, told, `${needs}, but other links were chosen. `];
   return [verb, told, `${needs}. `];
+}
+
+// "The probability of the link is 45 %.", unless that is the posterior.
+function tellWorth(pair, s, t) {
+  const told = tellProbability(pair, s, t);
+  const isSame = told === tellWeight("combined", posteriorOf(pair, s, t));
+  return isSame || !pair.links.has(`${s}-${t}`) ? [] : ["The probability of the link is ", [told, null], ". "];
 }
 
 function tellGold(pair, s, t) {
@@ -173,16 +184,22 @@ function notesOf(pair, s, t) {
 
 const VERDICTS = { right: "link", wrong: "wrong", missed: "missed" }; // kinds of colors
 
+// A second word is linked by what it looks at in one direction.
+function tellNeeds(limit) {
+  const needs = `a link needs a posterior of ${tellWeight("combined", limit)}`;
+  return data.rule.second === null ? needs : `${needs}, a second word less`;
+}
+
 function bothOf(pair, s, t) {
   if (!isShare("combined")) return null;
   const limit = data.rule.threshold;
   return {
     head: "forward" in pair.m && "reverse" in pair.m ? "Both together" : "Weight",
-    share: probabilityOf(pair, s, t),
-    told: tellProbability(pair, s, t),
+    share: posteriorOf(pair, s, t),
+    told: tellWeight("combined", posteriorOf(pair, s, t)),
     kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
     limit,
-    needs: limit === null ? "" : `a link needs ${tellWeight("combined", limit)}`,
+    needs: limit === null ? "" : tellNeeds(limit),
   };
 }
 
@@ -201,6 +218,7 @@ function reasonOfCell(pair, s, t, first = "t") {
     ...choiceOf(pair, s, t),
     ...(second ? [tellSecondWord(pair, s, t, second)] : []),
     ...tellTogether(pair, s, t, second),
+    ...tellWorth(pair, s, t),
     ...tellGold(pair, s, t),
   ];
   const groups = [looksAt(pair, "t", t, s), looksAt(pair, "s", s, t)];
@@ -256,7 +274,7 @@ const nameOfLink = (pair, key) => {
 
 const shortName = (pair, side, i) => isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side]);
 
-// The cells whose probability is nearest to what a link needs.
+// The cells whose posterior is nearest to what a link needs.
 function closestCalls(pair) {
   const limit = data.rule.threshold;
   if (limit === null || !isShare("combined")) return null;
@@ -265,8 +283,8 @@ function closestCalls(pair) {
   for (let t = 0; t < pair.T; t++) {
     for (let s = 0; s < pair.S; s++) {
       const linked = pair.links.has(`${s}-${t}`);
-      if (!linked && w[t * pair.S + s] < 0.05) continue;
-      const p = probabilityOf(pair, s, t);
+      const p = w[t * pair.S + s];
+      if (!linked && p < 0.05) continue;
       found.push({ s, t, p, away: Math.abs(p - limit) });
     }
   }
@@ -281,7 +299,7 @@ function closestCalls(pair) {
       kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
       limit,
     }));
-  return { head: "Closest calls", note: `a link needs ${tellWeight("combined", limit)}`, bars };
+  return { head: "Closest calls", note: tellNeeds(limit), bars };
 }
 
 const errorHeadline = (name, keys, pair) =>

@@ -1,6 +1,6 @@
 // How the words of a pair stand: two lines, two columns, or for long pairs two lines in each of several rows.
 
-import { cardSize, data, directionOf, html, onPaper, state, width } from "../page.js";
+import { cardSize, data, directionOf, html, manyOnPaper, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { goldOf } from "../corrections/corrections.js";
@@ -12,7 +12,10 @@ const MAX_WORD_GAP = 56;
 const MAX_ROW_GAP = 24; // in rows, whose words stay close
 
 // Letters of a layout, in pixels.
-const letterSize = (layout) => (onPaper() ? 12 : layout === "rows" ? 15 : cardSize === "wide" ? 20 : 16);
+function letterSize(layout) {
+  if (onPaper()) return manyOnPaper() ? 11 : 12;
+  return layout === "rows" ? 15 : cardSize === "wide" ? 20 : 16;
+}
 
 // The words of a side in a panel, or some of them.
 export function wordList(pair, side, view, from = 0, to = pair[side].length) {
@@ -75,7 +78,7 @@ export function sizeOfWords(pair, room) {
   // where lines run against each other, all curves would cross
   const down = state.down || pair.directions.s !== pair.directions.t;
   if (!down && wide <= room) return { layout: "across", wide: onPaper() ? wide : room };
-  const rows = isLong(pair) || (room >= MIN_ROOM_OF_ROWS && !onPaper());
+  const rows = isLong(pair) || onPaper() || room >= MIN_ROOM_OF_ROWS;
   if (rows && !down) return { layout: "rows", wide: room };
   return sizeOfColumns(pair, room);
 }
@@ -101,7 +104,8 @@ export function rowsOf(pair, room) {
 
 function widthsUpTo(words) {
   const found = [0];
-  const gap = onPaper() ? 13 : MIN_WORD_GAP + 2; // a little air, so that no row is crammed
+  // a little air, so that no row is crammed
+  const gap = manyOnPaper() ? MIN_WORD_GAP : onPaper() ? 13 : MIN_WORD_GAP + 2;
   for (const word of words) found.push(found.at(-1) + width(word, letterSize("rows")) + gap);
   return found;
 }

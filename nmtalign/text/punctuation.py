@@ -1,0 +1,47 @@
+"""The punctuation at the edges of words that are separated by spaces, such as the comma of ``house,``."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_EDGE_MARKS = 8  # further marks on an edge of a word stay with its middle
+_WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
+_OPENING_QUOTES = frozenset("'‘’‚")
+_CLOSING_QUOTES = frozenset("'’‘")
+_ENTITY_AT_END = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});\Z")
+_MARK_CATEGORIES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
+
+
+def without_edge_marks(word: str) -> str:
+    """Return a word without the punctuation at its edges; a word of nothing else is returned unchanged.
+
+    >>> without_edge_marks("(dogs)."), without_edge_marks("...")
+    ('dogs', '...')
+    """
+    lead, trail = edge_marks(word)
+    return word if lead == len(word) else word[lead : len(word) - trail]
+
+
+def edge_marks(word: str) -> tuple[int, int]:
+    """Return the number of marks before and after the middle of a word; all of it if it is punctuation."""
+    if all(map(_is_mark, word)):
+        return len(word), 0
+    lead = trail = 0
+    while lead < MAX_EDGE_MARKS and _is_mark(word[lead]):
+        lead += 1
+    while trail < MAX_EDGE_MARKS and _is_mark(word[-1 - trail]):
+        if _ENTITY_AT_END.search(word, 0, len(word) - trail):
+            break  # its semicolon belongs to it
+        trail += 1
+    middle = word[lead : len(word) - trail]
+    if len(middle) > 2 and middle[0] in _OPENING_QUOTES and middle[-1] in _CLOSING_QUOTES:
+        return lead + 1, trail + 1  # an apostrophe belongs to the word, a pair of quotation marks does not
+    return lead, trail
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character at the edge of a word is not part of it."""
+    if character in _WORD_CHARACTERS:
+        return False
+    return character.isspace() or unicodedata.category(character) in _MARK_CATEGORIES
