@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import text as text_module
-from nmtalign.corpus.text import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
+from nmtalign.corpus.sections import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
 from nmtalign.positions.jumps import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 from tests.corpus.encoded_sides import encode_side
