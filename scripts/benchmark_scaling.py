@@ -54,8 +54,9 @@ from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import EncodedSide, encode_both_sides
-from nmtalign.corpus.text import EncodedText, whole_pairs
+from nmtalign.corpus.text import EncodedText
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training.distributed import DistributedBackend, WorkerPart

@@ -26,7 +26,8 @@ from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import parallel_map
-from nmtalign.corpus.text import EncodedText, Sections
+from nmtalign.corpus.sections import Sections
+from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,

@@ -97,10 +97,11 @@ class Extraction:
         """Return the links of a bucket as (target, source, column), and the posterior of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
-        # With a threshold of 0 (awesome-align-entmax), cells of weight 0 are no links. Without a threshold,
-        # every cell of the mask is kept.
-        threshold = self.effective_threshold or 0
-        kept = posterior > 0 if self.mask_applies_threshold else posterior >= threshold
+        # methods without a threshold keep every cell of the mask
+        kept = posterior >= (self.effective_threshold or 0)
+        if self.mask_applies_threshold:
+            # with a threshold of 0 (awesome-align-entmax), the mask has cells of weight 0, which are no links
+            kept = posterior > 0
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
 

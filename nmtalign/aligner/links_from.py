@@ -24,8 +24,9 @@ from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
+from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import encode_both_sides
-from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
+from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import TOKENS, BothPieceLines, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (

@@ -19,8 +19,9 @@ from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sampling import random_sample
+from nmtalign.corpus.sections import split_long_pairs
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, line_words_of, split_long_pairs
+from nmtalign.corpus.text import EncodedText, line_words_of
 from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError

@@ -1,6 +1,6 @@
 """Calibrated probabilities: how often links of some posterior are right, and which pairs are translations.
 
-The evidence e of a link is the log likelihood ratio r' of its words, counted without one of their links, so
+The evidence ℓ of a link is the log likelihood ratio r' of its words, counted without one of their links, so
 that no pair is evidence for itself. The size of the training text is
 
     m = log10 of its source words / 10,000, from MIN_TRAINING_WORDS to MAX_TRAINING_WORDS words
@@ -9,21 +9,21 @@ that no pair is evidence for itself. The size of the training text is
 believes its links too much; on other text its posteriors are right as they are. Other text shows: of nearly
 every pair the training text lacks a word. So where all words of a pair are in the training text,
 
-    logit q = a0 + a1 logit p + a2 e + a3 m + d          probability = min(p, q)
+    logit q = a0 + a1 logit p + a2 ℓ + a3 m + b          probability = min(p, q)
 
 with the posterior p of the link, after the votes of an expert, if there is one. Elsewhere the probability is
-p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give d: with
+p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give b: with
 it the probabilities of the links of the gold pairs sum to the number of right ones.
 
-**Sentence pairs.** With the posteriors of both directions,
+**Sentence pairs.** With the posteriors of both directions and the evidence v of the pair per word,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
     n = log of (S + T) / 2, at most log MAX_MEAN_LENGTH_WORDS
-    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
+    z = |log((T + 1/2) / (k S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
 
-    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 m)))
+    p(parallel) = 1 / (1 + exp(-(c0 + c1 v + c2 n + c3 z + c4 v n + c5 m)))
 
-where c is the ratio T / S of the training text. ``scripts/fit_parallelness.py`` fits the coefficients b to
+where k is the ratio T / S of the training text. ``scripts/fit_parallelness.py`` fits the coefficients c to
 one wrong pair in ten; where the share of wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too
 high.
 
@@ -41,11 +41,11 @@ from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 
 LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
-PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # b0 to b5
-MAX_GOLD_LOG_ODDS = 3.0  # |d| is at most this
-BISECTION_STEPS = 30  # they halve the interval of d
+PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # c0 to c5
+MAX_GOLD_LOG_ODDS = 3.0  # |b| is at most this
+BISECTION_STEPS = 30  # they halve the interval of b
 MIN_PROBABILITY = 1e-6  # probabilities are at least this, and at most 1 minus this
-PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing d much
+PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing b much
 MAX_PAIR_LOG_ODDS = 30.0  # the log odds that a pair is parallel have at most this absolute value
 MAX_COST = MAX_PAIR_LOG_ODDS  # cost of a pair about which nothing is known
 MAX_MEAN_LENGTH_WORDS = 500
@@ -77,7 +77,7 @@ class LinkProbabilities(NamedTuple):
 
     known: tuple[Flags, Flags]  # marks the source and the target words (V,) of the training text
     size: float  # m
-    gold_log_odds: float = 0.0  # d
+    gold_log_odds: float = 0.0  # b
 
     def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
         """Return the probability of links (L,) of the training text, rising with posterior and evidence."""
@@ -97,7 +97,7 @@ class LinkProbabilities(NamedTuple):
         return np.asarray(probability, np.float32)
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
-        """Return d from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
+        """Return b from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
         low = -MAX_GOLD_LOG_ODDS
         high = MAX_GOLD_LOG_ODDS
         for _ in range(BISECTION_STEPS):

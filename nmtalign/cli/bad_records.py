@@ -110,6 +110,18 @@ class ErrorOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LearningErrorOptions(ErrorOptions):
+    """The treatment of bad records, where a model is learned from the others."""
+
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error",
+        "Stop at a bad record, or do not learn from it (its line in --links is empty) and list it in"
+        " --error-report.",
+        default="stop",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
     """The treatment of bad lines, where no line is written for a pair."""
 

@@ -17,9 +17,8 @@ from nmtalign.cli.model_options import ModelOptions
 from nmtalign.cli.parameter_types import OUTPUT, Integer
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.checksums import fingerprint
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.paths import bundled_path, resolve_path
+from nmtalign.files.paths import bundled_path, fingerprint, resolve_path
 from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName
 from nmtalign.progress import ProgressReporter
 

@@ -52,7 +52,7 @@ def describe_unit(unit: LinkUnit) -> dict[str, object]:
     """Return the settings, besides the aligner, on which the links of a run in shards depend."""
     from pathlib import Path
 
-    from nmtalign.files.checksums import fingerprint
+    from nmtalign.files.paths import fingerprint
 
     models = [fingerprint(Path(model))["sha256"] for model in unit.models or ()]
     return {"count": unit.name, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}

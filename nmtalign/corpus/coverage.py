@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Flags, Longs, offsets_of
+from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, Sections
+from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
 
 MIN_PAIRS = 50  # pairs needed for statistics of pairs

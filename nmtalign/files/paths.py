@@ -1,7 +1,8 @@
-"""Paths: of users, of the data that comes with nmtalign, and of files in folders written by others."""
+"""Paths of users, of the data that comes with nmtalign, and of files in folders that others have written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -125,3 +126,10 @@ def file_inside(folder: Path, name: str, listed: Collection[str] | None = None) 
         if listed is not None and name not in listed:
             raise DataError("expected a file that meta.json lists, found one that it does not")
     return path
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return the size of a file and the SHA-256 of its bytes."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}

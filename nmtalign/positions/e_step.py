@@ -104,7 +104,7 @@ class ExpectedCounts(NamedTuple):
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
-    """E-step under uniform translation probabilities: the first iteration of model 1."""
+    """E-step under uniform translation probabilities: the step before the first iteration of model 1."""
     per_source = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)  # (B,)
     per_target = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
     link = np.broadcast_to((per_source + per_target) / 2, cells.shape)

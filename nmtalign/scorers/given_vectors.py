@@ -20,8 +20,9 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags, Floats, Reals, block_slices
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.coverage import Coverage, measure_coverage
+from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.sides import EncodedSide, WordForms
-from nmtalign.corpus.text import EncodedText, Sections, encode_text
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_jump_models

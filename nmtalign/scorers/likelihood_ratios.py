@@ -3,9 +3,9 @@
 For each kind of form, the joint counts c(e, f), expected counts of links in both directions at once (the
 product of their posteriors), give the likelihood ratio to chance
 
-    r(e, f) = (c(e, f) + spelling(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
+    r(e, f) = (c(e, f) + spelling(e, f)) N / ((c(e) + d) (c(f) + d)) + floor
 
-which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpus. The pseudo-count s lowers
+which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpus. The pseudo-count d lowers
 the ratios of rare words; spelling(e, f) grows with the similarity of the spellings. The emission ratio of a
 word pair is the geometric mean of the ratios of its forms.
 
@@ -36,7 +36,7 @@ class Smoothing(NamedTuple):
 
     # N: geometric mean of the numbers of source and target words, plus the size of an older model's corpus
     corpus_size: float
-    pseudo_count: float  # s
+    pseudo_count: float  # d
     floor: float
 
 
@@ -62,7 +62,7 @@ def form_pair_ratios(
     ratios = counts.pairs.copy()
     ratios[form_pairs.similar_pairs] += form_pairs.spelling_counts
     source_counts, target_counts = counts.sides
-    # the factors N / (c(e) + s) and 1 / (c(f) + s)
+    # the factors N / (c(e) + d) and 1 / (c(f) + d)
     source_factors = (corpus_size / (source_counts.linked + pseudo_count)).astype(np.float32)
     target_factors = (1 / (target_counts.linked + pseudo_count)).astype(np.float32)
 

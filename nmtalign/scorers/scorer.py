@@ -9,8 +9,9 @@ import numpy as np
 
 from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.coverage import Coverage, measure_coverage
+from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.sides import EncodedSide, WordForms
-from nmtalign.corpus.text import EncodedText, Sections, encode_text
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm

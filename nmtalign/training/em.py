@@ -53,11 +53,13 @@ class Hyperparameters:
     forms: tuple[int, ...] = (0, 3, 4, 6)
     short_forms: tuple[int, ...] = (0, 1, 4, -1)
     lemmas: tuple[str | None, str | None] = (None, None)  # languages of the lemmas that are forms
-    # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
+    # E-steps of IBM model 1: a step with uniform probabilities, which is not called an iteration when it is
+    # reported, and the iterations after it
     model1_iterations: int = 4
-    # number of iterations of model 1 that count the mean of both posteriors; later ones count the product
+    # number of these iterations that count the mean of both posteriors, as the uniform step always does;
+    # later ones count the product
     mean_iterations: int = 1
-    hmm_iterations: int = 3
+    hmm_iterations: int = 3  # E-steps of the hidden Markov model
     # number of last iterations that have agreement by posterior regularization in the E-step
     agreed_iterations: int = 1
     pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links

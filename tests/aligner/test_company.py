@@ -12,7 +12,7 @@ from nmtalign import names
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.corpus import text as text_module
+from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
@@ -75,7 +75,7 @@ def test_given_vectors_give_a_pair_the_same_bits_in_any_company(score, positions
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs of more than 100 words are long."""
     for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
-        monkeypatch.setattr(text_module, name, words)
+        monkeypatch.setattr(sections_module, name, words)
 
 
 @pytest.mark.parametrize("positions", ["none", "diagonal", "hmm"])

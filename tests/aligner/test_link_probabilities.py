@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.probabilities import LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS, LinkProbabilities
-from nmtalign.corpus import text as text_module
+from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -73,7 +73,7 @@ class Contrary(LinkProbabilities):
 def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     """Of a long pair in pieces, too, whose words are in such disorder that several pieces link them."""
     for name, words in (("MAX_UNSPLIT_WORDS", 40), ("CORE_WORDS", 20), ("MARGIN_WORDS", 15)):
-        monkeypatch.setattr(text_module, name, words)
+        monkeypatch.setattr(sections_module, name, words)
     source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]
     chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)

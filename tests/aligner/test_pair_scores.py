@@ -15,7 +15,7 @@ from nmtalign.aligner import decoding
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.corpus import text as text_module
+from nmtalign.corpus import sections as sections_module
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
 
@@ -88,6 +88,6 @@ def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch)
     aligner = replace(dirty.aligner, workers=1)
     (whole,) = aligner.align_batch([(source, target)]).scores
     for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
-        monkeypatch.setattr(text_module, name, words)
+        monkeypatch.setattr(sections_module, name, words)
     (pieces,) = aligner.align_batch([(source, target)]).scores
     assert pieces == pytest.approx(whole, rel=0.02)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.corpus import text as text_module
+from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.coverage import MIN_KNOWN_RATE, Coverage, SideCoverage, foreign_pairs, measure_coverage
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import encode_text
@@ -59,7 +59,7 @@ def test_a_file_given_twice_is_told():
 def pair_of_pieces(source: list[str], target: list[str]) -> Coverage:
     """Return the coverage of a pair that is cut into pieces of about ten words, after 49 short ones."""
     pairs = [(["the"], ["le"])] * 49 + [(source, target)]
-    with mock.patch.multiple(text_module, MAX_UNSPLIT_WORDS=10, CORE_WORDS=5, MARGIN_WORDS=2):
+    with mock.patch.multiple(sections_module, MAX_UNSPLIT_WORDS=10, CORE_WORDS=5, MARGIN_WORDS=2):
         text = encode_text(pairs)
     assert len(text.sections.pair_of_section) > len(pairs) + 9
     return measure_coverage(text.source, text.target, VOCABULARIES, text.sections)
@@ -107,7 +107,7 @@ def naive_foreign(side, other, own) -> bool:
 @pytest.mark.parametrize("longest", [256, 2])
 @given(pairs=st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_foreign_pairs_are_those_of_loops_also_where_pairs_are_cut(longest, pairs):
-    with mock.patch.multiple(text_module, MAX_UNSPLIT_WORDS=longest, CORE_WORDS=1, MARGIN_WORDS=1):
+    with mock.patch.multiple(sections_module, MAX_UNSPLIT_WORDS=longest, CORE_WORDS=1, MARGIN_WORDS=1):
         text = encode_text(pairs)
     own = {"the", "cat", ".", "7"}, {"le", "chat", "."}
     expected = [naive_foreign(s, t, own[0]) or naive_foreign(t, s, own[1]) for s, t in pairs]

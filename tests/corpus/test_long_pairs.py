@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus import text as text_module
-from nmtalign.corpus.text import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
+from nmtalign.corpus import sections as sections_module
+from nmtalign.corpus.sections import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
 from nmtalign.positions.jumps import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 from tests.corpus.encoded_sides import encode_side
@@ -30,7 +30,7 @@ def aligner() -> Aligner:
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces so small that a test of many is quick."""
     for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
-        monkeypatch.setattr(text_module, name, words)
+        monkeypatch.setattr(sections_module, name, words)
 
 
 def document(words: int, seed: int = 1, *, names: bool = False):
@@ -124,7 +124,7 @@ def spelled(text: str) -> np.ndarray:
 
 def test_words_that_stand_equally_often_on_both_sides_are_anchors():
     # B differs, C is too frequent
-    s, t, weight = text_module._find_anchors(spelled("AxBAyCCCC"), spelled("AABBCCCCx"))
+    s, t, weight = sections_module._find_anchors(spelled("AxBAyCCCC"), spelled("AABBCCCCx"))
     assert list(zip(s.tolist(), t.tolist(), weight.tolist(), strict=True)) == [(0, 0, 2.0), (3, 1, 2.0)]
 
 
@@ -146,8 +146,8 @@ def test_the_path_is_the_best_of_all(places):
     s, t = (np.array([place[side] for place in anchors]) for side in (0, 1))
     weight = np.linspace(1, 4, len(anchors))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_module, "_find_anchors", lambda source, target: (s, t, weight))
-        path = text_module._find_path(np.zeros(41), np.zeros(31))
+        patched.setattr(sections_module, "_find_anchors", lambda source, target: (s, t, weight))
+        path = sections_module._find_path(np.zeros(41), np.zeros(31))
     corners = dict(zip(path.source.tolist(), path.target.tolist(), strict=True))
     own = [w for a, b, w in zip(s, t, weight, strict=True) if corners.get(a + 0.5) == b + 0.5]
     steps = np.diff(path.source), np.diff(path.target) * 41 / 31
@@ -163,14 +163,14 @@ def test_margins_grow_with_the_distance_from_the_anchors_up_to_a_bound():
         return (pieces.core_start - pieces.start)[1].tolist()
 
     far = margins(["other"] * 4_800)
-    assert far[:2] == [0, text_module.MARGIN_WORDS + 15]  # 1.5 times the root of 96 * 4,704 / 4,800
-    assert max(far) == text_module.MAX_MARGIN_WORDS
-    assert set(margins(words)[1:]) == {text_module.MARGIN_WORDS + 1}  # half a word from the next anchor
+    assert far[:2] == [0, sections_module.MARGIN_WORDS + 15]  # 1.5 times the root of 96 * 4,704 / 4,800
+    assert max(far) == sections_module.MAX_MARGIN_WORDS
+    assert set(margins(words)[1:]) == {sections_module.MARGIN_WORDS + 1}  # half a word from the next anchor
 
 
 def test_many_anchors_take_no_memory_of_their_square():
     words = np.arange(20_000)
-    path = text_module._find_path(words, words)
+    path = sections_module._find_path(words, words)
     np.testing.assert_array_equal(path.source, path.target)
     assert len(path.source) == len(words) + 2
 
@@ -193,7 +193,7 @@ def test_a_long_part_that_one_side_lacks_makes_no_wide_piece(aligner, side: int)
     pair[side] = pair[side][:6_000] + more + pair[side][6_000:]
     links = {tuple(n + 5_000 * (k == side and n >= 6_000) for k, n in enumerate(link)) for link in links}
     pieces = split_long_pairs(*(encode_side([words]) for words in pair))[:2]
-    assert max(own.lengths.max() for own in pieces) <= text_module.MAX_GAP_WORDS
+    assert max(own.lengths.max() for own in pieces) <= sections_module.MAX_GAP_WORDS
     found = set(aligner.align_batch([tuple(pair)]).links(0))
     assert 2 * len(found & links) >= 0.95 * (len(found) + len(links))
 
@@ -231,9 +231,9 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
 
 
 def test_pieces_wider_than_the_widest_jump_are_aligned(aligner, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(text_module, "CORE_WORDS", 256)
+    monkeypatch.setattr(sections_module, "CORE_WORDS", 256)
     for name in ("MARGIN_WORDS", "MAX_MARGIN_WORDS"):
-        monkeypatch.setattr(text_module, name, 192)
+        monkeypatch.setattr(sections_module, name, 192)
     source, target, links = document(700)
     pieces = split_long_pairs(*(encode_side([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP

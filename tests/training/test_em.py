@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, whole_pairs
+from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus import sides as sides_module
-from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
@@ -182,7 +182,7 @@ def test_one_pair_is_enough_for_an_older_model():
 
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
     for name, words in (("MAX_UNSPLIT_WORDS", 60), ("CORE_WORDS", 40), ("MARGIN_WORDS", 20)):
-        monkeypatch.setattr(text_module, name, words)
+        monkeypatch.setattr(sections_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
     found = train_aligner([*TOY.pairs[40:], (source, target)], TrainingSettings(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81

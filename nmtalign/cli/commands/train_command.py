@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
@@ -166,7 +166,7 @@ class TrainTextOptions(TextOptions):
 @command("train")
 def train_command(
     bitext: EscapedBitextOptions,
-    error_options: ErrorOptions,
+    error_options: LearningErrorOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
     learning: TrainingSourceOptions,
