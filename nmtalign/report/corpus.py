@@ -342,7 +342,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
             T, S = pair.matrix.weights.shape
             pairs.append(
                 SamplePair(
-                    number=record.number,
+                    line=record.number,
                     aligned=pair,
                     gold=record.gold,
                     others=other_alignments(record, S, T),

@@ -94,9 +94,9 @@ def report_page(
     evaluated = evaluate_systems(pairs)
     lines = gold
     if lines is None:
-        last = max((pair.number for pair in pairs), default=0)
+        last = max((pair.line for pair in pairs), default=0)
         lines = [""] * last
-    shown = {pair.number for pair in pairs}
+    shown = {pair.line for pair in pairs}
     not_shown = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
     figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
     data |= {
@@ -113,10 +113,10 @@ def report_page(
 
 def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
     """Return the fingerprint of a text if the page shows all of its pairs, else None."""
-    if sorted(pair.number for pair in pairs) != list(range(1, lines + 1)):
+    if sorted(pair.line for pair in pairs) != list(range(1, lines + 1)):
         return None
     key = TextFingerprint()
-    for pair in sorted(pairs, key=lambda pair: pair.number):
+    for pair in sorted(pairs, key=lambda pair: pair.line):
         key.add(*pair.aligned.tokens)
     return str(key)
 
@@ -126,9 +126,9 @@ def _correction_data(
 ) -> list[dict[str, Any]]:
     """Return corrections as the page reads and writes them; raise DataError if they are of another text."""
     for pair in pairs:
-        correction = corrections.get(pair.number)
+        correction = corrections.get(pair.line)
         if correction is not None and correction.text != pair_fingerprint(*pair.aligned.tokens):
-            problem = f"pair {pair.number}: the correction was made for other words"
+            problem = f"pair {pair.line}: the correction was made for other words"
             raise DataError(f"{problem}; pass the text of the report that saved it")
     data: list[dict[str, Any]] = []
     for correction in corrections.values():
@@ -409,7 +409,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
 
 def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes]:
     """Return the data that the script draws, and the levels of the weights of all pairs."""
-    numbers = {pair.number for pair in pairs}
+    numbers = {pair.line for pair in pairs}
     if len(numbers) < len(pairs):
         raise UsageError("expected every pair of a report to have a number of its own, found one twice")
     if len({tuple(pair.others) for pair in pairs}) > 1:
@@ -472,7 +472,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     if matrix.unknown is not None:
         unknown = [sorted(side) for side in matrix.unknown]
     return {
-        "n": pair.number,
+        "n": pair.line,
         "h": pair_fingerprint(*aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],

@@ -58,7 +58,7 @@ class SamplePair:
 
     Parameters
     ----------
-    number : int
+    line : int
         Line in the corpus, from 1.
     aligned : AlignedPair
         Links and attention.
@@ -79,7 +79,7 @@ class SamplePair:
         If gold or other links lie outside the pair.
     """
 
-    number: int
+    line: int
     aligned: AlignedPair
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
@@ -88,17 +88,17 @@ class SamplePair:
     weights: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_number(self.number, "the number of a pair", integer=True)
+        check_number(self.line, "the line of a pair in its file, from 1", integer=True)
         check_type(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
         check_type(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
-            alignment_inside(self.gold.possible, S, T, self.number)
+            alignment_inside(self.gold.possible, S, T, self.line)
         for name, alignments in (("others", self.others), ("choices", self.choices)):
             check_type(alignments, Mapping, f"the {name} of a pair as a dictionary")
             for alignment in alignments.values():
                 check_type(alignment, Alignment, "an alignment of another system")
-                alignment_inside(alignment.links, S, T, self.number)
+                alignment_inside(alignment.links, S, T, self.line)
         for name, matrices in (("parts", self.parts), ("weights", self.weights)):
             check_type(matrices, Mapping, f"the {name} of a pair as a dictionary")
             for part, weights in matrices.items():
@@ -107,7 +107,7 @@ class SamplePair:
                     raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
 
     def __repr__(self) -> str:
-        return f"SamplePair {self.number}: {self.aligned}"
+        return f"SamplePair of line {self.line}: {self.aligned}"
 
     def beside(self, name: str, other: AlignedPair) -> SamplePair:
         """Return the pair with what another system makes of the same words."""
@@ -214,7 +214,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
             key = rank, round(certainty, 3), -S - T
             if key > best_key:  # the first of equals stays
                 best_key = key
-                best = pair.number, link
+                best = pair.line, link
     return best
 
 
@@ -244,7 +244,7 @@ def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
         key = int(bool(missing)), -len(missing) - len(wrong) - alone, crossing
         if key > best_key:  # the first of equals stays
             best_key = key
-            best = pair.number
+            best = pair.line
     return best
 
 

@@ -356,11 +356,11 @@ def test_the_table_sorts_the_pairs_and_searches_them(open_report: Open) -> None:
     page = open_report(pairs)
     first = most_instructive(pairs)
     assert first
-    assert order(page) == [first[0], *(pair.number for pair in pairs if pair.number != first[0])]
+    assert order(page) == [first[0], *(pair.line for pair in pairs if pair.line != first[0])]
     heads = {head.text.strip(" ▲▼"): head for head in find(page, "#index th button")}
     assert list(heads) == ["Pair", "Sentence", "AER", "AER other", "Words", "Score"]
     heads["Score"].click()
-    by_score = [p.number for p in sorted(pairs, key=lambda p: p.aligned.score or 0)]
+    by_score = [p.line for p in sorted(pairs, key=lambda p: p.aligned.score or 0)]
     assert order(page) == by_score
     below = [int(text[5:]) for text in texts(page, ".pair h3")]  # the pairs below follow
     assert len(below) > 1
@@ -405,7 +405,7 @@ def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(
 
 
 def test_end_and_home_go_to_the_ends_of_pairs_of_any_height_in_one_press(open_report: Open) -> None:
-    pairs = [replace(pair, number=n) for n, pair in enumerate(corpus(60, 40) + corpus(60, 4), 1)]
+    pairs = [replace(pair, line=n) for n, pair in enumerate(corpus(60, 40) + corpus(60, 4), 1)]
     page = open_report(pairs[::2] + pairs[1::2])
     below = "return document.documentElement.scrollHeight - window.innerHeight - window.scrollY"
     press(page, "END")
@@ -1058,9 +1058,7 @@ def test_zero_has_the_color_of_the_card(open_report: Open, dark: bool) -> None:
 
 @pytest.mark.parametrize("width", [390, 1100, 1600])
 def test_cells_and_labels_can_be_read(open_report: Open, width: int) -> None:
-    page = open_report(
-        [*corpus(2, 6), *(replace(p, number=10 + p.number) for p in corpus(2, 24))], width=width
-    )
+    page = open_report([*corpus(2, 6), *(replace(p, line=10 + p.line) for p in corpus(2, 24))], width=width)
     sizes = page.execute_script(
         "return [...document.querySelectorAll('.pan svg')].map((svg) => ["
         "  svg.querySelector('.grid').getBBox().width / svg.querySelectorAll('text[data-side=s]').length,"
@@ -1075,7 +1073,7 @@ def test_cells_and_labels_can_be_read(open_report: Open, width: int) -> None:
 
 def test_the_key_of_a_card_names_only_what_it_shows(open_report: Open) -> None:
     links = CAT.aligned.alignment.links
-    right = replace(CAT, number=3, gold=GoldAlignment(links, links), others={})
+    right = replace(CAT, line=3, gold=GoldAlignment(links, links), others={})
     whole = aligned_pair(["a", "b"], ["c", "d"])
     full = replace(whole, alignment=Alignment({(0, 0), (1, 1)}, 2, 2))
     page = open_report([replace(CAT, others={}), right, SamplePair(4, full)])
@@ -1105,7 +1103,7 @@ def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: b
     short = aligned_pair(["one", "two"], ["eins", "zwei"])
     page = open_report(
         [
-            replace(corpus(1, 70)[0], number=98),
+            replace(corpus(1, 70)[0], line=98),
             CAT,
             SamplePair(99, short, None, {"other": short.alignment}),
             *corpus(3, 30),
@@ -1173,7 +1171,7 @@ def test_fifty_pairs_are_printed_on_few_pages(
 def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(
     open_report: Open, matrices: bool
 ) -> None:
-    pairs = {pair.number: pair.aligned for pair in [*corpus(20, 9, compared=False), *corpus(2, 70)]}
+    pairs = {pair.line: pair.aligned for pair in [*corpus(20, 9, compared=False), *corpus(2, 70)]}
     page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()], width=718, height=1000)
     if not matrices:
         page.execute_script("document.querySelector('[data-key=matrices]').click()")
@@ -1257,7 +1255,7 @@ def test_a_matrix_that_is_larger_than_its_place_is_dragged(open_report: Open) ->
 
 def test_the_report_begins_with_an_error_and_says_what_is_seen(open_report: Open) -> None:
     links = CAT.aligned.alignment.links
-    right = replace(CAT, number=3, gold=GoldAlignment(links, links))
+    right = replace(CAT, line=3, gold=GoldAlignment(links, links))
     page = open_report([right, CAT])
     assert order(page) == [17, 3]
     told = "most instructive error: wrong link ‘cat’ – ‘chat’, 83 % sure"
@@ -1383,7 +1381,7 @@ def jump(page: Any, way: str, number: int) -> None:
 
 @pytest.mark.parametrize("way", ["key", "wheel", "link"])
 def test_after_a_jump_all_curves_end_at_their_words(open_report: Open, way: str) -> None:
-    pairs = {pair.number: pair.aligned for pair in corpus(200, 25, compared=False)}
+    pairs = {pair.line: pair.aligned for pair in corpus(200, 25, compared=False)}
     page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()])
     for number in (199, 2, 198, 1):
         jump(page, way, number)

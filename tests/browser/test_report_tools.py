@@ -106,7 +106,7 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     other = np.random.default_rng(1).uniform(0, 0.5, (4, 4))
     wider = {"first": np.ones((4, 4)), "second": np.zeros((4, 4))}  # colors are those of all pairs
     own = replace(CAT, parts={"first": CAT.aligned.forward, "second": other})
-    page = open_report([own, replace(CAT, number=3, parts=wider)])
+    page = open_report([own, replace(CAT, line=3, parts=wider)])
     choose(page, "view", "first")
     choose(page, "beside", "second")
     word(page, "black").click()
@@ -148,7 +148,7 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
 
 
 def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
-    page = open_report([replace(CAT, number=1, parts={"first": CAT.aligned.forward}), CAT])
+    page = open_report([replace(CAT, line=1, parts={"first": CAT.aligned.forward}), CAT])
     choose(page, "view", "first (1 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
@@ -351,7 +351,7 @@ def test_a_bar_of_a_plot_lists_its_pairs(open_report: Open) -> None:
         plot,
     )
     expected_numbers = [
-        pair.number for pair in pairs if (pair.aligned.alignment.to_matrix().sum(axis=0) == wanted).any()
+        pair.line for pair in pairs if (pair.aligned.alignment.to_matrix().sum(axis=0) == wanted).any()
     ]
     assert expected_numbers
     wait(page, "return document.getElementById('search').value.startsWith('pairs:')")
@@ -480,7 +480,7 @@ def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
 def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     open_report: Open, tmp_path: Path
 ) -> None:
-    pairs = [without_gold(replace(pair, number=10 + pair.number)) for pair in corpus(60, 5)]
+    pairs = [without_gold(replace(pair, line=10 + pair.line)) for pair in corpus(60, 5)]
     page = open_report(pairs, gold=[""] * 80)
     edit(page)
     for box in find(page, ".check input")[:2]:  # as many cards are drawn at first
@@ -497,7 +497,7 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     gold = list(read_gold(downloaded(page, tmp_path)))
     assert len(gold) == 80
     assert [n for n, links in enumerate(gold, 1) if links.possible] == [
-        pair.number for pair in pairs[:2] if pair.aligned.alignment.links or pair.number == 11
+        pair.line for pair in pairs[:2] if pair.aligned.alignment.links or pair.line == 11
     ]
     links = pairs[0].aligned.alignment.links
     changed = links ^ {Link(0, 4)} if Link(0, 4) not in links else links
@@ -510,7 +510,7 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
 def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
     lines = ["0-0 1p1"] * 19 + ["", "2-2"]
     lines[16] = "0-0 1-2 3-3"  # that of the pair that is shown
-    page = open_report([CAT, replace(CAT, number=20, gold=None)], gold=lines)
+    page = open_report([CAT, replace(CAT, line=20, gold=None)], gold=lines)
     assert texts(page, ".review") == ["gold", ""]
     edit(page)
     assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
@@ -524,7 +524,7 @@ def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
 
 def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp_path: Path) -> None:
     """Of another model, with another sample and of what this browser has not kept; and back."""
-    other = replace(CAT, number=3)
+    other = replace(CAT, line=3)
     page = open_report([CAT, other], gold=[""] * 20)
     edit(page)
     find(page, "#editor input")[0].send_keys("Ann <b>")
@@ -561,7 +561,7 @@ def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp
 def test_steps_are_undone_and_done_again(open_report: Open, tmp_path: Path) -> None:
     from selenium.webdriver import ActionChains, Keys
 
-    page = open_report([CAT, replace(CAT, number=18)], gold=[""] * 18)
+    page = open_report([CAT, replace(CAT, line=18)], gold=[""] * 18)
     edit(page)
     word(page, "sleeps").click()
     word(page, "dort").click()  # possible
@@ -598,7 +598,7 @@ def kinds_of(page: Any, number: int) -> dict[str, str]:
 
 
 def test_tabs_share_what_is_corrected(open_report: Open) -> None:
-    page = open_report([CAT, replace(CAT, number=18, gold=None)])
+    page = open_report([CAT, replace(CAT, line=18, gold=None)])
     first, address = page.current_window_handle, page.current_url
     edit(page)
     page.switch_to.new_window("tab")
@@ -754,8 +754,8 @@ def test_corrections_of_other_samples_of_the_text_are_in_the_download(
     edit(page)
     link(page, "sleeps", "dort")
     other, foreign = tmp_path / "other.html", tmp_path / "foreign.html"
-    write_report(other, [without_gold(replace(CAT, number=3))], gold=[""] * 20, text=text)
-    write_report(foreign, [without_gold(replace(CAT, number=5))], gold=[""] * 20, text="another one")
+    write_report(other, [without_gold(replace(CAT, line=3))], gold=[""] * 20, text=text)
+    write_report(foreign, [without_gold(replace(CAT, line=5))], gold=[""] * 20, text="another one")
     page.get(f"file://{foreign}")
     edit(page)
     find(page, ".check input")[0].click()
@@ -872,7 +872,7 @@ def test_the_error_that_is_shown_first_is_told_as_reported_once_it_is_corrected(
 
 
 def test_a_report_without_gold_counts_errors_once_it_is_corrected(open_report: Open) -> None:
-    page = open_report([without_gold(CAT), without_gold(replace(CAT, number=18))])
+    page = open_report([without_gold(CAT), without_gold(replace(CAT, line=18))])
     assert not find(page, "#errors")[0].is_displayed()
     reported = texts(page, "#headline")[0]
     edit(page)
@@ -936,7 +936,7 @@ def test_the_least_certain_pairs_come_first(open_report: Open) -> None:
         shares = [round(p, 3) for p in pair.aligned.probabilities.values()]
         return 1 - sum(shares) / max(1, len(shares))
 
-    order = [pair.number for pair in sorted(pairs, key=lambda pair: (-round(doubt(pair), 9), pair.number))]
+    order = [pair.line for pair in sorted(pairs, key=lambda pair: (-round(doubt(pair), 9), pair.line))]
     buttons = {button.text: button for button in find(page, "#editor button")}
     buttons["Least certain first"].click()
     below = [int(text[5:]) for text in texts(page, ".pair h3")]

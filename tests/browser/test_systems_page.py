@@ -38,7 +38,7 @@ def three_systems(count: int, length: int) -> list[SamplePair]:
     found = []
     for pair in corpus(count, length):
         assert pair.gold is not None
-        links = sorted(pair.gold.sure)[pair.number % 3 :]
+        links = sorted(pair.gold.sure)[pair.line % 3 :]
         good = Alignment(frozenset(links), length, length)
         found.append(replace(pair, others={**pair.others, "good <b>": good}))
     return found
@@ -203,14 +203,14 @@ def won(pair: SamplePair, ours: Links, theirs: Links) -> bool:
 
 def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
     pairs = [
-        with_few_words(replace(pair, number=n))
+        with_few_words(replace(pair, line=n))
         for n, pair in enumerate([*three_systems(14, 5), *three_systems(6, 32), *three_systems(3, 4)], 1)
     ]
     page = open_report(pairs)
     choose(page, "beside", "good <b>")
-    a = {pair.number: links(pair.aligned.alignment.links) for pair in pairs}
-    b = {pair.number: links(pair.others["good <b>"].links) for pair in pairs}
-    words = {pair.number: pair.aligned.tokens for pair in pairs}
+    a = {pair.line: links(pair.aligned.alignment.links) for pair in pairs}
+    b = {pair.line: links(pair.others["good <b>"].links) for pair in pairs}
+    words = {pair.line: pair.aligned.tokens for pair in pairs}
 
     def linked(cells: dict[int, Links], source: str, target: str) -> set[int]:
         return {
@@ -227,8 +227,8 @@ def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
     new = next(one for one in named if linked(b, *one) - linked(a, *one))
     by_either = linked(a, *mine) | linked(b, *mine)
     searches = {
-        "is:won": {p.number for p in pairs if won(p, a[p.number], b[p.number])},
-        "is:lost": {p.number for p in pairs if won(p, b[p.number], a[p.number])},
+        "is:won": {p.line for p in pairs if won(p, a[p.line], b[p.line])},
+        "is:lost": {p.line for p in pairs if won(p, b[p.line], a[p.line])},
         "words:>30": {n for n in a if len(words[n][0]) > 30},
         "words:<5": {n for n in a if len(words[n][0]) < 5},
         f"link:{mine[0].upper()}={mine[1]}": by_either,
@@ -250,7 +250,7 @@ def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
 def test_filters_are_chosen_into_the_search_and_the_address(open_report: Open) -> None:
     from selenium.webdriver.support.ui import Select
 
-    page = open_report([CAT, replace(CAT, number=3, others={"other": CAT.aligned.alignment})])
+    page = open_report([CAT, replace(CAT, line=3, others={"other": CAT.aligned.alignment})])
     shown = Select(find(page, "#conditions")[0])
     names = ["these links right, other wrong", "other right, these links wrong"]
     assert [plain(option.text) for option in shown.options] == [
@@ -287,7 +287,7 @@ def test_a_row_of_the_lexicon_leads_to_the_pairs_with_its_link(open_report: Open
     wait(page, "return document.getElementById('search').value !== ''")
     assert page.execute_script("return document.getElementById('search').value") == f"link:{source}={target}"
     found = [
-        pair.number
+        pair.line
         for pair in pairs
         if any(
             (pair.aligned.tokens[0][s], pair.aligned.tokens[1][t]) == (source, target)
@@ -320,7 +320,7 @@ def test_the_list_says_the_error_of_each_system(open_report: Open) -> None:
     shown = dict(zip(order(page), texts(page, f"#index td:nth-child({column})"), strict=False))
     for pair in pairs:
         aer = Counts.from_links(pair.others["other"], pair.gold).aer
-        assert float(shown[pair.number].removesuffix(" %")) == pytest.approx(100 * aer, abs=0.051)
+        assert float(shown[pair.line].removesuffix(" %")) == pytest.approx(100 * aer, abs=0.051)
 
 
 def test_a_saved_card_has_both_panels(open_report: Open) -> None:

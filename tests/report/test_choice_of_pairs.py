@@ -69,7 +69,7 @@ def test_the_worst_equal_a_full_sort() -> None:
             frozenset({Link(0, int(random.integers(3)))}), frozenset(Link(0, t) for t in range(3))
         )
         corpus.append(CorpusRecord(n, SentencePair(" ".join(source), " ".join(target)), gold, {}))
-    pairs = {pair.number: pair for pair in align_for_report(corpus, ALIGNER)}
+    pairs = {pair.line: pair for pair in align_for_report(corpus, ALIGNER)}
     found = worst_sample(corpus, 7, ALIGNER)
     assert found.size == 59
     assert {name: len(one.sentences) for name, one in found.evaluations.items()} == {"these links": 59}
@@ -81,7 +81,7 @@ def test_shown_pairs_know_their_unknown_words() -> None:
     record = CorpusRecord(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})
     (pair,) = align_for_report([record], ALIGNER)
     assert pair.aligned.matrix.unknown == ({1}, {0, 2})
-    assert pair.number == 4
+    assert pair.line == 4
     assert pair.others["s"].links == {Link(1, 2)}
 
 
@@ -104,7 +104,7 @@ def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pyt
     corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in pairs]
     monkeypatch.setattr(report_corpus, "MAX_MATRIX_CELLS", 3)
     with pytest.warns(UserWarning, match="pair 2: omitted, because a page has room for"):
-        assert [pair.number for pair in align_for_report(corpus, ALIGNER)] == [1]
+        assert [pair.line for pair in align_for_report(corpus, ALIGNER)] == [1]
     for refused in (lambda: align_for_report(corpus[1:], ALIGNER), lambda: align_record(corpus[1], ALIGNER)):
         with pytest.raises(DataError, match="pair 2: "):
             refused()
@@ -130,7 +130,7 @@ def test_pairs_shown_together_are_those_shown_alone() -> None:
     sides = [[" ".join(random.choice(words, n)) for n in pair] for pair in lengths]
     corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in enumerate(sides, 1)]
     together = align_for_report(corpus, load())
-    assert [pair.number for pair in together] == [1, 2, 3, 4, 5, 6, 7]
+    assert [pair.line for pair in together] == [1, 2, 3, 4, 5, 6, 7]
     for record, pair in zip(corpus, together, strict=True):
         (alone,) = align_for_report([record], load())
         for one, other in (

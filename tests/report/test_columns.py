@@ -25,7 +25,7 @@ def plain_pair(weights: np.ndarray) -> AlignedPair:
 
 PAIRS = {
     "of an aligner": corpus(5, 12),
-    "with parts and gold": [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
+    "with parts and gold": [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, line=18)],
     "without words": [
         SamplePair(1, plain_pair(np.zeros((2, 0)))),
         SamplePair(2, plain_pair(np.zeros((0, 0)))),

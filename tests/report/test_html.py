@@ -132,7 +132,7 @@ def test_1000_pairs_with_heads_stay_under_3_MB() -> None:
 
 
 def test_a_pair_holds_what_the_script_draws() -> None:
-    data = data_of(report_page([replace(CAT, number=1), CAT]))
+    data = data_of(report_page([replace(CAT, line=1), CAT]))
     pair, levels = data["pairs"][1], data["levels"]
     assert pair["l"] == [0, 0, 900, 1, 2, 748, 2, 1, 825]
     assert pair["g"] == [0, 0, 1, 1, 2, 1, 3, 3, 1]
@@ -148,7 +148,7 @@ def test_a_pair_holds_what_the_script_draws() -> None:
 def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     data = data_of(
         report_page(
-            [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
+            [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, line=18)],
             gold=[*["0-0"] * 39, ""],
         )
     )
