@@ -665,6 +665,9 @@ def test_systems_with_long_names_are_letters_with_a_legend(open_report: Open, ax
     assert texts(page, "#index th")[3:6] == ["AER B", "AER C", "AER D"]
     assert all(name in texts(page, "#legend")[0] for name in names)
     assert_no_violation(page, axe)
+    without_spaces = {name.replace(" ", "_"): links for name, links in others.items()}
+    page = open_report([replace(CAT, others=without_spaces)], width=390, height=844)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
 def test_the_list_stays_usable_when_a_word_is_looked_up(open_report: Open) -> None:
@@ -1137,6 +1140,32 @@ def test_words_at_the_edge_and_pairs_without_gold_are_explained(open_report: Ope
     assert calls
     assert all(re.fullmatch(r"(a|word\d) – (b|long…ord\d)", call) for call in calls)
     assert any("…" in call for call in calls)
+
+
+def test_a_note_about_a_curve_is_whole_or_omitted(open_report: Open) -> None:
+    source = ("苹果", "桌子", "椅子", "房子", "月亮", "大太阳")
+    target = ("apple", "tableaxxxxxx", "chairx", "housexxxx", "housxxx", "of", "moon", "sunxxxxxx")
+    links = Alignment([(0, 0), (1, 1), (1, 2), (2, 3), (2, 4), (3, 5), (4, 7), (5, 6)], 6, 8)
+    pair = AlignedPair(links, AlignmentMatrix(np.zeros((8, 6)), source, target))
+    for width in (900, 1000, 1100, 1200):
+        page = open_report([SamplePair(1, pair)], width=width)
+        parts = [text for text in texts(page, ".note") if text == "this curve:" or text[0] in "‘i"]
+        assert len(parts) in (0, 3)
+
+
+def test_weights_of_a_pinned_word_in_columns_are_apart(open_report: Open) -> None:
+    weights = np.eye(12) / 2  # the other half has no partner
+    words = [f"wort{n}" for n in range(12)], [f"word{n}" for n in range(12)]
+    links = Alignment([(n, n) for n in range(12)], 12, 12)
+    matrix = AlignmentMatrix(weights, *words)
+    page = open_report([SamplePair(1, AlignedPair(links, matrix, weights, weights))], width=390, height=844)
+    for word in find(page, ".sentences.down .token")[::5]:
+        page.execute_script("arguments[0].click()", word)
+        label, none = page.execute_script(
+            "const texts = [...document.querySelectorAll('.attention text')];"
+            "return texts.map((text) => text.getBoundingClientRect())"
+        )
+        assert none["bottom"] < label["top"] + 3  # of the space around letters
 
 
 def assert_no_violation(page: Any, axe: str) -> None:

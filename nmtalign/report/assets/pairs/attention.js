@@ -65,7 +65,10 @@ export function drawAttention(pair, card, side, i) {
       const { d, middle } = bend(from, to);
       const style = { "stroke-width": (0.7 + 6 * w).toFixed(2), opacity: (0.35 + 0.5 * w).toFixed(2) };
       drawn.append(svg("path", { d, ...style }));
-      if (largest.includes(j)) labels.push(labelOf(middle, tellWeight(view, weight), across));
+      if (largest.includes(j)) {
+        const told = tellWeight(view, weight);
+        labels.push(across ? labelOf(middle, told) : labelAtEnd(side === "s" ? to : from, side, told));
+      }
       wordAt(box, OTHER[side], j).classList.add("attended");
     });
     const written = svg("g", { class: "attention" }, ...labels);
@@ -78,7 +81,14 @@ export function drawAttention(pair, card, side, i) {
 }
 
 /** @param {number[]} place */
-const labelOf = ([x, y], text, across) => svg("text", { x: across ? x - 10 : x, y: across ? y : y - 8 }, text);
+const labelOf = ([x, y], text) => svg("text", { x: x - 10, y }, text);
+
+// In columns the weight is below the end of its curve at the word that is looked at; "no partner" is above the other.
+/** @param {number[]} place */
+function labelAtEnd([x, y], side, text) {
+  const anchor = side === "s" ? "end" : "start";
+  return svg("text", { x: side === "s" ? x - 8 : x + 8, y: y + 10, "text-anchor": anchor }, text);
+}
 
 // Above a source word and below a target word, in the space that is kept for notes; beside the words of a column.
 /** @param {number[]} place */

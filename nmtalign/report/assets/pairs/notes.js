@@ -125,7 +125,9 @@ function noteCurve(pair, curves, board, height) {
       { anchor: "start", x: x + 10, left: x + 8, top: y + down },
       { anchor: "end", x: x - 10, left: x - 8 - wide, top: y + down },
     ]);
-    const free = places.find(({ left, top }) => left > 0 && !board.touches(left, top, left + wide, top + 54));
+    const fits = ({ left, top }) =>
+      left > 0 && left + wide < board.wide && !board.touches(left, top, left + wide, top + 54);
+    const free = places.find(fits);
     if (!free) continue;
     lines.forEach((line, n) => board.write(line, free.x, free.top + 10 + 16 * n, { anchor: free.anchor }));
     return;
