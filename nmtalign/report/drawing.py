@@ -149,10 +149,11 @@ def _(result: Aligner) -> Any:
     return _frame({"setting": settings})
 
 
-def _frame(data: Any, **options: Any) -> pd.DataFrame:
+def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | None = None) -> pd.DataFrame:
+    """Return a DataFrame; pandas is imported only here."""
     import pandas as pd
 
-    return pd.DataFrame(data, **options)
+    return pd.DataFrame(data, index=index, columns=columns)
 
 
 def to_heatmap(result: Any, settings: PictureSettings) -> Figure:

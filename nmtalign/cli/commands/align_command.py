@@ -14,14 +14,14 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.link_outputs import (
+from nmtalign.cli.messages import detail, log
+from nmtalign.cli.outputs import (
     LinkOutputOptions,
     WrittenLinks,
     explain_lost_work,
     log_alignment,
     write_chunks,
 )
-from nmtalign.cli.messages import detail, log
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.cli.link_outputs import Chunks
+    from nmtalign.cli.outputs import Chunks
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import LengthLimit, SentencePair
 

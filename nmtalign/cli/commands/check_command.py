@@ -12,9 +12,9 @@ from nmtalign import blas
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
+from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import EscapedBitextOptions, languages_of_files, languages_option
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import argument, command, option
+from nmtalign.cli.outputs import OutputFileOptions
 from nmtalign.cli.parameter_types import INPUT
-from nmtalign.cli.running import OutputFileOptions
 from nmtalign.cli.texts import WordFormOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles

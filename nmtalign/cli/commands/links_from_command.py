@@ -14,8 +14,8 @@ from nmtalign import blas
 from nmtalign.cli import model_options, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.link_outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
 from nmtalign.cli.messages import detail
+from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.files.atomic_output import AtomicFiles

@@ -11,8 +11,8 @@ import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.outputs import OutputFileOptions
 from nmtalign.cli.parameter_types import INPUT
-from nmtalign.cli.running import OutputFileOptions
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import Symmetrization

@@ -17,6 +17,7 @@ from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
+from nmtalign.cli.outputs import formatters_of_links, write_files
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
@@ -332,8 +333,8 @@ def _save_model(aligner: na.Aligner, outputs: OutputOptions, run: TrainingRun, *
 
 def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str]) -> None:
     """Write the links of the training text, and what belongs to them, to the files of the options."""
-    formats = running.formatters_of_links()
-    running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
+    formats = formatters_of_links()
+    write_files({path: [formats[name](batch)] for name, path in paths.items()})
 
 
 def _align_on_cluster(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.outputs import log_written
 from nmtalign.cli.parameter_types import Integer, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.running import log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log
+from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError

@@ -1,13 +1,14 @@
-"""The outputs of `align` and `links-from`: the files of links, how they are written, and the closing line."""
+"""The outputs of commands: files of links and how they are formatted and written, and the closing lines."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmtalign.cli import running, texts, unit_options
+import nmtalign as na
+from nmtalign.cli import texts, unit_options
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
@@ -16,6 +17,7 @@ from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import format_ending
 from nmtalign.names import SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 
@@ -24,10 +26,23 @@ if TYPE_CHECKING:
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.report.tables import LinkRow
     from nmtalign.text.bitext import LengthLimit
 
     Chunks = Generator[AlignedChunk]
-    Sinks = list[running.Sink]
+    Sink = Callable[[AlignedChunk], object]
+    Sinks = list[Sink]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFileOptions(Options):
+    """The file to write."""
+
+    section = "Output"
+
+    output: str = option(
+        "-o --output FILE", "Write to FILE; `-` is standard output.", type=OUTPUT, default="-"
+    )
 
 
 class WrittenLinks(NamedTuple):
@@ -95,7 +110,7 @@ class LinkOutputOptions(Options):
     def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:
         """Open the files, and return a function for each that writes an aligned chunk to it."""
         return [
-            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.name)
+            open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.name)
             for name, path in paths.items()
         ]
 
@@ -198,3 +213,104 @@ def explain_lost_work(advice: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None
+
+
+def log_written(what: str, paths: list[str], progress: ProgressReporter) -> None:
+    """Log what was written where, in one line."""
+    where = "" if "-" in paths else f" in {' and '.join(paths)}"
+    log(f"{what}{where}, {progress.seconds:.1f} s", event="written")
+
+
+# --- how outputs are formatted and written ---------------------------------------------------------
+
+
+def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:
+    """Return the functions that format the outputs for which a batch of links suffices."""
+    from nmtalign.links import formats
+
+    return {
+        "links": formats.format_pharaoh_batch,
+        "probabilities": formats.format_probabilities_batch,
+        "pair_scores": formats.format_pair_scores_batch,
+    }
+
+
+def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Iterable[LinkRow]]:
+    """Return a function that yields the rows of a table for an aligned chunk."""
+    from nmtalign.report.tables import batch_rows, without_formulas
+
+    def rows(chunk: AlignedChunk) -> Iterable[LinkRow]:
+        plain_rows = batch_rows(chunk.batch, *chunk.linked_strings(), first=chunk.first + 1)
+        return without_formulas(plain_rows, path) if escape_formulas else plain_rows
+
+    return rows
+
+
+def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
+    """Return a function that formats an output; the ending of `path` is the format of a table."""
+    from nmtalign.links.formats import format_costs, format_guided_batch
+    from nmtalign.report.tables import table_format, table_text
+
+    if output == "table":
+        kind = table_format(path)
+        rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
+        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
+    if output == "guided":
+        return lambda chunk: format_guided_batch(
+            chunk.batch, *chunk.strings_for_translation(), first=chunk.first + 1
+        )
+    if output == "costs":
+        is_json = format_ending(path) == ".jsonl"
+        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
+    if output in SIDES:
+        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _tokens_of_side(chunk, output))
+    text = formatters_of_links()[output]
+    return lambda chunk: text(chunk.batch)
+
+
+def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
+    """Return the tokens, or the pieces, of one side."""
+    if chunk.unit.expands and chunk.joined_marks is None:
+        n = SIDES.index(side)
+        return [
+            chunk.unit.piece_line(pair, n, chunk.text_settings, chunk.languages).pieces
+            for pair in chunk.lines
+        ]
+    # the other side is emptied, because splitting it would double the time
+    other_side = {name: "" for name in SIDES if name != side}
+    lines = [pair._replace(**other_side) for pair in chunk.lines]
+    return chunk._replace(lines=lines).strings_for_translation()[SIDES.index(side)]
+
+
+def open_sink(
+    output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
+) -> Sink:
+    """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
+    from nmtalign.encoders.matrix_files import LINKABLE
+    from nmtalign.files.array_files import NpzWriter
+    from nmtalign.report.tables import open_table
+
+    if output == "attention":
+        archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
+
+        def write(chunk: AlignedChunk) -> None:
+            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first + 1):
+                archive.write(f"pair-{number}", weights)
+                if not linkable.all():
+                    archive.write(f"{LINKABLE}-{number}", linkable)
+
+        return write
+    if output == "table":
+        write_rows = open_table(path, files, unit=unit)
+        rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
+        return lambda chunk: write_rows(rows(chunk))
+    file = files.text(path)
+    format_chunk = formatter_of_output(output, path, escape_formulas=escape_formulas)
+    return lambda chunk: file.write(format_chunk(chunk))
+
+
+def write_files(texts: Mapping[str, Iterable[str]]) -> None:
+    """Write the lines of each file; the files get their names once all of them are complete."""
+    with AtomicFiles() as files:
+        for path, lines in texts.items():
+            files.text(path).writelines(lines)
