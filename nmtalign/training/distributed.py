@@ -18,6 +18,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import (
     SHARED_NUMBER,
+    WordCounts,
     WordPairIndex,
     frequent_or_associated,
     is_large,
@@ -173,7 +174,7 @@ class DistributedBackend:
                 places = np.searchsorted(keys, part_keys)
                 numbered.append(part._replace(pairs=places.astype(np.int32)))
             return WordPairIndex(*split_keys(keys, targets), []), numbered
-        kept_keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
+        kept_keys = keys[frequent_or_associated(keys, counts, WordCounts.of(text.source, text.target))]
         numbered = []
         for part, part_keys in zip(parts, keys_of_parts, strict=True):
             numbers = numbers_of_keys(kept_keys, part_keys)
