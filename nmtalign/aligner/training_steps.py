@@ -73,7 +73,7 @@ def train_aligner(pairs: Iterable[Pair], options: TrainingSettings | None = None
 
 
 def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estimator:
-    """Return the estimator of a bitext: in memory, or on disk."""
+    """Return the estimator of a bitext: in memory, or in parts, on disk or on a cluster."""
     if bitext.part_cells is not None:
         from nmtalign.training.partitioned import PartitionedEstimator
 
@@ -84,6 +84,7 @@ def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estima
             workers=options.workers,
             report=options.progress.step,
             cells=bitext.part_cells,
+            store=options.store,
         )
     return Estimator.prepare(
         bitext.text,
@@ -91,7 +92,6 @@ def _make_estimator(bitext: PreparedBitext, options: TrainingSettings) -> Estima
         prior=options.prior,
         workers=options.workers,
         report=options.progress.step,
-        make_backend=options.make_backend,
     )
 
 
@@ -238,7 +238,7 @@ def _alignment_of(
     text = bitext.text
     aligner = replace(aligner, workers=options.workers)
     counts: list[TextFormCounts] = []
-    if options.make_backend is None and estimator.word_pairs.complete:
+    if estimator.word_pairs.complete:
         text = text.with_word_pairs(estimator.word_pairs)
         counts = [estimated.form_counts]
 

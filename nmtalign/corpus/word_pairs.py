@@ -351,15 +351,6 @@ def lookup_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     return np.where(keys.take(indices) == wanted, values.take(indices), np.float32(0))
 
 
-def merge_counts(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
-    """Merge two sorted lists of distinct keys and add up their counts."""
-    indices = np.searchsorted(keys, more)
-    known = keys[np.minimum(indices, len(keys) - 1)] == more
-    counts[indices[known]] += more_counts[known]
-    new = ~known
-    return np.insert(keys, indices[new], more[new]), np.insert(counts, indices[new], more_counts[new])
-
-
 class WordCounts(NamedTuple):
     """How often each source word and each target word occurs in a text, and its number of sentences."""
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Floats, Longs
+from nmtalign.arrays import AnyArray, Doubles, Floats, Longs
 from nmtalign.corpus.buckets import Bucket, cells_of_buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
@@ -226,15 +226,17 @@ class PartitionedEstimator(Estimator):
         self._priors: list[Handle] = [None] * len(self._spans)  # of each range
         if not self.form_priors:
             return
-        keys_of_ranges: list[list[Longs]] = [[] for _ in self._spans]
-        counts_of_ranges: list[list[Floats]] = [[] for _ in self._spans]
+        keys_of_ranges: list[list[AnyArray]] = [[] for _ in self._spans]
+        counts_of_ranges: list[list[AnyArray]] = [[] for _ in self._spans]
         for form_prior, bounds in zip(self.form_priors, self._bounds, strict=True):
             cuts = np.searchsorted(form_prior.keys, bounds)
-            for number, keys in enumerate(np.split(form_prior.keys, cuts)):
-                keys_of_ranges[number].append(keys)
-            for number, counts in enumerate(np.split(form_prior.counts, cuts)):
-                counts_of_ranges[number].append(counts)
-        calls = list(zip(self._ranges, keys_of_ranges, counts_of_ranges, strict=True))
+            for of_range, keys in zip(keys_of_ranges, np.split(form_prior.keys, cuts), strict=True):
+                of_range.append(keys)
+            for of_range, counts in zip(counts_of_ranges, np.split(form_prior.counts, cuts), strict=True):
+                of_range.append(counts)
+        calls = []
+        for key_range, *prior_of_kinds in zip(self._ranges, keys_of_ranges, counts_of_ranges, strict=True):
+            calls.append((key_range, self._store.put(prior_of_kinds)))
         self._priors = [prior for (prior,) in self._store.map(prior_of_range, calls, items=1)]
 
     # --- expectation -----------------------------------------------------------------------------

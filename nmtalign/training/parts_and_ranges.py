@@ -237,12 +237,13 @@ def _make_range(kind: KindOfForms, keys: Longs, positions: list[Ints]) -> KeyRan
     return KeyRange(keys, similar, spelling[similar], positions)
 
 
-def prior_of_range(
-    ranges: KeyRanges, keys_of_kinds: list[Longs], counts_of_kinds: list[Floats]
-) -> tuple[RangePrior]:
-    """Return the prior counts of the pairs of a range, from those of all keys between its bounds."""
+def prior_of_range(ranges: KeyRanges, prior: Sequence[list[Any]]) -> tuple[RangePrior]:
+    """Return the prior counts of the pairs of a range, from those of all keys between its bounds.
+
+    For each kind of form, the prior has sorted keys and their counts.
+    """
     found = []
-    for key_range, keys, counts in zip(ranges, keys_of_kinds, counts_of_kinds, strict=True):
+    for key_range, keys, counts in zip(ranges, *prior, strict=True):
         values = lookup_values(keys, counts, key_range.keys)
         indices = np.flatnonzero(values)
         found.append((indices, values[indices]))

@@ -98,8 +98,13 @@ class FileStore:
         return list(handles)
 
 
+def is_later(given: Any) -> bool:
+    """Return whether an argument of a call is the handle of a value in a file."""
+    return isinstance(given, Later)
+
+
 def _value_of(given: Any) -> Any:
-    return given.read() if isinstance(given, Later) else given
+    return given.read() if is_later(given) else given
 
 
 def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayPlace, Longs]:
