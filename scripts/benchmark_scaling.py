@@ -29,7 +29,8 @@ Learn from a text as that of `growth`, in one process and on dask clusters of th
 use LIMIT of memory each; then on 8 workers, one of which is killed while the text is read and sent, while
 word pairs are numbered, in an E-step, in an M-step, and while the model is fetched. Are the files of the
 model the same? Memory is the most that a process had: this process is the scheduler, another one starts the
-training. The second table says what moved on 8 workers: between this program and them, and between workers.
+training. The second table has CPU seconds, with those of starting the workers, and the bytes that the
+starting program sent and fetched, and that workers sent each other.
 """
 
 from __future__ import annotations
@@ -249,12 +250,13 @@ def learn_on_cluster(options: argparse.Namespace) -> None:
         store = MeasuredStore(client, PHASES.get(options.phase))
         hyperparameters = preset_hyperparameters(options.preset)
         settings = TrainingSettings(hyperparameters, workers=1, store=store)
-        start = time.perf_counter()
+        start = time.process_time()
         result = train_aligner(read_bitext(options.source, options.target), settings)
         learned = peak_megabytes()
         result.aligner.save(options.model, overwrite=True)
         found = {
-            "seconds": time.perf_counter() - start,
+            "here": time.process_time() - start,
+            "workers": sum(client.run(time.process_time).values()),
             "peak": learned,
             "worker": max(client.run(peak_megabytes).values()),
             "restarts": store.calls["number_part"] - 1,
@@ -301,23 +303,28 @@ def cluster_table(options: argparse.Namespace) -> None:
     learn = "train", *text, "-o", alone, "--preset", options.preset, "--memory", ENOUGH, "--workers", "1"
     cost = programs.measure((programs.nmtalign_program(), *learn), options.work / "log")
     wanted = files_of(alone)
-    head = ["learning", "seconds", "starting program", "scheduler", "largest worker", "restarts", "files"]
-    rows = [head, ["one process", f"{cost.seconds:.0f}", f"{cost.peak_mb:.0f} MB", "", "", "", ""]]
-    moved = [["workers", "tasks", "sent", "fetched", "between workers", "between workers per pass"]]
+    head = ["learning", "starting program", "scheduler", "largest worker", "restarts", "files"]
+    rows = [head, ["one process", f"{cost.peak_mb:.0f} MB", "", "", "", ""]]
+    head = ["workers", "CPU s of the starting program", "of the scheduler", "of workers", "tasks"]
+    head += ["sent", "fetched", "between workers", "between workers per pass"]
+    moved = [head, ["one process", f"{cost.cpu_seconds:.0f}", *[""] * 7]]
     runs = [(workers, NO_PHASE) for workers in options.workers]
     if not options.no_kills:
         runs += [(KILLED_OF, phase) for phase in PHASES]
     for workers, phase in runs:
+        start = time.process_time()
         found, model = run_on_cluster(options, workers, phase)
+        scheduler = time.process_time() - start
         name = f"{workers} workers" if phase == NO_PHASE else f"{workers} workers, one killed in {phase}"
         memory = [f"{size:.0f} MB" for size in (found["peak"], peak_megabytes(), found["worker"])]
         same = "the same" if files_of(model) == wanted else "DIFFERENT"
-        rows.append([name, f"{found['seconds']:.0f}", *memory, f"{found['restarts']:.0f}", same])
+        rows.append([name, *memory, f"{found['restarts']:.0f}", same])
         print(*rows[-1], flush=True)
         if phase == NO_PHASE:
             between = found["between"], found["between"] / found["passes"]
             sizes = [f"{size / 1e6:,.0f} MB" for size in (found["sent"], found["fetched"], *between)]
-            moved.append([str(workers), f"{found['tasks']:,.0f}", *sizes])
+            seconds = [f"{found['here']:.0f}", f"{scheduler:.0f}", f"{found['workers']:.0f}"]
+            moved.append([str(workers), *seconds, f"{found['tasks']:,.0f}", *sizes])
     print(f"\n{markdown(rows)}\n\n{markdown(moved)}")
 
 

@@ -111,9 +111,29 @@ class LinkedWords(NamedTuple):
         np.add.at(linked[1], self.target, self.counts)
 
 
+class SliceCounts(NamedTuple):
+    """The counts of the pairs of one part in one range."""
+
+    counted: Ints | None  # the pairs with a count; None: all pairs
+    counts: Doubles
+
+    @classmethod
+    def of(cls, counts: Doubles) -> SliceCounts:
+        """Return counts without zeros, if that is shorter; in later passes, most are 0."""
+        counted = np.flatnonzero(counts).astype(np.int32)
+        if 3 * len(counted) > 2 * len(counts):  # a count has 8 bytes, and a number 4
+            return cls(None, counts)
+        return cls(counted, counts[counted])
+
+    def add_to(self, total: Doubles, positions: Ints) -> None:
+        """Add the counts to those of a range in place; `positions` are the places of all pairs, distinct."""
+        places = positions if self.counted is None else positions[self.counted]
+        total[places] += self.counts
+
+
 KeyRanges = list[KeyRange]  # one for each kind of form
 RangeCounts = list[Floats]  # (Q,) for each kind of form
-Slice = list[Any]  # one array for each kind of form
+Slice = list[Any]  # one array for each kind of form, or one :class:`SliceCounts`
 
 
 # --- calls that make parts and ranges ------------------------------------------------------------
@@ -299,8 +319,8 @@ def counts_of_part(part: TextPart, cuts: list[Longs], step: EStep, *ratios: Slic
             sums = sum_at(pair[counted], int(cuts_of_kind[-1]), links[counted])
         sums[0] = 0  # the padding, and pairs that are dropped
         sums_of_kinds.append(sums)
-    ranges = len(cuts[WORD_KIND]) - 1
-    return [*_cut_kinds(sums_of_kinds, cuts, ranges), _join_buckets(others)]
+    slices = _cut_kinds(sums_of_kinds, cuts, len(cuts[WORD_KIND]) - 1)
+    return [*([SliceCounts.of(sums) for sums in of_range] for of_range in slices), _join_buckets(others)]
 
 
 def _join_buckets(counts_of_buckets: Sequence[BucketCounts]) -> list[BucketCounts]:
@@ -337,7 +357,7 @@ def sum_range(ranges: KeyRanges, targets: int, *slices: Slice) -> tuple[RangeCou
     for kind, key_range in enumerate(ranges):
         total = np.zeros(len(key_range.keys), np.float64)
         for of_part, positions in zip(slices, key_range.positions, strict=True):
-            total[positions] += of_part[kind]  # the pairs of a part are distinct
+            of_part[kind].add_to(total, positions)
         totals.append(total)
     words = totals[WORD_KIND]
     counted = np.flatnonzero(words)
