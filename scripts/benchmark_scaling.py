@@ -23,14 +23,14 @@ second and start-up do not. The second table works out from it what larger texts
 OPENBLAS_NUM_THREADS=1.
 
     python scripts/benchmark_scaling.py cluster WORK --data DATA [--pairs 60000] [--workers 1,2,3,8]
-        [--limit 300MB] [--no-kills]
+        [--limit 300MB] [--cells N] [--no-kills]
 
 Learn from a text as that of `growth`, in one process and on dask clusters of this machine, whose workers may
-use LIMIT of memory each; then on 8 workers, one of which is killed while the text is read and sent, while
-word pairs are numbered, in an E-step, in an M-step, and while the model is fetched. Are the files of the
-model the same? Memory is the most that a process had: this process is the scheduler, another one starts the
-training. The second table has CPU seconds, with those of starting the workers, and the bytes that the
-starting program sent and fetched, and that workers sent each other.
+use LIMIT of memory each; then again on the largest cluster, with a worker killed in each phase: while the
+text is sent, while ranges are made, in an E-step, in an M-step, and while the model is fetched. Are the files
+of the model the same? Memory is the most that a process had: this process is the scheduler, another one
+starts the training. The second table has CPU seconds, with those of starting the workers, and the bytes that
+the starting program sent and fetched, and that workers sent each other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -73,7 +73,9 @@ from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
+from nmtalign.training import memory
 from nmtalign.training.em import preset_hyperparameters
+from nmtalign.training.memory import CLUSTER_PART_CELLS
 from nmtalign.training.result_store import Later
 
 ENOUGH = "1T"  # memory
@@ -185,32 +187,33 @@ def spread_table(options: argparse.Namespace) -> None:
 
 # --- training on a cluster -----------------------------------------------------------------------
 
-PHASES = {  # the nth call of a function, during which a worker is killed
-    "reading": ("number_part", 1),
-    "pairing": ("merge_words", 1),
-    "E-step": ("counts_of_part", 3),
-    "M-step": ("ratios_of_range", 4),
-    "writing": ("linked_pairs_of_range", 1),
-}
-KILLED_OF = 8  # workers
-NO_PHASE = "none"
-SECONDS_OF_PHASE = 0.3  # after so much of a phase, a worker is killed
+# functions of which a call loses a worker, one after the other, and how often each was called until then
+PHASES = (
+    ("number_part", 1),  # the text is sent
+    ("merge_words", 1),  # ranges are made
+    ("counts_of_part", 3),  # an E-step
+    ("ratios_of_range", 4),  # an M-step
+    ("linked_pairs_of_range", 1),  # the model is fetched
+)
+SECONDS_OF_PHASE = 0.3  # after so much of a call, a worker is killed
 NO_LOGS = logging.CRITICAL + 1  # dask reports each loss
 
 
 class MeasuredStore(ClusterStore):
-    """Counts what this program sends and fetches, and kills a worker during one call of a function."""
+    """Counts what this program sends and fetches, and kills a worker in each of some phases."""
 
-    def __init__(self, client: Any, kill: tuple[str, int] | None) -> None:
+    def __init__(self, client: Any, phases: Iterable[tuple[str, int]]) -> None:
         super().__init__(client)
-        self.kill = kill
+        self.phases = deque(phases)
         self.calls: Counter[str] = Counter()
         self.tasks = self.sent = self.fetched = 0
 
     def map(self, function: Callable[..., Any], calls: Any, items: int) -> Any:
-        self.calls[function.__name__] += 1
+        name = function.__name__
+        self.calls[name] += 1
         self.tasks += len(calls) * (items + 1)
-        if (function.__name__, self.calls[function.__name__]) == self.kill:
+        if self.phases and self.phases[0][0] == name and self.calls[name] >= self.phases[0][1]:
+            self.phases.popleft()
             threading.Timer(SECONDS_OF_PHASE, kill_worker, [self._client]).start()
         return super().map(function, calls, items)
 
@@ -246,8 +249,9 @@ def bytes_sent(dask_worker: Any) -> int:
 
 def learn_on_cluster(options: argparse.Namespace) -> None:
     """Learn a model in this process, which starts the work of a cluster; print what it took."""
+    memory.CLUSTER_PART_CELLS = options.cells
     with connected(options.scheduler, 1) as client:
-        store = MeasuredStore(client, PHASES.get(options.phase))
+        store = MeasuredStore(client, PHASES if options.kill else ())
         hyperparameters = preset_hyperparameters(options.preset)
         settings = TrainingSettings(hyperparameters, workers=1, store=store)
         start = time.process_time()
@@ -259,6 +263,7 @@ def learn_on_cluster(options: argparse.Namespace) -> None:
             "workers": sum(client.run(time.process_time).values()),
             "peak": learned,
             "worker": max(client.run(peak_megabytes).values()),
+            "killed": len(PHASES) - len(store.phases) if options.kill else 0,
             "restarts": store.calls["number_part"] - 1,
             "tasks": store.tasks,
             "passes": hyperparameters.model1_iterations + hyperparameters.hmm_iterations,
@@ -269,12 +274,12 @@ def learn_on_cluster(options: argparse.Namespace) -> None:
     print(json.dumps(found))
 
 
-def run_on_cluster(options: argparse.Namespace, workers: int, phase: str) -> tuple[dict[str, float], Path]:
-    """Learn on a cluster; a worker is killed in a phase. Return what it took, and the model."""
+def run_on_cluster(options: argparse.Namespace, workers: int, kill: bool) -> tuple[dict[str, float], Path]:
+    """Learn on a cluster, perhaps with a worker killed in each phase; return what it took, and the model."""
     from distributed import LocalCluster
 
     text = options.work / "src", options.work / "tgt"
-    model = options.work / f"model-{workers}-{phase}"
+    model = options.work / f"model-{workers}{'-killed' * kill}"
     shutil.rmtree(model, ignore_errors=True)
     with LocalCluster(
         n_workers=workers,
@@ -284,7 +289,7 @@ def run_on_cluster(options: argparse.Namespace, workers: int, phase: str) -> tup
         silence_logs=NO_LOGS,
     ) as cluster:
         arguments = ["learn", cluster.scheduler_address, *text, model]
-        arguments += ["--preset", options.preset, "--phase", phase]
+        arguments += ["--preset", options.preset, "--cells", options.cells, *["--kill"] * kill]
         program = [sys.executable, __file__, *map(str, arguments)]
         run = subprocess.run(program, stdout=subprocess.PIPE, check=True)
     return json.loads(run.stdout), model
@@ -308,19 +313,19 @@ def cluster_table(options: argparse.Namespace) -> None:
     head = ["workers", "CPU s of the starting program", "of the scheduler", "of workers", "tasks"]
     head += ["sent", "fetched", "between workers", "between workers per pass"]
     moved = [head, ["one process", f"{cost.cpu_seconds:.0f}", *[""] * 7]]
-    runs = [(workers, NO_PHASE) for workers in options.workers]
+    runs = [(workers, False) for workers in options.workers]
     if not options.no_kills:
-        runs += [(KILLED_OF, phase) for phase in PHASES]
-    for workers, phase in runs:
+        runs.append((max(options.workers), True))
+    for workers, kill in runs:
         start = time.process_time()
-        found, model = run_on_cluster(options, workers, phase)
+        found, model = run_on_cluster(options, workers, kill)
         scheduler = time.process_time() - start
-        name = f"{workers} workers" if phase == NO_PHASE else f"{workers} workers, one killed in {phase}"
-        memory = [f"{size:.0f} MB" for size in (found["peak"], peak_megabytes(), found["worker"])]
+        name = f"{workers} workers" + f", {found['killed']:.0f} killed" * kill
+        peaks = [f"{size:.0f} MB" for size in (found["peak"], peak_megabytes(), found["worker"])]
         same = "the same" if files_of(model) == wanted else "DIFFERENT"
-        rows.append([name, *memory, f"{found['restarts']:.0f}", same])
+        rows.append([name, *peaks, f"{found['restarts']:.0f}", same])
         print(*rows[-1], flush=True)
-        if phase == NO_PHASE:
+        if not kill:
             between = found["between"], found["between"] / found["passes"]
             sizes = [f"{size / 1e6:,.0f} MB" for size in (found["sent"], found["fetched"], *between)]
             seconds = [f"{found['here']:.0f}", f"{scheduler:.0f}", f"{found['workers']:.0f}"]
@@ -480,6 +485,7 @@ def main() -> None:
     counts = [1, 2, 3, 8]
     clusters.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=counts)
     clusters.add_argument("--limit", default="300MB", help="Memory of a worker, which is ended above it.")
+    clusters.add_argument("--cells", type=int, default=CLUSTER_PART_CELLS, help="Cells of a part.")
     clusters.add_argument("--no-kills", action="store_true")
     learn = modes.add_parser("learn", help="Start the training of `cluster`, which calls this.")
     learn.set_defaults(run=learn_on_cluster)
@@ -488,7 +494,8 @@ def main() -> None:
     learn.add_argument("target", type=Path)
     learn.add_argument("model", type=Path)
     learn.add_argument("--preset", required=True)
-    learn.add_argument("--phase", required=True)
+    learn.add_argument("--cells", type=int, required=True)
+    learn.add_argument("--kill", action="store_true")
     options = parser.parse_args()
     options.run(options)
 

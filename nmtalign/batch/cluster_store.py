@@ -58,9 +58,9 @@ class ClusterStore:
                 raise LostResultError("a worker of the cluster is lost") from None
         return future
 
-    def put(self, value: Any) -> Later:
-        """Write a value to a file of this program."""
-        return self._files.put(value)
+    def put(self, values: Iterable[Any]) -> list[Later]:
+        """Write values, one at a time, to a file of this program."""
+        return self._files.put(values)
 
     def read(self, handles: Iterable[ClusterHandle]) -> Iterator[Any]:
         """Yield the values of handles, in order; one at a time is fetched."""
@@ -68,5 +68,5 @@ class ClusterStore:
             yield handle.read() if is_later(handle) else self._processes.result_of(handle)
 
     def saved(self, handles: Sequence[ClusterHandle]) -> list[Later]:
-        """Write values to files of this program."""
-        return [self._files.put(value) for value in self.read(handles)]
+        """Write the values to a file of this program."""
+        return self._files.put(self.read(handles))

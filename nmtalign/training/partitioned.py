@@ -16,7 +16,7 @@ Axes: Q pairs of forms of a range, P parts, R = P ranges, V words of a vocabular
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -234,9 +234,8 @@ class PartitionedEstimator(Estimator):
                 of_range.append(keys)
             for of_range, counts in zip(counts_of_ranges, np.split(form_prior.counts, cuts), strict=True):
                 of_range.append(counts)
-        calls = []
-        for key_range, *prior_of_kinds in zip(self._ranges, keys_of_ranges, counts_of_ranges, strict=True):
-            calls.append((key_range, self._store.put(prior_of_kinds)))
+        prior_of_ranges = self._store.put(zip(keys_of_ranges, counts_of_ranges, strict=True))
+        calls = list(zip(self._ranges, prior_of_ranges, strict=True))
         self._priors = [prior for (prior,) in self._store.map(prior_of_range, calls, items=1)]
 
     # --- expectation -----------------------------------------------------------------------------
@@ -255,6 +254,7 @@ class PartitionedEstimator(Estimator):
         for p, (part, cuts) in enumerate(zip(self._parts, self._cuts, strict=True)):
             calls.append((part, cuts, shared_step, *(of_range[p] for of_range in slices)))
         counted = store.map(counts_of_part, calls, items=parts + 1)
+        slices.clear()  # a store frees what has no handle
         calls = []
         for r, key_range in enumerate(self._ranges):
             calls.append((key_range, len(self.target.words), *(of_part[r] for of_part in counted)))
@@ -266,7 +266,7 @@ class PartitionedEstimator(Estimator):
             log_likelihood += sum(map(totals.add, counts_of_buckets))
         totals.source_null[0] = 0
         totals.target_null[0] = 0
-        del counted, calls  # a store frees what has no handle
+        del counted, calls
         linked = np.zeros(words[0]), np.zeros(words[1])
         for linked_words in store.read([of_range[1] for of_range in summed]):
             linked_words.add_to(linked)
@@ -277,9 +277,7 @@ class PartitionedEstimator(Estimator):
 
     def _no_counts(self) -> PartitionedCounts:
         words = len(self.source.words), len(self.target.words)
-        ranges = []
-        for sizes in self.range_sizes:
-            ranges.append(self._store.put([np.zeros(size, np.float32) for size in sizes]))
+        ranges = self._store.put([np.zeros(size, np.float32) for size in sizes] for sizes in self.range_sizes)
         linked = np.zeros(words[0]), np.zeros(words[1])
         return PartitionedCounts.of(ExpectedCounts.zeros(0, words, None), ranges, linked)
 
@@ -372,15 +370,18 @@ class PartitionedEstimator(Estimator):
         linked = []
         for name, words in (("source_linked", self.source.words), ("target_linked", self.target.words)):
             linked.append(stored.array(name, "f", (len(words),), minimum=0))
-        ranges = []
+        ranges = self._store.put(self._counts_from_checkpoint(stored))
+        counts = PartitionedCounts.of(state.counts, ranges, (linked[0], linked[1]))
+        return state._replace(counts=counts)
+
+    def _counts_from_checkpoint(self, stored: Stored) -> Iterator[RangeCounts]:
+        """Yield the counts of each range."""
         for number, sizes in enumerate(self.range_sizes):
-            counts: RangeCounts = []
+            counts = []
             for kind, size in enumerate(sizes):
                 pairs = stored.array(_name_of_counts(kind, number), "f", (size,), minimum=0)
                 counts.append(pairs.astype(np.float32))
-            ranges.append(self._store.put(counts))
-        counts_of_text = PartitionedCounts.of(state.counts, ranges, (linked[0], linked[1]))
-        return state._replace(counts=counts_of_text)
+            yield counts
 
 
 def _name_of_counts(kind: int, number: int) -> str:

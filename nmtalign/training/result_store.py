@@ -47,14 +47,14 @@ class ResultStore(Protocol):
     def share(self, value: Any) -> Handle:
         """Return a handle of a value of this program that many calls need."""
 
-    def put(self, value: Any) -> Later:
-        """Write a value to a file of this program, and return its handle."""
+    def put(self, values: Iterable[Any]) -> list[Later]:
+        """Write values, one at a time, to a file of this program, and return their handles."""
 
     def read(self, handles: Iterable[Handle]) -> Iterator[Any]:
         """Yield the values of handles, in order; only a few are in memory."""
 
     def saved(self, handles: Sequence[Handle]) -> list[Later]:
-        """Return handles of the same values, which are not lost with a worker."""
+        """Return handles of the same values, which cannot be lost with a worker."""
 
 
 class FileStore:
@@ -83,11 +83,14 @@ class FileStore:
         """Return the value, which is in the memory of all processes."""
         return value
 
-    def put(self, value: Any) -> Later:
-        """Write a value to a file of its own."""
+    def put(self, values: Iterable[Any]) -> list[Later]:
+        """Write values, one at a time, to one file."""
         file = TemporaryArrays()
-        place = _append_all(file, [pickle.dumps(value, PICKLE_PROTOCOL)])
-        return _StoredItems(file, *place)[0]
+        handles = []
+        for value in values:
+            place = _append_all(file, [pickle.dumps(value, PICKLE_PROTOCOL)])
+            handles.extend(_StoredItems(file, *place))
+        return handles
 
     def read(self, handles: Iterable[Handle]) -> Iterator[Any]:
         """Yield the values of handles, in order."""
