@@ -15,28 +15,43 @@ The error of links that are learned from Hansard, with all word pairs and withou
 text does not count.
 
     python scripts/benchmark_scaling.py spread SOURCE TARGET [--model DIR] [--pairs 40000] [--workers 2]
-        [--prune]
 
 SOURCE and TARGET are line-aligned text, perhaps .gz. The first table aligns the text in this process, by
 forked processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
 gives the text out to a cluster that does nothing with it. CPU time stays true on a busy machine; pairs a
-second and start-up do not. The second table makes the passes of training over parts that are given away
-and taken back in this process, as a cluster would, and counts bytes and CPU seconds on either side, for a
-quarter, half and all of the pairs. The third works out from both what larger corpora need: what grows with
-the pairs in proportion, and word pairs with the power that the second table shows; memory here is twice the
-arrays of word pairs, for what a pass makes of them, and three times the bitext. Set OPENBLAS_NUM_THREADS=1.
+second and start-up do not. The second table works out from it what larger texts need. Set
+OPENBLAS_NUM_THREADS=1.
+
+    python scripts/benchmark_scaling.py cluster WORK --data DATA [--pairs 60000] [--workers 1,2,3,8]
+        [--limit 300MB] [--cells N] [--no-kills]
+
+Learn from a text as that of `growth`, in one process and on dask clusters of this machine, whose workers may
+use LIMIT of memory each; then again on the largest cluster, with a worker killed in each phase: while the
+text is sent, while ranges are made, in an E-step, in an M-step, and while the model is fetched. Are the files
+of the model the same? Memory is the most that a process had: this process is the scheduler, another one
+starts the training. The second table has CPU seconds, with those of starting the workers, and the bytes that
+the starting program sent and fetched, and that workers sent each other.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
+import os
 import pickle
+import re
 import resource
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -46,21 +61,22 @@ from typing import Any, NamedTuple
 import benchmark_aligners as programs
 from _corpora import gold_pairs, hansard_pairs, lines_of, score, strip_accents
 from benchmark_aligners import markdown
-from benchmark_memory import write_recycled
+from benchmark_memory import describe, write_recycled
 
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import train
+from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
+from nmtalign.batch.cluster_store import ClusterStore
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
-from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sections import whole_pairs
-from nmtalign.corpus.sides import EncodedSide, encode_both_sides
-from nmtalign.corpus.text import EncodedText
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
-from nmtalign.training.distributed import DistributedBackend, WorkerPart
-from nmtalign.training.em import Estimator, preset_hyperparameters
+from nmtalign.training import memory
+from nmtalign.training.em import preset_hyperparameters
+from nmtalign.training.memory import CLUSTER_PART_CELLS
+from nmtalign.training.result_store import Later
 
 ENOUGH = "1T"  # memory
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
@@ -138,136 +154,17 @@ def align_rows(options: argparse.Namespace) -> tuple[list[list[str]], float, flo
     return rows, costs[0][1] / 1e6, giving
 
 
-# --- training ------------------------------------------------------------------------------------
-
-
-class Kept(NamedTuple):
-    thing: Any
-
-
-class Counting:
-    """Does here what others would do, and counts what would have been sent, and the time that it takes."""
-
-    def __init__(self) -> None:
-        self.sent = self.fetched = 0
-        self.seconds = 0.0
-        self.parts: list[int] = []
-
-    def keep(self, function: Callable[..., Any], *given: Any) -> Kept:
-        self.sent += sum(len(pickle.dumps(thing, 5)) for thing in given if not isinstance(thing, Kept))
-        start = time.process_time()
-        found = function(*(thing.thing if isinstance(thing, Kept) else thing for thing in given))
-        self.seconds += time.process_time() - start
-        if isinstance(found, WorkerPart):
-            self.parts.append(len(pickle.dumps(found, 5)))
-        return Kept(found)
-
-    def in_order(self, submit: Callable[[Any], Kept], items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        for item in items:
-            found = submit(item).thing
-            self.fetched += len(pickle.dumps(found, 5))
-            yield item, found
-
-
-class Spread(NamedTuple):
-    """What training on so many pairs took. Seconds are CPU seconds, of all passes together."""
-
-    pairs: int
-    word_pairs: int
-    of_parts: int  # word pairs of all parts together
-    parts: int
-    setup: int  # bytes that are sent before the first pass
-    sent: float  # bytes a pass
-    fetched: float
-    part: int  # bytes of the largest part where it is held
-    held: int  # bytes of arrays that stay here, of word pairs alone
-    there: float
-    here: float
-
-
-def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
-    settings, processes = preset_hyperparameters("default"), Counting()
-    start = time.process_time()
-    text = EncodedText(*sides, whole_pairs(*sides), make_buckets(*sides))
-    make_backend = partial(DistributedBackend, processes=processes)
-    estimator = Estimator.prepare(text, settings, make_backend=make_backend)
-    setup, parts = processes.sent, list(processes.parts)
-    processes.sent = processes.fetched = 0
-    estimator.run()
-    passes = settings.model1_iterations + settings.hmm_iterations
-    backend = estimator.backend
-    assert isinstance(backend, DistributedBackend)
-    return Spread(
-        len(sides[0].lengths),
-        len(estimator.word_pairs),
-        sum(len(part.pairs) for part in backend.parts),
-        len(backend.parts),
-        setup,
-        processes.sent / passes,
-        processes.fetched / passes,
-        max(parts),
-        held_here(estimator, backend),
-        processes.seconds,
-        time.process_time() - start - processes.seconds,
-    )
-
-
-def held_here(estimator: Estimator, backend: DistributedBackend) -> int:
-    arrays = [
-        estimator.word_pairs.source,
-        estimator.word_pairs.target,
-        *(part.pairs for part in backend.parts),
-    ]
-    for pairs in estimator.form_pairs:
-        arrays += [pairs.source, pairs.target, pairs.similar_pairs, pairs.spelling_counts]
-        arrays += [] if pairs.pair is None else [pairs.pair]
-    return sum(array.nbytes for array in {id(array): array for array in arrays}.values())
-
-
-def encoded(pairs: Iterable[SentencePair]) -> tuple[EncodedSide, EncodedSide]:
-    sides = ([[word for word in line.lower().split(" ") if word] for line in pair] for pair in pairs)
-    return encode_both_sides((source, target) for source, target in sides)
-
-
-def spread_row(found: Spread) -> list[str]:
-    return [
-        f"{found.pairs:,}",
-        f"{found.word_pairs / 1e6:.2f} M",
-        str(found.parts),
-        f"{found.of_parts / 1e6:.2f} M",
-        f"{found.setup / 1e6:.0f} MB",
-        f"{found.sent / 1e6:.0f} MB",
-        f"{found.fetched / 1e6:.0f} MB",
-        f"{found.part / 1e6:.0f} MB",
-        f"{found.held / 1e6:.0f} MB",
-        f"{found.there:.1f}",
-        f"{found.here:.1f}",
-    ]
-
-
 # --- the plan ------------------------------------------------------------------------------------
 
 
-def plan_row(pairs: float, cores: int, work: float, giving: float, small: Spread, large: Spread) -> list[str]:
-    """What `pairs` pairs need, from CPU seconds a pair and the two measured trainings."""
-    times = pairs / large.pairs
-    power = math.log(large.word_pairs / small.word_pairs) / math.log(large.pairs / small.pairs)
-    word_pairs = large.word_pairs * times**power
-    network = (large.sent + large.fetched) * times
+def plan_row(pairs: float, cores: int, work: float, giving: float) -> list[str]:
+    """Return what it takes to align `pairs` pairs, from CPU seconds per pair."""
     return [
         f"{pairs:.0e}".replace("e+0", "e"),
         f"{pairs / 1e5:,.0f}",
         f"{max(work / cores, giving) * pairs / 3600:.1f}",
         f"{giving * pairs / 3600:.1f}",
         f"{2 * TEXT_BYTES * pairs / 1e9:,.1f} GB",
-        f"{large.parts * times:,.0f}",
-        f"{word_pairs / 1e6:,.0f} M",
-        f"{network / 1e9:,.1f} GB",
-        f"{large.there * times / cores / 3600:.2f}",
-        f"{large.here * word_pairs / large.word_pairs / 3600:.2f}",
-        f"{large.setup * times / 1e9:.1f} GB",
-        f"{(2 * large.held * word_pairs / large.word_pairs + 3 * large.setup * times) / 1e9:.1f} GB",
-        f"{large.part * large.parts * times / 1e9:.1f} GB",
     ]
 
 
@@ -277,14 +174,6 @@ def spread_table(options: argparse.Namespace) -> None:
     head = ["align", "start-up, s", "pairs per second", "CPU here, us a pair", "CPU of others, us a pair"]
     head.append("peak of a worker")
     print(markdown([head, *rows]), "\n", flush=True)
-    if options.prune:
-        pairs_module.MAX_UNSHARED_CELLS = 0
-    read = partial(read_bitext, options.source, options.target)
-    sizes = [options.pairs // 4, options.pairs // 2, options.pairs]
-    trained = [spread(encoded(islice(read(), size))) for size in sizes]
-    head = ["train: pairs", "word pairs", "parts", "word pairs of parts", "sent first", "sent a pass"]
-    head += ["fetched a pass", "largest part", "held here", "CPU s there", "CPU s here"]
-    print(markdown([head, *map(spread_row, trained)]), "\n", flush=True)
     head = [
         "pairs",
         "shards of align",
@@ -292,10 +181,161 @@ def spread_table(options: argparse.Namespace) -> None:
         "of that giving out",
         "links on disk",
     ]
-    head += ["parts of train", "word pairs", "network a pass", f"hours, {options.cores} cores", "hours here"]
-    head += ["bitext in scheduler", "memory here", "of all workers"]
-    plans = [plan_row(n, options.cores, work, giving, trained[0], trained[-1]) for n in (1e6, 1e7, 1e8, 1e9)]
+    plans = [plan_row(pairs, options.cores, work, giving) for pairs in (1e6, 1e7, 1e8, 1e9)]
     print(markdown([head, *plans]))
+
+
+# --- training on a cluster -----------------------------------------------------------------------
+
+# functions of which a call loses a worker, one after the other, and how often each was called until then
+PHASES = (
+    ("number_part", 1),  # the text is sent
+    ("merge_words", 1),  # ranges are made
+    ("counts_of_part", 3),  # an E-step
+    ("ratios_of_range", 4),  # an M-step
+    ("linked_pairs_of_range", 1),  # the model is fetched
+)
+SECONDS_OF_PHASE = 0.3  # after so much of a call, a worker is killed
+NO_LOGS = logging.CRITICAL + 1  # dask reports each loss
+
+
+class MeasuredStore(ClusterStore):
+    """Counts what this program sends and fetches, and kills a worker in each of some phases."""
+
+    def __init__(self, client: Any, phases: Iterable[tuple[str, int]]) -> None:
+        super().__init__(client)
+        self.phases = deque(phases)
+        self.calls: Counter[str] = Counter()
+        self.tasks = self.sent = self.fetched = 0
+
+    def map(self, function: Callable[..., Any], calls: Any, items: int) -> Any:
+        name = function.__name__
+        self.calls[name] += 1
+        self.tasks += len(calls) * (items + 1)
+        if self.phases and self.phases[0][0] == name and self.calls[name] >= self.phases[0][1]:
+            self.phases.popleft()
+            threading.Timer(SECONDS_OF_PHASE, kill_worker, [self._client]).start()
+        return super().map(function, calls, items)
+
+    def share(self, value: Any) -> Any:
+        self.sent += len(pickle.dumps(value, 5))
+        return super().share(value)
+
+    def read(self, handles: Iterable[Any]) -> Iterator[Any]:
+        for handle in handles:
+            (value,) = super().read([handle])
+            if not isinstance(handle, Later):
+                self.fetched += len(pickle.dumps(value, 5))
+            yield value
+
+
+def kill_worker(client: Any) -> None:
+    """Kill the worker that keeps most results."""
+    kept = client.has_what()
+    address = max(kept, key=lambda worker: len(kept[worker]))
+    os.kill(client.run(os.getpid)[address], signal.SIGKILL)
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process had, without that of the one that started it (Linux)."""
+    (peak,) = re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return int(peak) / 1e3
+
+
+def bytes_sent(dask_worker: Any) -> int:
+    """Return how much a worker has sent; dask calls this in the worker."""
+    return int(dask_worker.transfer_outgoing_bytes_total)
+
+
+def learn_on_cluster(options: argparse.Namespace) -> None:
+    """Learn a model in this process, which starts the work of a cluster; print what it took."""
+    memory.CLUSTER_PART_CELLS = options.cells
+    with connected(options.scheduler, 1) as client:
+        store = MeasuredStore(client, PHASES if options.kill else ())
+        hyperparameters = preset_hyperparameters(options.preset)
+        settings = TrainingSettings(hyperparameters, workers=1, store=store)
+        start = time.process_time()
+        result = train_aligner(read_bitext(options.source, options.target), settings)
+        learned = peak_megabytes()
+        result.aligner.save(options.model, overwrite=True)
+        found = {
+            "here": time.process_time() - start,
+            "workers": sum(client.run(time.process_time).values()),
+            "peak": learned,
+            "worker": max(client.run(peak_megabytes).values()),
+            "killed": len(PHASES) - len(store.phases) if options.kill else 0,
+            "restarts": store.calls["number_part"] - 1,
+            "tasks": store.tasks,
+            "passes": hyperparameters.model1_iterations + hyperparameters.hmm_iterations,
+            "sent": store.sent,
+            "fetched": store.fetched,
+            "between": sum(client.run(bytes_sent).values()) - store.fetched,
+        }
+    print(json.dumps(found))
+
+
+def run_on_cluster(options: argparse.Namespace, workers: int, kill: bool) -> tuple[dict[str, float], Path]:
+    """Learn on a cluster, perhaps with a worker killed in each phase; return what it took, and the model."""
+    from distributed import LocalCluster
+
+    text = options.work / "src", options.work / "tgt"
+    model = options.work / f"model-{workers}{'-killed' * kill}"
+    shutil.rmtree(model, ignore_errors=True)
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit=options.limit,
+        dashboard_address=":0",
+        silence_logs=NO_LOGS,
+    ) as cluster:
+        arguments = ["learn", cluster.scheduler_address, *text, model]
+        arguments += ["--preset", options.preset, "--cells", options.cells, *["--kill"] * kill]
+        program = [sys.executable, __file__, *map(str, arguments)]
+        run = subprocess.run(program, stdout=subprocess.PIPE, check=True)
+    return json.loads(run.stdout), model
+
+
+def cluster_table(options: argparse.Namespace) -> None:
+    """Print what learning on a cluster takes, undisturbed and with a worker killed in each phase."""
+    options.work = options.work.absolute()
+    with ProcessPoolExecutor(1) as other_process:  # so that this one, the scheduler, stays small
+        write = partial(write_recycled, options.work, options.data, pairs=options.pairs, words=options.words)
+        text = other_process.submit(write).result()
+        described = other_process.submit(describe, text).result()
+    print(f"{options.pairs:,} pairs: {described}\n", flush=True)
+    alone = options.work / "model-alone"
+    shutil.rmtree(alone, ignore_errors=True)
+    learn = "train", *text, "-o", alone, "--preset", options.preset, "--memory", ENOUGH, "--workers", "1"
+    cost = programs.measure((programs.nmtalign_program(), *learn), options.work / "log")
+    wanted = files_of(alone)
+    head = ["learning", "starting program", "scheduler", "largest worker", "restarts", "files"]
+    rows = [head, ["one process", f"{cost.peak_mb:.0f} MB", "", "", "", ""]]
+    head = ["workers", "CPU s of the starting program", "of the scheduler", "of workers", "tasks"]
+    head += ["sent", "fetched", "between workers", "between workers per pass"]
+    moved = [head, ["one process", f"{cost.cpu_seconds:.0f}", *[""] * 7]]
+    runs = [(workers, False) for workers in options.workers]
+    if not options.no_kills:
+        runs.append((max(options.workers), True))
+    for workers, kill in runs:
+        start = time.process_time()
+        found, model = run_on_cluster(options, workers, kill)
+        scheduler = time.process_time() - start
+        name = f"{workers} workers" + f", {found['killed']:.0f} killed" * kill
+        peaks = [f"{size:.0f} MB" for size in (found["peak"], peak_megabytes(), found["worker"])]
+        same = "the same" if files_of(model) == wanted else "DIFFERENT"
+        rows.append([name, *peaks, f"{found['restarts']:.0f}", same])
+        print(*rows[-1], flush=True)
+        if not kill:
+            between = found["between"], found["between"] / found["passes"]
+            sizes = [f"{size / 1e6:,.0f} MB" for size in (found["sent"], found["fetched"], *between)]
+            seconds = [f"{found['here']:.0f}", f"{scheduler:.0f}", f"{found['workers']:.0f}"]
+            moved.append([str(workers), *seconds, f"{found['tasks']:,.0f}", *sizes])
+    print(f"\n{markdown(rows)}\n\n{markdown(moved)}")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the content of each file of a folder."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 # --- growth ----------------------------------------------------------------------------------------
@@ -435,7 +475,27 @@ def main() -> None:
     spreading.add_argument("--chunk", type=int, default=2_000)
     spreading.add_argument("--workers", type=int, default=2)
     spreading.add_argument("--cores", type=int, default=64)
-    spreading.add_argument("--prune", action="store_true", help="Drop word pairs as above 67 million cells.")
+    clusters = modes.add_parser("cluster", help="Learn on clusters whose workers have little memory.")
+    clusters.set_defaults(run=cluster_table)
+    clusters.add_argument("work", type=Path)
+    clusters.add_argument("--data", type=Path, required=True)
+    clusters.add_argument("--pairs", type=int, default=60_000)
+    clusters.add_argument("--words", type=int, default=18)
+    clusters.add_argument("--preset", default="default")
+    counts = [1, 2, 3, 8]
+    clusters.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=counts)
+    clusters.add_argument("--limit", default="300MB", help="Memory of a worker, which is ended above it.")
+    clusters.add_argument("--cells", type=int, default=CLUSTER_PART_CELLS, help="Cells of a part.")
+    clusters.add_argument("--no-kills", action="store_true")
+    learn = modes.add_parser("learn", help="Start the training of `cluster`, which calls this.")
+    learn.set_defaults(run=learn_on_cluster)
+    learn.add_argument("scheduler")
+    learn.add_argument("source", type=Path)
+    learn.add_argument("target", type=Path)
+    learn.add_argument("model", type=Path)
+    learn.add_argument("--preset", required=True)
+    learn.add_argument("--cells", type=int, required=True)
+    learn.add_argument("--kill", action="store_true")
     options = parser.parse_args()
     options.run(options)
 

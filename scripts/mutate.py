@@ -51,7 +51,6 @@ AREAS = {  # code, and its tests, the quick ones first; its examples are run as 
 HEAVY = "scipy.sparse", "scipy.optimize", "pandas", "torch", "array_api_compat", "array_api_strict", "gensim"
 SLOW = [
     "aligner/test_stress",
-    "training/test_distributed",
     "encoders/test_encoder",
     "encoders/test_translator",
 ]

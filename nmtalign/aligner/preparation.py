@@ -33,7 +33,12 @@ from nmtalign.text.bitext import LengthLimit, Pair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
-from nmtalign.training.memory import cells_of_parts, fits_in_memory, max_tokens_in_memory
+from nmtalign.training.memory import (
+    cells_of_cluster_parts,
+    cells_of_parts,
+    fits_in_memory,
+    max_tokens_in_memory,
+)
 from nmtalign.training.prior import Prior, width_counts
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
@@ -95,6 +100,8 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
     if settings.expert is not None:
         pairs = _collect_expert_links(pairs, settings.expert, settings, expert_batches)
     in_memory = max_tokens_in_memory(settings.memory)
+    if settings.store is not None:
+        in_memory = 0  # this program sends the text on, in parts
     source, target, digest = encode_bitext(
         pairs, settings.text_settings, settings.languages, workers, in_memory=in_memory
     )
@@ -129,20 +136,24 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         source, target = prior.extend(source, target)
     if settings.vectors is not None:
         check_vectors(settings.vectors, (source.words, target.words), settings.text_settings)
-    part_cells = None
-    if not fits_in_memory(source, target, settings.memory):
-        part_cells = cells_of_parts(source, target, settings.memory, workers)
+    in_parts = settings.store is not None or not fits_in_memory(source, target, settings.memory)
+    if in_parts:
         source = source.on_disk()
         target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
     buckets: Sequence[Bucket]
-    if part_cells is None:
+    part_cells = None
+    if not in_parts:
         buckets = make_buckets(source_sections, target_sections)
     else:
         source_sections = source_sections.on_disk()
         target_sections = target_sections.on_disk()
         sections = sections.on_disk()
         buckets = store_buckets(source_sections, target_sections)
+        if settings.store is None:
+            part_cells = cells_of_parts(source, target, settings.memory, workers)
+        else:
+            part_cells = cells_of_cluster_parts(sum(buckets.cells))
     text = EncodedText(
         source=source_sections,
         target=target_sections,

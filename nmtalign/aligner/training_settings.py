@@ -34,10 +34,11 @@ from nmtalign.training.dictionary_prior import (
     GivenDictionaries,
     open_dictionaries,
 )
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, BackendFactory, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.memory import default_memory, memory_bytes
 from nmtalign.training.prior import Prior, similar_words
+from nmtalign.training.result_store import ResultStore
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -265,7 +266,7 @@ class TrainingSettings:
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # the default shows nothing
     warn: Callable[[str], None] = field(default=lambda line: None)  # is called with each warning
     advise: Callable[[str], None] = field(default=lambda line: None)  # is called with advice
-    make_backend: BackendFactory | None = None  # computes expected counts, here or in other processes
+    store: ResultStore | None = None  # keeps the text in parts, on a cluster; None: this machine keeps it
     # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
 

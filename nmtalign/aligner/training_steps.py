@@ -73,7 +73,7 @@ def train_aligner(pairs: Iterable[Pair], settings: TrainingSettings | None = Non
 
 
 def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estimator:
-    """Return the estimator of a bitext: in memory, or on disk."""
+    """Return the estimator of a bitext: in memory, or in parts, on disk or on a cluster."""
     if bitext.part_cells is not None:
         from nmtalign.training.partitioned import PartitionedEstimator
 
@@ -84,6 +84,7 @@ def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estim
             workers=settings.workers,
             report=settings.progress.step,
             cells=bitext.part_cells,
+            store=settings.store,
         )
     return Estimator.prepare(
         bitext.text,
@@ -91,7 +92,6 @@ def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estim
         prior=settings.prior,
         workers=settings.workers,
         report=settings.progress.step,
-        make_backend=settings.make_backend,
     )
 
 
@@ -238,7 +238,7 @@ def _alignment_of(
     text = bitext.text
     aligner = replace(aligner, workers=settings.workers)
     counts: list[TextFormCounts] = []
-    if settings.make_backend is None and estimator.word_pairs.complete:
+    if estimator.word_pairs.complete:
         text = text.with_word_pairs(estimator.word_pairs)
         counts = [estimated.form_counts]
 

@@ -34,6 +34,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
 from nmtalign.names import LinkUnitName
 from nmtalign.text.bitext import Chunk
+from nmtalign.training.result_store import LostResultError
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
@@ -48,6 +49,7 @@ MAX_ATTEMPTS = 3  # a call to all workers, or the transfer of a result, fails if
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
+_NO_WORKERS = "the cluster has no workers left"
 
 SubmittedItem = TypeVar("SubmittedItem")
 
@@ -78,7 +80,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         except OSError:
             raise WorkerError(_LOST_CLUSTER) from None
         stack.enter_context(_closing_quietly(client))
-        with _lost_cluster_as_error(client):
+        with lost_cluster_as_error(client):
             _wait_for_workers(client, scheduler)
             _check_worker_versions(client)
         yield client
@@ -220,11 +222,12 @@ def dask_setup(worker: Any) -> None:
 
 
 @contextmanager
-def _lost_cluster_as_error(client: Client) -> Iterator[None]:
+def lost_cluster_as_error(client: Client) -> Iterator[None]:
     """Raise WorkerError for every error of a lost cluster.
 
     A client that has lost its scheduler cancels its calls, and raises errors of many kinds. When it reaches
-    another scheduler at the same address, it runs again, but that one does not know the calls.
+    another scheduler at the same address, it runs again, but that one does not know the calls. A call that
+    needs a value which was sent to a worker, and lost with it, is cancelled, too: a LostResultError.
     """
     from distributed import KilledWorker
 
@@ -236,7 +239,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
         problem = "several workers died while they worked on the same chunk"
         raise WorkerError(f"{problem}; did they run out of memory?") from None
     except (concurrent.futures.CancelledError, asyncio.CancelledError):
-        raise WorkerError(_LOST_CLUSTER) from None
+        raise LostResultError(_LOST_CLUSTER) from None
     except Exception:
         if client.status == "running":
             raise
@@ -244,10 +247,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
 
 
 class ClusterProcesses:
-    """The workers of a cluster, also for :class:`nmtalign.training.distributed.DistributedBackend`.
-
-    If a worker is lost, the scheduler recomputes its results on another one.
-    """
+    """The workers of a cluster. If one is lost, the scheduler lets another one compute its results."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -255,7 +255,7 @@ class ClusterProcesses:
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         """Call a function on a worker and keep its result there."""
-        with _lost_cluster_as_error(self._client):
+        with lost_cluster_as_error(self._client):
             return self._client.submit(function, *given, pure=False)
 
     def in_order(
@@ -268,7 +268,7 @@ class ClusterProcesses:
         """
         waiting: deque[tuple[SubmittedItem, Future[Any]]] = deque()
         try:
-            with _lost_cluster_as_error(self._client):
+            with lost_cluster_as_error(self._client):
                 for item in items:
                     waiting.append((item, submit(item)))
                     threads = self._count_threads()
@@ -282,6 +282,11 @@ class ClusterProcesses:
             if waiting and self._client.status == "running":  # an error ended it
                 with contextlib.suppress(Exception):
                     self._client.cancel([future for _, future in waiting])
+
+    def result_of(self, future: Future[Any]) -> Any:
+        """Return the result of a call; a LostResultError if something that it needs is lost."""
+        with lost_cluster_as_error(self._client):
+            return self._answer(future)
 
     def _answer(self, future: Future[Any]) -> Any:
         """Wait for the result of a call, as long as there are workers."""
@@ -311,10 +316,17 @@ class ClusterProcesses:
             while not concurrent.futures.wait([transfer], timeout=CHECK_SECONDS).done:
                 checks_without = 0 if self._count_threads() else checks_without + 1
                 if checks_without == MAX_CHECKS_WITHOUT_WORKERS:
-                    raise WorkerError("the cluster has no workers left")
+                    raise WorkerError(_NO_WORKERS)
             return transfer.result()
         finally:
             transfer.cancel()
+
+    def wait_for_a_worker(self) -> None:
+        """Wait until the cluster has a worker; a WorkerError if it gets none."""
+        try:
+            self._client.wait_for_workers(1, timeout=START_SECONDS)
+        except TimeoutError:
+            raise WorkerError(_NO_WORKERS) from None
 
     def _count_threads(self) -> int:
         """Return the number of threads of all workers; the last known one if the scheduler is late."""
@@ -405,7 +417,7 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
 
     name = f"nmtalign-{uuid.uuid4().hex}"
     holder = Holder(pickle.dumps(aligner))
-    with _lost_cluster_as_error(client):
+    with lost_cluster_as_error(client):
         for left in reversed(range(MAX_ATTEMPTS)):
             try:
                 client.register_plugin(holder, name=name)

@@ -311,12 +311,13 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
     cells_of_word = np.asarray(source_words @ target.lengths)
     run_of_word = np.cumsum(cells_of_word) // MAX_BUCKET_RUN_CELLS
     cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(source.words)]
+    word_counts = WordCounts.of(source, target)
 
     def keys_of_run(span: tuple[int, int]) -> Longs:
         first_word, end_word = span
         counts = (source_words[first_word:end_word] @ target_words).tocoo()
         keys = (counts.row.astype(np.int64) + first_word) * len(target.words) + counts.col
-        return np.sort(keys[frequent_or_associated(keys, counts.data, source, target)])
+        return np.sort(keys[frequent_or_associated(keys, counts.data, word_counts)])
 
     keys_of_runs = parallel_map(keys_of_run, list(pairwise(cuts)), workers, work=MIN_PARALLEL_CELLS)
     padding = np.zeros(1, np.int64)
@@ -350,17 +351,21 @@ def lookup_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     return np.where(keys.take(indices) == wanted, values.take(indices), np.float32(0))
 
 
-def merge_counts(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
-    """Merge two sorted lists of distinct keys and add up their counts."""
-    indices = np.searchsorted(keys, more)
-    known = keys[np.minimum(indices, len(keys) - 1)] == more
-    counts[indices[known]] += more_counts[known]
-    new = ~known
-    return np.insert(keys, indices[new], more[new]), np.insert(counts, indices[new], more_counts[new])
+class WordCounts(NamedTuple):
+    """How often each source word and each target word occurs in a text, and its number of sentences."""
+
+    source: Longs
+    target: Longs
+    sentences: int
+
+    @classmethod
+    def of(cls, source: EncodedSide, target: EncodedSide) -> WordCounts:
+        """Return the counts of the words of both sides."""
+        return cls(source.counts, target.counts, len(source.lengths))
 
 
-def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:
+def frequent_or_associated(keys: Longs, counts: Ints, words: WordCounts) -> Flags:
     """Return which pairs co-occur often, or at least much more often than by chance."""
-    at_source, at_target = split_keys(keys, len(target.words))
-    by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
+    at_source, at_target = split_keys(keys, len(words.target))
+    by_chance = words.source[at_source] * (words.target[at_target] / words.sentences)
     return np.asarray((counts > MAX_RARE_COUNT) | (counts >= MIN_LIFT * by_chance) | (keys == 0))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +161,9 @@ def make_form_pairs(
         all_keys = join_keys(at_source, at_target, target_count)
         keys, form_pair_of_word_pair = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)
-    spelling_counts = np.float32(spelling) * spelled_alike(source_forms, target_forms, at_source, at_target)
+    spelling_counts = np.float32(spelling) * spelled_alike(
+        Spellings.of(source_forms, target_forms), at_source, at_target
+    )
     similar_pairs = np.flatnonzero(spelling_counts)
     return FormPairs(
         form_kinds=form_kinds,
@@ -174,23 +177,39 @@ def make_form_pairs(
     )
 
 
-def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
+class Spellings(NamedTuple):
+    """What is known of the spellings of the source forms and of the target forms of one kind."""
+
+    same: Longs  # (F,): as in :meth:`Forms.same`
+    letter_pairs: tuple[Bits, Bits]
+    sizes: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, source: Forms, target: Forms) -> Spellings:
+        """Return the spellings of the forms of both sides."""
+        return cls(
+            source.same(target), (source.letter_pairs, target.letter_pairs), (source.sizes, target.sizes)
+        )
+
+
+def spelled_alike(spellings: Spellings, at_source: Ints, at_target: Ints) -> Floats:
     """Return the similarity of the spellings of pairs of forms, from 0 to 1, shape (Q,).
 
     The similarity is 1 for identical forms that have three letters or a digit. For other forms of at least
     three Latin or Cyrillic letters, the similarity grows with the Dice coefficient of the letter pairs (Brew
     and McKelvie 1996) above `MIN_DICE`, if at least two letter pairs are shared. Accents are ignored.
     """
-    same = source.same(target)
-    similarity = np.asarray(same[at_source] == at_target, dtype=np.float32)
+    source_pairs, target_pairs = spellings.letter_pairs
+    source_sizes, target_sizes = spellings.sizes
+    similarity = np.asarray(spellings.same[at_source] == at_target, dtype=np.float32)
     for block in block_slices(len(similarity), FORM_PAIRS_PER_BLOCK):
         e = at_source[block]
         f = at_target[block]
-        first_common = source.letter_pairs[0].take(e) & target.letter_pairs[0].take(f)
-        second_common = source.letter_pairs[1].take(e) & target.letter_pairs[1].take(f)
+        first_common = source_pairs[0].take(e) & target_pairs[0].take(f)
+        second_common = source_pairs[1].take(e) & target_pairs[1].take(f)
         common = _count_ones(first_common, second_common)
         some = np.flatnonzero(common > 1)  # most pairs of forms share no letter pair, or one
-        dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
+        dice = 2 * common[some] / (source_sizes[e[some]] + target_sizes[f[some]])
         in_block = similarity[block]  # a view
         in_block[some] = np.maximum(in_block[some], (dice - MIN_DICE) / (1 - MIN_DICE))
     return similarity

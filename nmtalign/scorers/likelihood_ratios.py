@@ -58,22 +58,38 @@ def form_pair_ratios(
     form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1
 ) -> Floats:
     """Return r(e, f) of each pair of forms of one kind, shape (Q,)."""
-    corpus_size, pseudo_count, floor = smoothing
     ratios = counts.pairs.copy()
     ratios[form_pairs.similar_pairs] += form_pairs.spelling_counts
-    source_counts, target_counts = counts.sides
-    # the factors N / (c(e) + d) and 1 / (c(f) + d)
-    source_factors = (corpus_size / (source_counts.linked + pseudo_count)).astype(np.float32)
-    target_factors = (1 / (target_counts.linked + pseudo_count)).astype(np.float32)
+    factors = ratio_factors(counts.sides, smoothing)
+    scale_to_ratios(ratios, (form_pairs.source, form_pairs.target), factors, smoothing.floor, workers)
+    return ratios
+
+
+def ratio_factors(sides: tuple[FormCounts, FormCounts], smoothing: Smoothing) -> tuple[Floats, Floats]:
+    """Return N / (c(e) + d) of each source form, and 1 / (c(f) + d) of each target form."""
+    source_counts, target_counts = sides
+    source_factors = smoothing.corpus_size / (source_counts.linked + smoothing.pseudo_count)
+    target_factors = 1 / (target_counts.linked + smoothing.pseudo_count)
+    return source_factors.astype(np.float32), target_factors.astype(np.float32)
+
+
+def scale_to_ratios(
+    counts: Floats, forms: tuple[Ints, Ints], factors: tuple[Floats, Floats], floor: float, workers: int = 1
+) -> None:
+    """Turn counts of pairs of forms (Q,), whose spelling is added, into ratios in place.
+
+    `forms` are the source form and the target form of each pair, `factors` those of :func:`ratio_factors`.
+    """
+    source, target = forms
+    source_factors, target_factors = factors
 
     def scale(part: slice) -> None:
-        block = ratios[part]
-        block *= source_factors.take(form_pairs.source[part])
-        block *= target_factors.take(form_pairs.target[part])
+        block = counts[part]
+        block *= source_factors.take(source[part])
+        block *= target_factors.take(target[part])
         block += np.float32(floor)
 
-    _in_blocks(scale, len(ratios), workers)
-    return ratios
+    _in_blocks(scale, len(counts), workers)
 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:

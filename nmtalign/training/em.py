@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,31 +125,6 @@ def preset_hyperparameters(name: str) -> Hyperparameters:
     return PRESET_HYPERPARAMETERS[name]
 
 
-class ExpectationBackend(Protocol):
-    """Computes the expected counts of a bitext, in this process or in others."""
-
-    word_pairs: WordPairIndex
-
-    def expected_counts(self, step: EStep) -> ExpectedCounts:
-        """Return the expected counts of one E-step."""
-
-
-BackendFactory = Callable[[EncodedText], ExpectationBackend]
-
-
-class LocalBackend:
-    """Computes the expected counts of a bitext in this process."""
-
-    def __init__(self, text: EncodedText, *, workers: int) -> None:
-        self.text = text
-        self.workers = workers
-        self.word_pairs = index_word_pairs(text.buckets, text.source, text.target, workers)
-
-    def expected_counts(self, step: EStep) -> ExpectedCounts:
-        """Return the expected counts of one E-step; they do not depend on the number of workers."""
-        return expected_counts(step, self.text, self.word_pairs, self.workers)
-
-
 class Estimate(NamedTuple):
     """The parameters that EM has estimated, for the words and word pairs of the training text."""
 
@@ -173,17 +148,16 @@ class Estimator:
     def __init__(
         self,
         *,
-        backend: ExpectationBackend,
         text: EncodedText,
+        word_pairs: WordPairIndex,
         form_pairs: list[FormPairs],
         hyperparameters: Hyperparameters,
         prior: Prior | None,
         workers: int,
         report: Callable[[str], None],
     ) -> None:
-        self.backend = backend
-        self.word_pairs = backend.word_pairs  # the word pairs of the text
         self.text = text
+        self.word_pairs = word_pairs  # the word pairs of the text
         self.source = text.source
         self.target = text.target
         self.form_pairs = form_pairs  # one entry for each kind of form
@@ -201,18 +175,15 @@ class Estimator:
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-        make_backend: BackendFactory | None = None,
     ) -> Estimator:
         """Number the word pairs of a text, whose vocabularies have the words of the prior, and their forms.
 
-        `report` is called with a line of text now and after each iteration. `make_backend` makes an
-        :class:`ExpectationBackend` of the text; the default is a :class:`LocalBackend`. The result does not
-        depend on the workers.
+        `report` is called with a line of text now and after each iteration. The result does not depend on
+        the workers.
         """
         workers = default_workers(workers)
-        backend = LocalBackend(text, workers=workers) if make_backend is None else make_backend(text)
         report = report or (lambda line: None)
-        word_pairs = backend.word_pairs
+        word_pairs = index_word_pairs(text.buckets, text.source, text.target, workers)
         make_pairs = partial(
             make_form_pairs, text.source, text.target, word_pairs, spelling=hyperparameters.spelling
         )
@@ -221,8 +192,8 @@ class Estimator:
         form_workers = workers if word_pairs.complete else 1
         form_pairs = list(parallel_map(make_pairs, form_kinds, form_workers))
         estimator = cls(
-            backend=backend,
             text=text,
+            word_pairs=word_pairs,
             form_pairs=form_pairs,
             hyperparameters=hyperparameters,
             prior=prior,
@@ -448,7 +419,7 @@ class Estimator:
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts; pairs that share a number have none."""
-        counts = self.backend.expected_counts(step)
+        counts = expected_counts(step, self.text, self.word_pairs, self.workers)
         if not self.word_pairs.complete:
             counts.links[SHARED_NUMBER] = 0
         return counts

@@ -24,6 +24,9 @@ BYTES_PER_PAIR = 280  # while buckets are made
 BYTES_PER_CELL = 32  # each worker has one part in memory
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
+# Each part exchanges a slice with each range, so their number is bounded on a cluster, not their size.
+CLUSTER_PART_CELLS = 1 << 22  # 10,000 to 30,000 sentence pairs
+MAX_CLUSTER_PARTS = 128
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 _SIZE = r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*"  # number, unit, and i of binary units
 
@@ -90,3 +93,8 @@ def cells_of_parts(source: EncodedSide, target: EncodedSide, memory: int | None,
         raise UsageError(f"`memory` is too small: {found}; pass more, or fewer `workers`")
     cells = (memory - fixed) // (BYTES_PER_CELL * workers)
     return min(cells, MAX_PART_CELLS)
+
+
+def cells_of_cluster_parts(cells: int) -> int:
+    """Return the number of cells of the parts of a text on a cluster, whatever its number of workers."""
+    return max(CLUSTER_PART_CELLS, -(-cells // MAX_CLUSTER_PARTS))

@@ -1,138 +1,104 @@
-"""Expectation-maximization in bounded memory: the counts of word pairs are on disk, in partitions.
+"""Expectation-maximization over a text in parts, with the counts of its word pairs in ranges.
 
-The text is divided into parts: runs of buckets with about `cells` cells, which number their own word pairs.
-For each kind of form, the pairs of forms of all parts, sorted by their keys, are divided into ranges, which
-have the counts. An E-step computes the counts of each part and writes them to disk, where the ranges read and
-sum them, in the order of the parts. An M-step computes the likelihood ratios of each range and writes them
-where the parts read them. Nothing else passes between parts and ranges, so all of them may be in different
-processes, and the bytes that are read and written grow with the text.
+A result store keeps parts and ranges: in temporary files, or on the workers of a cluster. An M-step computes
+the likelihood ratios of each range, one slice for each part. An E-step computes the counts of each part, one
+slice for each range, which sums the slices of all parts, in the order of the parts. Nothing else passes
+between parts and ranges, so the bytes that move grow with the text. This program has the vocabularies, the
+counts of single words and of forms, and the jump models; the text and the counts of the ranges are in its
+temporary files. If a worker is lost, parts and ranges are made again from the text, and training goes on from
+the last iteration.
 
 The sums are those of :class:`~nmtalign.training.em.Estimator`. Expected counts are single precision and at
 least `MIN_LINK_COUNT`, so up to a sum of 8192 double precision adds them without rounding, in any order.
 
-Axes: L word pairs of a part, K pairs of forms of a part, Q pairs of forms of a range, P parts, R ranges, F
-forms, V words of a vocabulary, with the padding as word 0.
+Axes: Q pairs of forms of a range, P parts, R = P ranges, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Ints, Longs
-from nmtalign.corpus.buckets import cells_of_buckets
-from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, default_workers, parallel_map, shared_zeros
+from nmtalign.arrays import AnyArray, Doubles, Floats, Longs
+from nmtalign.corpus.buckets import Bucket, cells_of_buckets
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.word_pairs import (
-    WordPairIndex,
-    frequent_or_associated,
-    is_large,
-    join_keys,
-    number_word_pairs,
-    rank_distinct,
-    split_keys,
-)
+from nmtalign.corpus.word_pairs import WordCounts, WordPairIndex, is_large
 from nmtalign.errors import UsageError
-from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays
-from nmtalign.positions.e_step import BucketCounts, EStep, ExpectedCounts, Sparse
+from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, forms_of, make_form_pairs, spelled_alike
-from nmtalign.scorers.lexicon import StoredForms, stored_forms
-from nmtalign.scorers.likelihood_ratios import (
-    TextFormCounts,
-    form_pair_ratios,
-    mean_null_ratios,
-    mean_of_kinds,
-)
+from nmtalign.scorers.forms import WHOLE_WORD, Spellings, forms_of, make_form_pairs
+from nmtalign.scorers.lexicon import StoredForms
+from nmtalign.scorers.likelihood_ratios import TextFormCounts, mean_null_ratios, ratio_factors
 from nmtalign.state import Stored
 from nmtalign.training.checkpoint import ArrayItems
 from nmtalign.training.em import EMState, Estimate, Estimator, Hyperparameters, form_kinds_of_text
+from nmtalign.training.parts_and_ranges import (
+    WORD_KIND,
+    FormNumbers,
+    KindOfForms,
+    RangeCounts,
+    counts_of_part,
+    cut_form_keys,
+    cut_word_keys,
+    linked_pairs_of_range,
+    merge_forms,
+    merge_words,
+    number_forms_of_part,
+    number_part,
+    prior_of_range,
+    ratios_of_range,
+    sum_range,
+)
 from nmtalign.training.prior import Prior
+from nmtalign.training.result_store import FileStore, Handle, Later, LostResultError, ResultStore
 
-SAMPLE_STEP = 256  # every n-th key of a part is in the sample that divides the keys into ranges
-CELLS_PER_RANGE_ENTRY = 4  # a range has one entry for so many cells of a part
-WORD_KIND = 0  # number of the kind of form that is whole words
-NO_LINKS = Sparse(np.zeros(0, np.int32), np.zeros(0, np.float32))
+MAX_SAMPLE_STEP = 256  # at most every n-th key of a part is in the sample that divides keys into ranges
+CELLS_PER_SAMPLE = 1 << 10  # a part has about one key in the sample for so many cells
+MAX_LOSSES = 5  # a step that loses workers more often fails
 
-
-class PartForms(NamedTuple):
-    """The pairs of forms of one kind of a part of the text. Pair 0 is the padding."""
-
-    pair: ArrayPlace | None  # (L,): pair of forms of each word pair; None if the numbers are the same
-    positions: ArrayPlace  # (K,): the place of each pair of forms in its range
-    cuts: Longs  # (R + 1,): the first pair of forms of each range
-    sums: ArrayPlace  # (K,): expected counts of the last E-step
-    ratios: ArrayPlace  # (K,): likelihood ratios for the next E-step
-
-
-class TextPart(NamedTuple):
-    """A run of buckets with the numbers of its word pairs."""
-
-    first: int  # number of the first bucket
-    end: int
-    cells: ArrayPlace  # word pair of each cell of all buckets
-    cell_counts: list[int]  # number of cells of each bucket
-    word_pairs: int  # L
-    forms: list[PartForms]  # one entry for each kind of form
-
-
-class KeyRange(NamedTuple):
-    """The pairs of forms of one kind whose keys are in a range."""
-
-    keys: ArrayPlace  # (Q,): ``source form * number of target forms + target form``, sorted
-    similar: ArrayPlace  # the pairs with similar spellings
-    spelling: ArrayPlace  # their prior counts
-    counts: tuple[ArrayPlace, ArrayPlace]  # (Q,): of the last E-step, and of the one before it
-
-
-class PartKeys(NamedTuple):
-    """The keys of a part, while ranges are made of them."""
-
-    file: TemporaryArrays  # is freed when the ranges are made
-    keys: ArrayPlace  # sorted
-    meetings: ArrayPlace | None  # how often each pair occurs together; None if all pairs are kept
-
-    def read(self) -> Longs:
-        keys: Longs = self.file.read(self.keys)
-        return keys
+Result = TypeVar("Result")
 
 
 class PartitionedCounts(ExpectedCounts):
-    """Expected counts of which those of word pairs are on disk; `links` is empty."""
+    """Expected counts of which those of word pairs are in ranges; `links` is empty."""
 
-    slot: int  # which of the counts of each range they are
+    ranges: Sequence[Later]  # handles of the counts of each range
     linked: tuple[Doubles, Doubles]  # (V,): joint counts of source and of target words
 
     @classmethod
-    def of(cls, counts: ExpectedCounts, slot: int, linked: tuple[Doubles, Doubles]) -> PartitionedCounts:
-        """Return counts with the place and the sums of the counts of word pairs."""
+    def of(
+        cls, counts: ExpectedCounts, ranges: Sequence[Later], linked: tuple[Doubles, Doubles]
+    ) -> PartitionedCounts:
+        """Return counts with handles of the counts of word pairs, and their sums."""
         result = cls(*counts)
-        result.slot = slot
+        result.ranges = ranges
         result.linked = linked
         return result
 
 
-class FormTable(NamedTuple):
-    """The pairs of forms of one kind."""
+class PartitionedEmissions(Emissions):
+    """Emission ratios of which those of word pairs are in slices; `word_pairs` is empty."""
 
-    header: FormPairs  # the forms, without their pairs
-    ranges: list[KeyRange]
+    slices: list[Sequence[Handle]]  # for each range: handles of the ratios of each part
 
-    @property
-    def pairs(self) -> int:
-        return sum(key_range.keys.shape[0] for key_range in self.ranges)
+    @classmethod
+    def of(cls, emissions: Emissions, slices: list[Sequence[Handle]]) -> PartitionedEmissions:
+        """Return emissions with handles of the ratios of word pairs."""
+        result = cls(*emissions)
+        result.slices = slices
+        return result
 
 
 class PartitionedEstimator(Estimator):
-    """Expectation-maximization over a text whose word pairs are counted on disk.
+    """Expectation-maximization over parts of a text and ranges of its word pairs, which a store keeps.
 
-    `cells` is about the number of cells of a part, which sets how much memory is used.
+    `cells` is about the number of cells of a part, which sets how much memory a process uses.
     """
 
     def __init__(
@@ -140,10 +106,11 @@ class PartitionedEstimator(Estimator):
         text: EncodedText,
         hyperparameters: Hyperparameters,
         *,
+        cells: int,
+        store: ResultStore | None = None,
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-        cells: int,
     ) -> None:
         self.text = text
         self.source = text.source
@@ -153,328 +120,166 @@ class PartitionedEstimator(Estimator):
         self.report = report or (lambda line: None)
         no_pairs = np.zeros(0, np.int32)
         self.word_pairs = WordPairIndex(no_pairs, no_pairs, [], complete=False)
-        self._file = TemporaryArrays()
-        self._max_entries = max(cells // CELLS_PER_RANGE_ENTRY, 1)
-        self._counts_of_cells = cells_of_buckets(text.buckets)
-        self._slot = 0  # of the counts that the next E-step writes
+        self._store = FileStore(self.workers) if store is None else store
         kinds = form_kinds_of_text(text, hyperparameters, prior)
         if kinds[WORD_KIND] != (WHOLE_WORD, WHOLE_WORD):
-            raise UsageError("a text on disk is counted by whole words first; begin `forms` with 0")
-        headers = []  # the forms of each kind, without their pairs
+            raise UsageError("a text in parts is counted by whole words first; begin `forms` with 0")
+        self.form_pairs = []  # the forms of each kind, without their pairs
         for kind in kinds:
             header = make_form_pairs(
                 self.source, self.target, self.word_pairs, kind, spelling=0, merge_equal=False
             )
-            headers.append(header)
-        self.parts, keys_of_words = self._number_parts(cells)
-        self.tables = [self._table_of_words(headers[WORD_KIND], keys_of_words)]
-        for header in headers[WORD_KIND + 1 :]:
-            self.tables.append(self._make_table(header, keys_of_words))
-        self.form_pairs = headers
+            self.form_pairs.append(header)
+        part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // cells
+        cuts = np.flatnonzero(np.diff(part_of_bucket)) + 1
+        self._spans = list(pairwise([0, *cuts.tolist(), len(text.buckets)]))  # buckets of each part
+        self._sample_step = max(1, min(MAX_SAMPLE_STEP, cells // CELLS_PER_SAMPLE))
+        super().set_prior(None)
+        self._surviving(self._place_text)
         self.set_prior(prior)
-        word_pairs = self.tables[WORD_KIND].pairs - 1  # without the padding
+        word_pairs = sum(sizes[WORD_KIND] for sizes in self.range_sizes) - 1  # without the padding
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {word_pairs:,} co-occurring word pairs, in {len(self.parts)} parts on disk"
+            f" {word_pairs:,} co-occurring word pairs, in {len(self._spans)} parts"
         )
 
-    def _map(
-        self,
-        function: Callable[[Any], Any],
-        items: Sequence[Any],
-        then: Callable[[Any], Any] | None = None,
-    ) -> list[Any]:
-        """Map over parts or ranges, whose `then` writes to disk; return the results."""
-        return list(parallel_map(function, items, self.workers, then=then, work=MIN_PARALLEL_CELLS))
+    def _surviving(self, step: Callable[..., Result], *given: Any) -> Result:
+        """Return the result of a step; if a result of a store is lost, make all again and repeat the step."""
+        for _ in range(MAX_LOSSES):
+            try:
+                return step(*given)
+            except LostResultError:
+                pass
+            try:
+                self._place_all()
+            except LostResultError:
+                continue
+        return step(*given)
+
+    def _place_all(self) -> None:
+        """Make the parts and the ranges, and what they know of the prior."""
+        self._place_text()
+        self._place_prior()
 
     # --- parts and ranges ------------------------------------------------------------------------
 
-    def _number_parts(self, cells: int) -> tuple[list[TextPart], list[PartKeys]]:
-        """Number the word pairs of each part; a key joins the numbers of a source and a target word."""
-        part_of_bucket = np.cumsum(self._counts_of_cells, dtype=np.int64) // cells
-        cuts = [0, *(np.flatnonzero(np.diff(part_of_bucket)) + 1).tolist(), len(self._counts_of_cells)]
-        targets = len(self.target.words)
+    def _place_text(self) -> None:
+        """Make the parts and the ranges."""
+        store = self._store
+        parts = len(self._spans)
+        spelling = self.hyperparameters.spelling
+        kinds = []
+        for header in self.form_pairs:
+            source_forms = forms_of(self.source, header.form_kinds[0])[1]
+            target_forms = forms_of(self.target, header.form_kinds[1])[1]
+            spellings = Spellings.of(source_forms, target_forms)
+            kinds.append(KindOfForms(len(header.forms[1]), spellings, spelling))
+        shared_kinds = store.share(kinds)
         drops_rare_pairs = is_large(self.text.buckets)
-        file = TemporaryArrays()
-
-        def number(span: tuple[int, int]) -> tuple[tuple[int, int], list[Ints], Longs, Ints | None]:
-            first, end = span
-            index = number_word_pairs(self.text.buckets[first:end], targets)
-            keys = join_keys(index.source, index.target, targets)
-            meetings = index.count_meetings() if drops_rare_pairs else None
-            return span, list(index.cells), keys, meetings
-
-        def store(
-            numbered: tuple[tuple[int, int], list[Ints], Longs, Ints | None],
-        ) -> tuple[TextPart, ArrayPlace, ArrayPlace | None]:
-            (first, end), numbers, keys, meetings = numbered
-            cell_counts = self._counts_of_cells[first:end]
-            place = self._file.reserve(sum(cell_counts), np.int32)
-            start = 0
-            for of_bucket in numbers:
-                self._file.write(place, of_bucket.ravel(), start)
-                start += of_bucket.size
-            part = TextPart(first, end, place, cell_counts, len(keys), forms=[])
-            return part, file.append(keys), None if meetings is None else file.append(meetings)
-
-        stored = self._map(number, list(pairwise(cuts)), store)
-        return [part for part, *_ in stored], [PartKeys(file, *places) for _, *places in stored]
-
-    def _make_table(self, header: FormPairs, keys_of_words: Sequence[PartKeys]) -> FormTable:
-        """Make the ranges of one kind of form, and what the parts know of it."""
+        word_counts = store.share(WordCounts.of(self.source, self.target)) if drops_rare_pairs else None
         targets = len(self.target.words)
-        target_forms = len(header.forms[1])
+        step = self._sample_step
+        calls: list[tuple[Any, ...]] = []
+        for first, end in self._spans:
+            buckets = Later(partial(_read_buckets, self.text.buckets[first:end]))
+            calls.append((first, buckets, targets, step, drops_rare_pairs))
+        numbered = store.map(number_part, calls, items=3)
+        word_bounds = _bounds(store.read([of_part[2] for of_part in numbered]), parts)
+        cut = store.map(cut_word_keys, [(of_part[1], word_bounds) for of_part in numbered], items=parts + 1)
+        calls = [(shared_kinds, word_counts, *(of_part[r] for of_part in cut)) for r in range(parts)]
+        words = store.map(merge_words, calls, items=parts + 1)
 
-        file = TemporaryArrays()
-
-        def form_keys(number: int) -> tuple[Longs, Ints]:
-            """Return the keys of the forms of a part, and the pair of forms of each word pair."""
-            keys = keys_of_words[number].read()
-            kept = self._kept_pairs(self.parts[number])
-            source, target = split_keys(keys if kept is None else keys[kept], targets)
-            all_keys = join_keys(header.numbers[0][source], header.numbers[1][target], target_forms)
-            distinct_keys, pair = rank_distinct(all_keys)
-            if kept is not None:
-                pair_of_kept = pair
-                pair = np.zeros(len(keys), np.int32)
-                pair[kept] = pair_of_kept
-            return distinct_keys, pair
-
-        def store(keys_and_pair: tuple[Longs, Ints]) -> tuple[ArrayPlace, ArrayPlace]:
-            keys, pair = keys_and_pair
-            return file.append(keys), self._file.append(pair)
-
-        stored = self._map(form_keys, range(len(self.parts)), store)
-        keys_of_parts = [PartKeys(file, keys, None) for keys, _ in stored]
-        ranges, positions, cuts = self._make_ranges(header, keys_of_parts, self._file)
-        for part, (_, pair), places, of_part in zip(self.parts, stored, positions, cuts, strict=True):
-            part.forms.append(self._part_forms(pair, places, of_part))
-        return FormTable(header, ranges)
-
-    def _table_of_words(self, header: FormPairs, keys_of_parts: Sequence[PartKeys]) -> FormTable:
-        """Make the ranges of whole words; rare pairs of a large text are dropped."""
-        drops_rare_pairs = keys_of_parts[0].meetings is not None
-        file = TemporaryArrays() if drops_rare_pairs else self._file
-        ranges, positions, cuts = self._make_ranges(header, keys_of_parts, file)
-        for part, places, of_part in zip(self.parts, positions, cuts, strict=True):
-            if not drops_rare_pairs:
-                part.forms.append(self._part_forms(None, places, of_part))
-                continue
-            in_range = file.read(places)  # -1 where a pair is dropped
-            kept = in_range >= 0
-            kept_before = np.concatenate([[0], np.cumsum(kept)])
-            pair = self._file.append(np.where(kept, kept_before[:-1], 0).astype(np.int32))
-            places_of_kept = self._file.append(in_range[kept])
-            part.forms.append(self._part_forms(pair, places_of_kept, kept_before[of_part]))
-        return FormTable(header, ranges)
-
-    def _kept_pairs(self, part: TextPart) -> Flags | None:
-        """Return which word pairs of a part (L,) are kept; None if all are."""
-        pair = part.forms[WORD_KIND].pair
-        if pair is None:
-            return None
-        kept = self._file.read(pair) > 0
-        kept[0] = True  # the padding
-        return kept
-
-    def _part_forms(self, pair: ArrayPlace | None, positions: ArrayPlace, cuts: Longs) -> PartForms:
-        """Reserve the places of the counts and ratios of a part."""
-        size = positions.shape
-        sums = self._file.reserve(size, np.float64)
-        return PartForms(pair, positions, cuts, sums, self._file.reserve(size, np.float32))
-
-    def _make_ranges(
-        self, header: FormPairs, parts: Sequence[PartKeys], file: TemporaryArrays
-    ) -> tuple[list[KeyRange], list[ArrayPlace], list[Longs]]:
-        """Merge the keys of all parts; return the ranges, and positions and cuts of the keys of each part.
-
-        The positions are written to `file`.
-        """
-        bounds = self._bounds(parts)
-        cuts = []
-        for part in parts:
-            keys = part.read()
-            cuts.append(np.concatenate([[0], np.searchsorted(keys, bounds), [len(keys)]]))
-        positions = [file.reserve(part.keys.shape, np.int32) for part in parts]
-
-        def merge(number: int) -> tuple[Longs, Floats]:
-            """Merge the keys of a range; write their positions for the parts; return keys and spellings."""
-            spans = [(cut[number], cut[number + 1]) for cut in cuts]
-            columns = zip(parts, spans, strict=True)
-            keys = np.concatenate([part.file.read(part.keys, *span) for part, span in columns])
-            keys, ranks = rank_distinct(keys)
-            if parts[0].meetings is not None:
-                kept = self._often_enough(keys, ranks, parts, spans)
-                keys = keys[kept]
-                ranks = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[ranks]
-            start = 0
-            for place, (begin, end) in zip(positions, spans, strict=True):
-                file.write(place, ranks[start : start + end - begin], begin)
-                start += end - begin
-            source, target = split_keys(keys, len(header.forms[1]))
-            source_kind, target_kind = header.form_kinds
-            _, source_forms = forms_of(self.source, source_kind)
-            _, target_forms = forms_of(self.target, target_kind)
-            spelling = np.float32(self.hyperparameters.spelling)
-            return keys, spelling * spelled_alike(source_forms, target_forms, source, target)
-
-        def store(merged: tuple[Longs, Floats]) -> KeyRange:
-            keys, spelling = merged
-            similar = np.flatnonzero(spelling)
-            return KeyRange(
-                keys=self._file.append(keys),
-                similar=self._file.append(similar),
-                spelling=self._file.append(spelling[similar]),
-                counts=(
-                    self._file.reserve(len(keys), np.float32),
-                    self._file.reserve(len(keys), np.float32),
-                ),
-            )
-
-        return self._map(merge, range(len(bounds) + 1), store), positions, cuts
-
-    def _bounds(self, parts: Sequence[PartKeys]) -> Longs:
-        """Return the keys with which ranges begin, but for the first; ranges have about the same size."""
-        total = sum(part.keys.shape[0] for part in parts)
-        ranges = -(-total // self._max_entries)
-        step = max(1, min(SAMPLE_STEP, self._max_entries // SAMPLE_STEP))
-        sample = np.sort(np.concatenate([part.read()[::step] for part in parts]))
-        return np.unique(sample[np.arange(1, ranges) * len(sample) // ranges])
-
-    def _often_enough(
-        self, keys: Longs, ranks: Ints, parts: Sequence[PartKeys], spans: Sequence[tuple[int, int]]
-    ) -> Flags:
-        """Return which keys of a range are kept."""
-        columns = zip(parts, spans, strict=True)
-        meetings = [part.file.read(part.meetings, *span) for part, span in columns if part.meetings]
-        counts = np.bincount(ranks, np.concatenate(meetings), len(keys))
-        return frequent_or_associated(keys, counts.astype(np.int32), self.source, self.target)
+        numbers_of_kinds = []
+        for header in self.form_pairs[WORD_KIND + 1 :]:
+            numbers_of_kinds.append(FormNumbers(*header.numbers, len(header.forms[1])))
+        shared_numbers = store.share(numbers_of_kinds)
+        calls = []
+        for p, (of_part, slices) in enumerate(zip(numbered, cut, strict=True)):
+            kept = [of_range[1 + p] for of_range in words] if drops_rare_pairs else []
+            calls.append((of_part[0], of_part[1], slices[parts], targets, shared_numbers, step, *kept))
+        numbered = store.map(number_forms_of_part, calls, items=4)
+        self._parts = [of_part[0] for of_part in numbered]
+        cuts_of_words = list(store.read([of_part[1] for of_part in numbered]))
+        bounds = [word_bounds]
+        samples = list(store.read([of_part[3] for of_part in numbered]))
+        for kind in range(len(numbers_of_kinds)):
+            bounds.append(_bounds([of_part[kind] for of_part in samples], parts))
+        self._bounds = bounds
+        calls = [(of_part[2], bounds[1:], parts) for of_part in numbered]
+        cut = store.map(cut_form_keys, calls, items=parts + 1)
+        calls = [(shared_kinds, words[r][0], *(of_part[r] for of_part in cut)) for r in range(parts)]
+        merged = store.map(merge_forms, calls, items=2)
+        self._ranges = [of_range[0] for of_range in merged]
+        # (R,): the number of pairs of each kind of form
+        self.range_sizes = list(store.read([of_range[1] for of_range in merged]))
+        cuts_of_forms = store.read([of_part[parts] for of_part in cut])
+        # for each part and each kind of form: where each range begins in the pairs of the part
+        self._cuts = [[w, *f] for w, f in zip(cuts_of_words, cuts_of_forms, strict=True)]
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
         super().set_prior(prior)
-        self._prior_places: list[list[tuple[ArrayPlace, ArrayPlace]]] = []  # of each range of each kind
-        if prior is None:
-            return
-        for form_prior, table in zip(self.form_priors, self.tables, strict=True):
-            places = []
-            for key_range in table.ranges:
-                indices, values = form_prior.counts_of(self._form_pairs(table, key_range))
-                places.append((self._file.append(indices), self._file.append(values)))
-            self._prior_places.append(places)
+        self._surviving(self._place_prior)
 
-    def _form_pairs(self, table: FormTable, key_range: KeyRange) -> FormPairs:
-        """Return the pairs of forms of a range."""
-        source, target = split_keys(self._file.read(key_range.keys), len(table.header.forms[1]))
-        return replace(
-            table.header,
-            source=source,
-            target=target,
-            similar_pairs=self._file.read(key_range.similar),
-            spelling_counts=self._file.read(key_range.spelling),
-        )
+    def _place_prior(self) -> None:
+        """Give each range its part of the prior."""
+        self._priors: list[Handle] = [None] * len(self._spans)  # of each range
+        if not self.form_priors:
+            return
+        keys_of_ranges: list[list[AnyArray]] = [[] for _ in self._spans]
+        counts_of_ranges: list[list[AnyArray]] = [[] for _ in self._spans]
+        for form_prior, bounds in zip(self.form_priors, self._bounds, strict=True):
+            cuts = np.searchsorted(form_prior.keys, bounds)
+            for of_range, keys in zip(keys_of_ranges, np.split(form_prior.keys, cuts), strict=True):
+                of_range.append(keys)
+            for of_range, counts in zip(counts_of_ranges, np.split(form_prior.counts, cuts), strict=True):
+                of_range.append(counts)
+        prior_of_ranges = self._store.put(zip(keys_of_ranges, counts_of_ranges, strict=True))
+        calls = list(zip(self._ranges, prior_of_ranges, strict=True))
+        self._priors = [prior for (prior,) in self._store.map(prior_of_range, calls, items=1)]
 
     # --- expectation -----------------------------------------------------------------------------
 
     def _e_step(self, step: EStep) -> PartitionedCounts:
-        """Return the expected counts; those of word pairs are summed in ranges on disk."""
+        """Return the expected counts; those of word pairs are summed in ranges."""
+        store = self._store
+        parts = len(self._spans)
+        slices: list[Sequence[Handle]] = []
+        if step.emissions is not None:
+            assert isinstance(step.emissions, PartitionedEmissions)
+            slices = step.emissions.slices
+            step = step._replace(emissions=Emissions(*step.emissions))  # without the handles
+        shared_step = store.share(step)
+        calls: list[tuple[Any, ...]] = []
+        for p, (part, cuts) in enumerate(zip(self._parts, self._cuts, strict=True)):
+            calls.append((part, cuts, shared_step, *(of_range[p] for of_range in slices)))
+        counted = store.map(counts_of_part, calls, items=parts + 1)
+        slices.clear()  # a store frees what has no handle
+        calls = []
+        for r, key_range in enumerate(self._ranges):
+            calls.append((key_range, len(self.target.words), *(of_part[r] for of_part in counted)))
+        summed = store.map(sum_range, calls, items=2)
         words = len(self.source.words), len(self.target.words)
         totals = ExpectedCounts.zeros(0, words, step.jump_models)
-
-        def add(counts_of_buckets: list[BucketCounts]) -> float:
-            return sum(totals.add(counts) for counts in counts_of_buckets)
-
-        log_likelihoods = self._map(partial(self._counts_of_part, step), self.parts, add)
+        log_likelihood = 0.0
+        for counts_of_buckets in store.read([of_part[parts] for of_part in counted]):
+            log_likelihood += sum(map(totals.add, counts_of_buckets))
         totals.source_null[0] = 0
         totals.target_null[0] = 0
-        linked = self._sum_ranges()
-        return self._written(totals._replace(log_likelihood=sum(log_likelihoods)), linked)
-
-    def _written(self, counts: ExpectedCounts, linked: tuple[Doubles, Doubles]) -> PartitionedCounts:
-        """Return counts of which those of word pairs have been written; the next ones go elsewhere.
-
-        The counts before these are kept, so that a checkpoint of them can still be written.
-        """
-        written = PartitionedCounts.of(counts, self._slot, linked)
-        self._slot = 1 - self._slot
-        return written
-
-    def _counts_of_part(self, step: EStep, part: TextPart) -> list[BucketCounts]:
-        """Write the counts of word pairs of a part, and return the other counts of its buckets."""
-        if step.emissions is not None:
-            step = step._replace(emissions=self._emissions_of_part(step.emissions, part))
-        links = np.zeros(part.word_pairs, np.float64)
-        others = []
-        start = 0
-        for k, cell_count in zip(range(part.first, part.end), part.cell_counts, strict=True):
-            bucket = self.text.buckets[k]
-            cells = self._file.read(part.cells, start, start + cell_count).reshape(bucket.shape)
-            counts = step.counts(k, bucket, cells)
-            np.add.at(links, counts.links.indices.ravel(), counts.links.values.ravel().astype(np.float64))
-            others.append(counts._replace(links=NO_LINKS))
-            start += cell_count
-        counted = np.flatnonzero(links)
-        for forms in part.forms:
-            sums = links
-            if forms.pair is not None:
-                pair = self._file.read(forms.pair)
-                sums = sum_at(pair[counted], forms.sums.shape[0], links[counted])
-            sums[0] = 0  # the padding, and pairs that are dropped
-            self._file.write(forms.sums, sums)
-        return others
-
-    def _emissions_of_part(self, emissions: Emissions, part: TextPart) -> Emissions:
-        """Return the emissions with the ratios of the word pairs of a part."""
-        ratios_of_kinds = (
-            (self._file.read(forms.ratios), None if forms.pair is None else self._file.read(forms.pair))
-            for forms in part.forms
-        )
-        pairs = mean_of_kinds(ratios_of_kinds, part.word_pairs, len(part.forms))
-        return emissions._replace(word_pairs=pairs)
-
-    def _sum_ranges(self) -> tuple[Doubles, Doubles]:
-        """Sum the counts of all parts by range; return the sums by source and by target word."""
-        linked = shared_zeros(len(self.source.words)), shared_zeros(len(self.target.words))
-
-        def sum_parts(item: tuple[int, int]) -> tuple[int, int, Doubles]:
-            kind, number = item
-            counts = self.tables[kind].ranges[number].counts[self._slot]
-            total = np.zeros(counts.shape, np.float64)
-            for part in self.parts:
-                forms = part.forms[kind]
-                begin, end = forms.cuts[number], forms.cuts[number + 1]
-                positions = self._file.read(forms.positions, begin, end)
-                # the pairs of a part are distinct
-                total[positions] += self._file.read(forms.sums, begin, end)
-            self._file.write(counts, total.astype(np.float32))
-            return kind, number, total
-
-        def add_words(summed: tuple[int, int, Doubles]) -> None:
-            kind, number, total = summed
-            if kind != WORD_KIND:
-                return
-            counted = np.flatnonzero(total)
-            keys = self._file.read(self.tables[kind].ranges[number].keys)[counted]
-            for sums, words in zip(linked, split_keys(keys, len(self.target.words)), strict=True):
-                np.add.at(sums, words, total[counted])
-
-        self._map(sum_parts, self._all_ranges, add_words)
-        return linked
-
-    @property
-    def _all_ranges(self) -> list[tuple[int, int]]:
-        """The ranges, each with the number of its kind."""
-        return [(kind, n) for kind, table in enumerate(self.tables) for n in range(len(table.ranges))]
+        del counted, calls
+        linked = np.zeros(words[0]), np.zeros(words[1])
+        for linked_words in store.read([of_range[1] for of_range in summed]):
+            linked_words.add_to(linked)
+        ranges = store.saved([of_range[0] for of_range in summed])
+        return PartitionedCounts.of(totals._replace(log_likelihood=log_likelihood), ranges, linked)
 
     # --- maximization ----------------------------------------------------------------------------
 
     def _no_counts(self) -> PartitionedCounts:
         words = len(self.source.words), len(self.target.words)
-        for kind, number in self._all_ranges:
-            counts = self.tables[kind].ranges[number].counts[self._slot]
-            self._file.write(counts, np.zeros(counts.shape, np.float32))
+        ranges = self._store.put([np.zeros(size, np.float32) for size in sizes] for sizes in self.range_sizes)
         linked = np.zeros(words[0]), np.zeros(words[1])
-        return self._written(ExpectedCounts.zeros(0, words, None), linked)
+        return PartitionedCounts.of(ExpectedCounts.zeros(0, words, None), ranges, linked)
 
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
         """Return the expected counts of forms, without those of their pairs."""
@@ -496,55 +301,58 @@ class PartitionedEstimator(Estimator):
             counts_of_kinds.append(form_counts)
         return TextFormCounts(self.form_pairs, counts_of_kinds, self.smoothing)
 
-    def _counts_of_range(self, kind: int, number: int, slot: int) -> Floats:
-        """Return the counts of the pairs of a range, with the prior added."""
-        counts: Floats = self._file.read(self.tables[kind].ranges[number].counts[slot])
-        if self.form_priors:
-            indices, values = map(self._file.read, self._prior_places[kind][number])
-            counts[indices] += values
-        return counts
-
-    def _emissions(self, counts: ExpectedCounts, floor: float) -> Emissions:
-        """Write the likelihood ratios of all ranges where the parts read them; return those of null words."""
+    def _emissions(self, counts: ExpectedCounts, floor: float) -> PartitionedEmissions:
+        """Return the likelihood ratios: those of word pairs as handles, those of null words as arrays."""
         assert isinstance(counts, PartitionedCounts)
-        slot = counts.slot
+        store = self._store
         form_counts = self._form_counts_of(counts)
         smoothing = form_counts.smoothing._replace(floor=floor)
-
-        def write_ratios(item: tuple[int, int]) -> None:
-            kind, number = item
-            table = self.tables[kind]
-            pairs = self._counts_of_range(kind, number, slot)
-            of_range = form_counts.counts[kind]._replace(pairs=pairs)
-            ratios = form_pair_ratios(self._form_pairs(table, table.ranges[number]), of_range, smoothing)
-            for part in self.parts:
-                forms = part.forms[kind]
-                begin, end = forms.cuts[number], forms.cuts[number + 1]
-                positions = self._file.read(forms.positions, begin, end)
-                self._file.write(forms.ratios, ratios.take(positions), begin)
-
-        self._map(write_ratios, self._all_ranges)
+        factors = store.share([ratio_factors(of_kind.sides, smoothing) for of_kind in form_counts.counts])
+        targets = [len(header.forms[1]) for header in self.form_pairs]
+        calls = []
+        for key_range, pairs, prior in zip(self._ranges, counts.ranges, self._priors, strict=True):
+            calls.append((key_range, pairs, prior, factors, targets, floor))
+        slices = store.map(ratios_of_range, calls, items=len(self._spans))
         form_counts = form_counts._replace(smoothing=smoothing)
-        return Emissions(
+        emissions = Emissions(
             word_pairs=np.zeros(0, np.float32),
             source_null=mean_null_ratios(form_counts, 0),
             target_null=mean_null_ratios(form_counts, 1),
         )
+        return PartitionedEmissions.of(emissions, slices)
+
+    def _initial_state(self) -> EMState:
+        return self._surviving(super()._initial_state)
+
+    def _model1_iteration(self, state: EMState) -> EMState:
+        return self._surviving(super()._model1_iteration, state)
+
+    def _hmm_iteration(self, state: EMState) -> EMState:
+        return self._surviving(super()._hmm_iteration, state)
 
     def _estimate(self, state: EMState) -> Estimate:
         """Return the estimate of the last iteration; very small counts are dropped."""
         assert isinstance(state.counts, PartitionedCounts)
         form_counts = self._form_counts_of(state.counts)
         pruned = [self._pruned(counts) for counts in form_counts.counts]
+        pairs_of_kinds = self._surviving(self._linked_pairs, state.counts.ranges)
         stored = []
-        for kind, (table, counts) in enumerate(zip(self.tables, pruned, strict=True)):
-            forms_of_ranges = []
-            for number, key_range in enumerate(table.ranges):
-                pairs = self._counts_of_range(kind, number, state.counts.slot)
-                of_range = self._pruned(counts._replace(pairs=pairs))
-                forms_of_ranges.append(stored_forms(self._form_pairs(table, key_range), of_range))
-            stored.append(join_ranges(forms_of_ranges))
+        for header, counts, (keys, pairs) in zip(self.form_pairs, pruned, pairs_of_kinds, strict=True):
+            stored.append(StoredForms(header.form_kinds, keys, pairs, counts.sides))
         return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
+
+    def _linked_pairs(self, counts_of_ranges: Sequence[Later]) -> list[tuple[Longs, Floats]]:
+        """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
+        calls = []
+        for key_range, counts, prior in zip(self._ranges, counts_of_ranges, self._priors, strict=True):
+            calls.append((key_range, counts, prior, self.hyperparameters.prune))
+        found = self._store.map(linked_pairs_of_range, calls, items=1)
+        pairs_of_ranges = list(self._store.read([of_range[0] for of_range in found]))
+        joined = []
+        for of_kind in zip(*pairs_of_ranges, strict=True):
+            keys, pairs = map(np.concatenate, zip(*of_kind, strict=True))
+            joined.append((keys, pairs))
+        return joined
 
     # --- checkpoints -----------------------------------------------------------------------------
 
@@ -553,25 +361,39 @@ class PartitionedEstimator(Estimator):
         assert isinstance(state.counts, PartitionedCounts)
         yield from super()._as_arrays(state)
         yield from zip(("source_linked", "target_linked"), state.counts.linked, strict=True)
-        for kind, number in self._all_ranges:
-            place = self.tables[kind].ranges[number].counts[state.counts.slot]
-            yield f"counts_{kind}_{number}", self._file.read(place)
+        for number, counts in enumerate(self._store.read(state.counts.ranges)):
+            for kind, pairs in enumerate(counts):
+                yield _name_of_counts(kind, number), pairs
 
     def _from_checkpoint(self, stored: Stored) -> EMState:
         state = super()._from_checkpoint(stored)
         linked = []
         for name, words in (("source_linked", self.source.words), ("target_linked", self.target.words)):
             linked.append(stored.array(name, "f", (len(words),), minimum=0))
-        for kind, number in self._all_ranges:
-            place = self.tables[kind].ranges[number].counts[self._slot]
-            pairs = stored.array(f"counts_{kind}_{number}", "f", place.shape, minimum=0)
-            self._file.write(place, pairs.astype(np.float32))
-        return state._replace(counts=self._written(state.counts, (linked[0], linked[1])))
+        ranges = self._store.put(self._counts_from_checkpoint(stored))
+        counts = PartitionedCounts.of(state.counts, ranges, (linked[0], linked[1]))
+        return state._replace(counts=counts)
+
+    def _counts_from_checkpoint(self, stored: Stored) -> Iterator[RangeCounts]:
+        """Yield the counts of each range."""
+        for number, sizes in enumerate(self.range_sizes):
+            counts = []
+            for kind, size in enumerate(sizes):
+                pairs = stored.array(_name_of_counts(kind, number), "f", (size,), minimum=0)
+                counts.append(pairs.astype(np.float32))
+            yield counts
 
 
-def join_ranges(forms_of_ranges: Sequence[StoredForms]) -> StoredForms:
-    """Join the counts of ranges, in order."""
-    return forms_of_ranges[0]._replace(
-        keys=np.concatenate([forms.keys for forms in forms_of_ranges]),
-        counts=np.concatenate([forms.counts for forms in forms_of_ranges]),
-    )
+def _name_of_counts(kind: int, number: int) -> str:
+    """Return the name, in a checkpoint, of the counts of a range."""
+    return f"counts_{kind}_{number}"
+
+
+def _read_buckets(buckets: Sequence[Bucket]) -> list[Bucket]:
+    return list(buckets)
+
+
+def _bounds(samples: Iterable[Longs], ranges: int) -> Longs:
+    """Return the keys with which ranges begin, but for the first; ranges have about the same size."""
+    sample = np.sort(np.concatenate(list(samples)))
+    return sample[np.arange(1, ranges) * len(sample) // ranges]

@@ -1,103 +1,123 @@
-"""TrainingResult on a dask cluster: the model of one machine, to rounding, also when a worker dies."""
+"""Training on a dask cluster: the bytes of one machine, also when workers die."""
 
 from __future__ import annotations
 
 import os
 import signal
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import TrainingResult, train_aligner
-from nmtalign.batch.cluster import ClusterProcesses
+from nmtalign.batch.cluster_store import ClusterStore
 from nmtalign.cli import main
-from nmtalign.progress import Progress, open_reporter
-from nmtalign.text.bitext import read_bitext
-from nmtalign.training.distributed import DistributedBackend
+from nmtalign.errors import WorkerError
+from nmtalign.training import partitioned
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
+from nmtalign.training.prior import Prior
+from nmtalign.training.result_store import LostResultError
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
 
 TOY = toy_bitext(250, vocabulary=300, longest=25)
-CELLS = 7_500  # of a shard, so that there are several
+PRIOR = Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])
 
 
-def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> TrainingResult:
-    place = partial(DistributedBackend, processes=ClusterProcesses(client), cells=cells)
-    return train_aligner(pairs, TrainingSettings(make_backend=place, **options))
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch) -> None:
+    """Let a small text have several parts and ranges."""
+    monkeypatch.setattr("nmtalign.training.memory.CLUSTER_PART_CELLS", 7_500)
 
 
-def assert_same_model(one, other) -> None:
-    assert one.lexicon.source_words == other.lexicon.source_words
-    assert one.lexicon.target_words == other.lexicon.target_words
-    for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
-        shared = np.intersect1d(a.keys, b.keys)
-        assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
-        counts = (kind.counts[np.searchsorted(kind.keys, shared)] for kind in (a, b))
-        np.testing.assert_allclose(*counts, rtol=1e-5, atol=1e-6)
-    for a, b in zip(one.positions.jump_models, other.positions.jump_models, strict=True):
-        np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
+def settings(**options: Any) -> TrainingSettings:
+    return TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1, **options)
 
 
-def links(training: TrainingResult) -> list[tuple[np.ndarray, ...]]:
-    batch = training.align()
-    return [batch.offsets, batch.source, batch.target]
+def model_bytes(training: TrainingResult, folder: Path) -> dict[str, bytes]:
+    training.aligner.save(folder)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")
-def alone() -> TrainingResult:
-    return train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
+def alone(tmp_path_factory) -> dict[str, bytes]:
+    """The files of the model that one machine learns."""
+    return model_bytes(train_aligner(TOY.pairs, settings()), tmp_path_factory.mktemp("alone") / "model")
 
 
-def test_the_model_is_that_of_one_machine(client, alone):
-    found = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
-    assert_same_model(alone.aligner, found.aligner)
-    assert found.aligner.training == alone.aligner.training
-    for a, b in zip(links(alone), links(found), strict=True):
-        np.testing.assert_array_equal(a, b)
+class CountingStore(ClusterStore):
+    """Passes the name of each function to `on_call` before it is called."""
+
+    def __init__(self, client, on_call: Callable[[str], None]) -> None:
+        super().__init__(client)
+        self.on_call = on_call
+
+    def map(self, function, calls, items):
+        self.on_call(function.__name__)
+        return super().map(function, calls, items)
+
+
+def test_the_model_is_that_of_one_machine(client, alone, tmp_path):
+    called = []
+    found = train_aligner(TOY.pairs, settings(store=CountingStore(client, called.append)))
+    assert model_bytes(found, tmp_path / "model") == alone
+    passes = 1 + 2 + 2
+    assert called.count("counts_of_part") == called.count("sum_range") == passes
+    assert called.count("number_part") == called.count("linked_pairs_of_range") == 1
+    batch, wanted = found.align(), train_aligner(TOY.pairs, settings()).align()
+    np.testing.assert_array_equal(batch.offsets, wanted.offsets)
+    np.testing.assert_array_equal(batch.source, wanted.source)
+
+
+@pytest.mark.parametrize("drops_rare", [False, True])
+def test_priors_and_rare_pairs(client, tmp_path, monkeypatch, drops_rare):
+    if drops_rare:
+        monkeypatch.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 1000)
+    wanted = train_aligner(TOY.pairs, settings(prior=PRIOR))
+    found = train_aligner(TOY.pairs, settings(prior=PRIOR, store=ClusterStore(client)))
+    assert model_bytes(found, tmp_path / "found") == model_bytes(wanted, tmp_path / "wanted")
+
+
+def kill_a_worker(client) -> None:
+    """Kill the worker that keeps most results; another process takes its place."""
+    kept = {address: len(keys) for address, keys in client.has_what().items()}
+    address = max(kept, key=lambda a: kept[a])
+    os.kill(client.run(os.getpid)[address], signal.SIGKILL)
+
+
+KILLED_AT = [("merge_words", 1), ("counts_of_part", 2), ("ratios_of_range", 4), ("linked_pairs_of_range", 1)]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
-def test_a_killed_worker_costs_nothing_but_time(client, alone):
-    killed: list[int] = []
+def test_killed_workers_cost_nothing_but_time(client, alone, tmp_path):
+    called: list[str] = []
+    killed: list[tuple[str, int]] = []
 
-    def killing(progress: Progress) -> None:
-        if progress.message.startswith("hidden Markov model, iteration 1"):
-            killed.append(next(iter(client.run(os.getpid).values())))
-            os.kill(killed[0], signal.SIGKILL)
+    def kill_at_some_calls(name: str) -> None:
+        called.append(name)
+        call = name, called.count(name)
+        if call in KILLED_AT:
+            killed.append(call)
+            kill_a_worker(client)
 
-    undisturbed = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
-    found = by_cluster(
-        client,
-        TOY.pairs,
-        hyperparameters=PRESET_HYPERPARAMETERS["fast"],
-        progress=open_reporter(killing, stage="reading"),
-    )
-    assert killed
-    for a, b in zip(undisturbed.aligner.lexicon.forms, found.aligner.lexicon.forms, strict=True):
-        np.testing.assert_array_equal(a.keys, b.keys)
-        np.testing.assert_array_equal(a.counts, b.counts)
+    found = train_aligner(TOY.pairs, settings(store=CountingStore(client, kill_at_some_calls)))
+    assert killed == KILLED_AT
+    assert called.count("number_part") > 1  # the parts were made again
+    assert model_bytes(found, tmp_path / "model") == alone
 
 
-def test_the_command_writes_the_same_links(client, tmp_path, capsys):
-    for name, lines in (("source", TOY.source), ("target", TOY.target)):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sides = [str(tmp_path / name) for name in ("source", "target")]
-    engines = {"local": [], "dask": ["--engine", "dask", "--scheduler", client.scheduler.address]}
-    for engine, options in engines.items():
-        outputs = ["-o", str(tmp_path / f"{engine}.model"), "--links", str(tmp_path / f"{engine}.links")]
-        assert run("train", *sides, *outputs, "--preset", "fast", *options) == 0
-    assert_same_model(*(load_aligner(tmp_path / f"{engine}.model") for engine in engines))
-    found = [(tmp_path / f"{engine}.links").read_bytes() for engine in engines]
-    assert found[0] == found[1]
-    assert found[0].count(b"\n") == len(TOY.source)
-    assert run("train", "-", sides[1], "-o", str(tmp_path / "m"), "--links", "x", *engines["dask"]) == 2
-    assert "standard input" in capsys.readouterr().err
+def test_a_cluster_that_always_loses_results_is_given_up(client, monkeypatch):
+    class Losing(ClusterStore):
+        def read(self, handles):
+            raise LostResultError("a worker was lost")
+
+    monkeypatch.setattr(partitioned, "MAX_LOSSES", 2)
+    with pytest.raises(WorkerError, match="a worker was lost"):
+        train_aligner(TOY.pairs, settings(store=Losing(client)))
 
 
 def run(*arguments: str) -> int:
@@ -106,12 +126,18 @@ def run(*arguments: str) -> int:
     return int(caught.value.code or 0)
 
 
-def test_a_real_bitext(client, shared_data: Path):
-    folder = shared_data / "bitext" / "europarl_deen"
-    sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
-    pairs = [pair for _, pair in zip(range(200), read_bitext(*sides), strict=False)]
-    one = train_aligner(pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=2))
-    other = by_cluster(client, pairs, cells=1 << 16, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
-    assert_same_model(one.aligner, other.aligner)
-    for a, b in zip(links(one), links(other), strict=True):
-        np.testing.assert_array_equal(a, b)
+def test_the_command_writes_the_same_files(client, tmp_path, capsys):
+    for name, lines in (("source", TOY.source), ("target", TOY.target)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sides = [str(tmp_path / name) for name in ("source", "target")]
+    engines = {"local": [], "dask": ["--engine", "dask", "--scheduler", client.scheduler.address]}
+    found = {}
+    for engine, options in engines.items():
+        outputs = ["-o", str(tmp_path / f"{engine}.model"), "--links", str(tmp_path / f"{engine}.links")]
+        assert run("train", *sides, *outputs, "--preset", "fast", *options) == 0
+        files = sorted((tmp_path / f"{engine}.model").iterdir())
+        found[engine] = [(tmp_path / f"{engine}.links").read_bytes(), *(file.read_bytes() for file in files)]
+    assert found["dask"] == found["local"]
+    assert found["dask"][0].count(b"\n") == len(TOY.source)
+    assert run("train", "-", sides[1], "-o", str(tmp_path / "m"), "--links", "x", *engines["dask"]) == 2
+    assert "standard input" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step
-from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
+from nmtalign.positions.e_step import EStep, expected_counts, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.jumps import bucket_transitions, initial_jump_model
 from nmtalign.positions.position_model import Emissions
 from nmtalign.training import em
@@ -25,7 +25,6 @@ from nmtalign.training.em import (
     PRESET_HYPERPARAMETERS,
     Estimator,
     Hyperparameters,
-    LocalBackend,
     preset_hyperparameters,
 )
 from tests.aligner.toy_language import toy_bitext
@@ -164,8 +163,8 @@ def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(shar
     estimator = Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
     cells, steps = estimator.text.cells, []
     monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
-    own = estimator.backend.expected_counts
-    monkeypatch.setattr(estimator.backend, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
+    own = estimator._e_step
+    monkeypatch.setattr(estimator, "_e_step", lambda e: steps.append(e.jump_period) or own(e))
     estimator.run()
     assert set(steps[-2:]) == {step}
 
@@ -300,9 +299,9 @@ def test_which_e_steps_agree(monkeypatch):
     """Model 1 averages both directions, then agrees; so do the last steps of the hidden Markov model."""
     toy, steps = toy_bitext(30), []
     sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
-    counted = LocalBackend.expected_counts
+    counted = Estimator._e_step
     monkeypatch.setattr(
-        LocalBackend, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
+        Estimator, "_e_step", lambda estimator, step: steps.append(step) or counted(estimator, step)
     )
     settings = dataclasses.replace(
         PRESET_HYPERPARAMETERS["default"],
@@ -320,11 +319,11 @@ def test_which_e_steps_agree(monkeypatch):
 
 @pytest.mark.parametrize("one", [EStep(P0), EStep(P0, mean=True)])
 def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
-    bitext = LocalBackend(text_of(*encoded), workers=1)
+    text = text_of(*encoded)
     if one.mean:
-        one = one._replace(emissions=random_emissions(bitext.word_pairs, *encoded))
-    assert any((bucket.source == 0).any() and (bucket.target == 0).any() for bucket in bitext.text.buckets)
-    counts = bitext.expected_counts(one)
+        one = one._replace(emissions=random_emissions(text.word_pairs, *encoded))
+    assert any((bucket.source == 0).any() and (bucket.target == 0).any() for bucket in text.buckets)
+    counts = expected_counts(one, text, text.word_pairs, workers=1)
     for name in ("links", "source_null", "target_null"):
         padding, *others = getattr(counts, name)
         assert padding == 0, name
@@ -333,7 +332,7 @@ def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
 
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
-    bitext = LocalBackend(text_of(*sides), workers=1)
+    text = text_of(*sides)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
     words.word_pairs[0] = 0
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
@@ -344,7 +343,8 @@ def check_counts(sides, ratios: np.ndarray) -> None:
         EStep(P0, words, jumps),
         EStep(P0, words, jumps, agree=True),
     ):
-        for name, counts in bitext.expected_counts(one)._replace(log_likelihood=0.0)._asdict().items():
+        found = expected_counts(one, text, text.word_pairs, workers=1)
+        for name, counts in found._replace(log_likelihood=0.0)._asdict().items():
             assert np.isfinite(counts).all(), name
             assert np.min(counts, initial=0) >= 0, name
 

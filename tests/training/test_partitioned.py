@@ -19,6 +19,7 @@ from nmtalign.corpus.buckets import make_buckets, store_buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.files.temporary_arrays import TemporaryArrays, on_disk, release
+from nmtalign.positions.e_step import EStep
 from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.em import Estimate, Estimator, Hyperparameters, preset_hyperparameters
@@ -79,11 +80,12 @@ def test_many_parts_and_ranges(monkeypatch, drops_rare: bool, workers: int):
     text = encode_text(long_text())
     if drops_rare:
         monkeypatch.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 0)
-    monkeypatch.setattr("nmtalign.training.partitioned.MIN_PARALLEL_CELLS", 1 << 21)
+    monkeypatch.setattr("nmtalign.training.result_store.MIN_PARALLEL_CELLS", 1 << 21)
     wanted = Estimator.prepare(text, DEFAULT, workers=1).run()
     estimator = PartitionedEstimator(text, DEFAULT, workers=workers, cells=1_000)
-    assert len(estimator.parts) > 5
-    assert all(len(table.ranges) > 1 for table in estimator.tables)
+    sizes = np.array(estimator.range_sizes)  # (ranges, kinds of form)
+    assert len(sizes) > 5
+    assert ((sizes > 0).sum(axis=0) > 1).all()
     assert_same(estimator.run(), wanted)
 
 
@@ -115,7 +117,7 @@ def test_phrases_of_the_text_are_kept_in_many_parts():
     prior = Prior(phrases=[*phrases, ("ba1", "not there")])
     wanted = Estimator.prepare(encode_text(text), FAST, prior=prior, workers=1).run()
     estimator = PartitionedEstimator(encode_text(text), FAST, prior=prior, workers=1, cells=500)
-    assert len(estimator.parts) > 5
+    assert len(estimator.range_sizes) > 5
     found = estimator.run()
     assert phrases_of(found) == list(dict.fromkeys(phrases))
     assert_same(found, wanted)
@@ -146,17 +148,17 @@ def test_an_interrupted_iteration_keeps_the_state_before_it(tmp_path: Path, monk
     path = tmp_path / "checkpoint.npz"
     wanted = PartitionedEstimator(text, FAST, workers=1, cells=500).run()
     estimator = PartitionedEstimator(text, FAST, workers=1, cells=500)
-    whole_sum = estimator._sum_ranges
+    whole_step = estimator._e_step
 
-    def counted_sum():
-        linked = whole_sum()
+    def counted_step(step: EStep):
+        counts = whole_step(step)
         if not remaining:
             raise KeyboardInterrupt
         remaining.pop()
-        return linked
+        return counts
 
     remaining = list(range(FAST.model1_iterations + 1))
-    monkeypatch.setattr(estimator, "_sum_ranges", counted_sum)
+    monkeypatch.setattr(estimator, "_e_step", counted_step)
     with pytest.raises(KeyboardInterrupt):
         estimator.run(Checkpoint(path, "mine"))
     resumed = PartitionedEstimator(text, FAST, workers=1, cells=500)

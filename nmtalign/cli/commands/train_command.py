@@ -296,12 +296,10 @@ def _start_run(
 
 
 def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSettings:
-    """Return the settings with a cluster that computes the expected counts."""
-    from nmtalign.batch.cluster import ClusterProcesses
-    from nmtalign.training.distributed import DistributedBackend
+    """Return the settings with a cluster that keeps the text and the counts of its word pairs."""
+    from nmtalign.batch.cluster_store import ClusterStore
 
-    make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
-    return replace(settings, make_backend=make_backend, memory=None)
+    return replace(settings, store=ClusterStore(client), memory=None)
 
 
 def _expert_reader(
