@@ -43,9 +43,19 @@ class JumpCount(NamedTuple):
     weight: float
 
 
+class Unused(NamedTuple):
+    """A number of entries that are not used, because no headword is wanted or there is no translation.
+
+    They are counted, to know the share of the entries that are malformed.
+    """
+
+    entries: int
+
+
+UNUSED_ENTRY = Unused(1)
+
 Wanted = Callable[[Collection[str]], Set[str]]  # returns those headwords whose translations are wanted
-# an entry, or what is wrong with it, or a number of entries that are not wanted, because entries are counted
-Record = Entry | JumpCount | DataError | int
+Record = Entry | JumpCount | DataError | Unused  # a DataError says what is wrong with an entry
 
 
 def every_headword(headwords: Collection[str]) -> set[str]:

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from nmtalign.dictionaries.entries import Entry, Record, Wanted
+from nmtalign.dictionaries.entries import UNUSED_ENTRY, Entry, Record, Wanted
 from nmtalign.errors import DataError, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.limits import FREE_DECOMPRESSED_BYTES, MAX_COMPRESSION_RATIO
@@ -72,7 +72,7 @@ def read_indexed(files: IndexedFiles, wanted: Wanted) -> Iterator[Record]:
     places, glosses_of = _parts_of(files, wanted)
     for number, place in enumerate(places, 1):
         if place is None:
-            yield 1
+            yield UNUSED_ENTRY
         elif isinstance(place, DataError):
             yield place.at(files.index, line=number)
         elif not place.headword.startswith(_OF_THE_DICTIONARY) and place.size <= MAX_TEXT_BYTES:
@@ -104,7 +104,7 @@ def _parts_of(files: IndexedFiles, wanted: Wanted) -> tuple[Places, Callable[[by
 
 
 def _entry(number: int, place: Place, text: bytes, glosses_of: Callable[[bytes], list[str]]) -> Record:
-    """Return the entry of a place, 1 if it has no translation, or what is wrong with it."""
+    """Return the entry of a place, `UNUSED_ENTRY` if it has no translation, or what is wrong with it."""
     end = place.begin + place.size
     if end > len(text):
         expected = f"expected the text of {place.headword[:40]!r} within {len(text):,} bytes"
@@ -113,7 +113,7 @@ def _entry(number: int, place: Place, text: bytes, glosses_of: Callable[[bytes],
         glosses = glosses_of(text[place.begin : end])
     except UnicodeDecodeError as error:
         return DataError(f"expected UTF-8 text for {place.headword[:40]!r} ({error.reason})")
-    return Entry(number, (place.headword,), glosses) if glosses else 1
+    return Entry(number, (place.headword,), glosses) if glosses else UNUSED_ENTRY
 
 
 def _content(path: Path) -> bytes:

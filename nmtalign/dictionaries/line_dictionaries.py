@@ -11,7 +11,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets
+from nmtalign.dictionaries.entries import (
+    UNUSED_ENTRY,
+    Entry,
+    JumpCount,
+    Record,
+    Unused,
+    Wanted,
+    without_brackets,
+)
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.json_files import parse_json
@@ -69,7 +77,7 @@ def _format_of(first: list[tuple[int, str | DataError]]) -> LineFormat:
 
 def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     for item in _wanted_lines(lines, _cedict_headwords, wanted, _looks_like_entry):
-        if isinstance(item, int):
+        if isinstance(item, Unused):
             yield item
             continue
         number, line, _ = item
@@ -90,7 +98,7 @@ def _cedict_headwords(line: str) -> list[str]:
 
 def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     for item in _wanted_lines(lines, _edict_headwords, wanted, _looks_like_entry):
-        if isinstance(item, int):
+        if isinstance(item, Unused):
             yield item
             continue
         number, line, _ = item
@@ -122,10 +130,10 @@ def _wanted_lines(
     headwords_of: Callable[[str], list[str]],
     wanted: Wanted,
     looks_like_entry: Callable[[str], bool],
-) -> Iterator[tuple[int, str | DataError, bool] | int]:
+) -> Iterator[tuple[int, str | DataError, bool] | Unused]:
     """Yield lines with their number, and whether one of their headwords is wanted.
 
-    Lines that are not wanted and look like an entry are only counted: their number is yielded.
+    Lines that are not wanted and look like an entry are only counted.
     """
     while block := list(islice(lines, LINES_PER_BLOCK)):
         of_lines = [[] if isinstance(line, DataError) else headwords_of(line) for _, line in block]
@@ -137,7 +145,7 @@ def _wanted_lines(
                 unwanted += 1
             else:
                 yield number, line, is_wanted
-        yield unwanted
+        yield Unused(unwanted)
 
 
 def _malformed(wanted: str, line: str) -> DataError:
@@ -153,7 +161,7 @@ def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
     JSON is slow to parse, so that only the lines that have a wanted word anywhere are parsed.
     """
     for item in _wanted_lines(lines, _words_in_json, wanted, _is_json):
-        if isinstance(item, int):
+        if isinstance(item, Unused):
             yield item
             continue
         number, line, _ = item
@@ -166,7 +174,7 @@ def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
                 yield error.at(path, line=number)
             else:
                 if entry.glosses:
-                    yield entry if wanted(entry.headwords) else 1
+                    yield entry if wanted(entry.headwords) else UNUSED_ENTRY
 
 
 def _words_in_json(line: str) -> list[str]:
@@ -227,7 +235,7 @@ def _is_inflection(sense: dict[str, Any]) -> bool:
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
     for item in _wanted_lines(lines, _word_list_headword, wanted, _is_pair_of_words):
-        if isinstance(item, int):
+        if isinstance(item, Unused):
             yield item
             continue
         number, line, is_wanted = item
@@ -236,7 +244,7 @@ def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
         elif line.strip():
             columns = line.split("\t" if "\t" in line else " ")
             entry = _word_list_entry(number, columns, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else 1
+            yield entry if is_wanted or isinstance(entry, DataError) else UNUSED_ENTRY
 
 
 def _is_pair_of_words(line: str) -> bool:
@@ -253,7 +261,7 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
     """Yield the pairs of the lines ``LEX``, and jumps; a warning counts the lines of fertilities."""
     fertilities = 0
     for item in _wanted_lines(lines, _eflomal_headword, wanted, lambda line: False):
-        if isinstance(item, int):
+        if isinstance(item, Unused):
             continue
         number, line, is_wanted = item
         if isinstance(line, DataError):
@@ -264,13 +272,13 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
             prior = _prior_of_numbers(columns)
             if prior is None:
                 fertilities += 1
-                yield 1
+                yield UNUSED_ENTRY
             else:
                 yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
         elif line.strip():
             pair = columns[1:] if len(columns) == 4 and columns[0] == "LEX" else columns
             entry = _word_list_entry(number, pair, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else 1
+            yield entry if is_wanted or isinstance(entry, DataError) else UNUSED_ENTRY
     if fertilities:
         skipped = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
         why = "a model of nmtalign has no fertilities"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtalign.calls import check_call
-from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, check_size, every_headword
+from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Unused, Wanted, check_size, every_headword
 from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_indexed
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
 from nmtalign.dictionaries.xml_dictionaries import read_xml, xml_format
@@ -54,8 +54,8 @@ class DictionaryFile:
         first: DataError | None = None
         with reraise_as_data_error(self.path):
             for record in self._records(wanted):
-                if isinstance(record, int):
-                    total += record
+                if isinstance(record, Unused):
+                    total += record.entries
                     continue
                 total += 1
                 if isinstance(record, JumpCount):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from nmtalign.dictionaries.entries import Entry, Record, Wanted, check_size, without_empty
+from nmtalign.dictionaries.entries import UNUSED_ENTRY, Entry, Record, Wanted, check_size, without_empty
 from nmtalign.errors import DataError
 from nmtalign.files.xml_files import SAFE_ENCODINGS, XmlLimits, iter_elements
 
@@ -117,4 +117,4 @@ def read_xml(path: str | Path, chosen: XmlFormat, wanted: Wanted) -> Iterator[Re
             checked = check_size(entry)
             yield checked.at(path, line=line) if isinstance(checked, DataError) else checked
         else:
-            yield 1
+            yield UNUSED_ENTRY

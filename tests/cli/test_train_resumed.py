@@ -172,7 +172,7 @@ def undisturbed_links(bitext, tmp_path_factory: pytest.TempPathFactory) -> bytes
 def stop_before_the_links(bitext, model: Path, links: Path) -> list[str]:
     """Kill a run that has saved its model and not yet written its links; return the command."""
     arguments = [str(word) for word in ("train", *bitext, "-o", model, "--links", links, *OPTIONS)]
-    place = ("nmtalign.cli.running", "write_files", "1")
+    place = ("nmtalign.cli.commands.train_command", "write_files", "1")
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *place, *arguments], check=False, capture_output=True
     )
