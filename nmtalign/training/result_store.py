@@ -86,7 +86,7 @@ class FileStore:
     def put(self, values: Iterable[Any]) -> list[Later]:
         """Write values, one at a time, to one file."""
         file = TemporaryArrays()
-        handles = []
+        handles: list[Later] = []
         for value in values:
             place = _append_all(file, [pickle.dumps(value, PICKLE_PROTOCOL)])
             handles.extend(_StoredItems(file, *place))
