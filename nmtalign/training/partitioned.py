@@ -28,7 +28,7 @@ from nmtalign.corpus.buckets import Bucket, cells_of_buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import WordCounts, WordPairIndex, is_large
-from nmtalign.errors import UsageError
+from nmtalign.errors import UsageError, WorkerError
 from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
@@ -60,7 +60,7 @@ from nmtalign.training.result_store import FileStore, Handle, Later, LostResultE
 
 MAX_SAMPLE_STEP = 256  # at most every n-th key of a part is in the sample that divides keys into ranges
 CELLS_PER_SAMPLE = 1 << 10  # a part has about one key in the sample for so many cells
-MAX_LOSSES = 5  # a step that loses workers more often fails
+MAX_LOSSES = 5  # a step that loses workers so often fails
 
 Result = TypeVar("Result")
 
@@ -151,7 +151,7 @@ class PartitionedEstimator(Estimator):
         word_pairs = sum(sizes[WORD_KIND] for sizes in self.range_sizes) - 1  # without the padding
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {word_pairs:,} co-occurring word pairs, in {len(self._spans)} parts"
+            f" {word_pairs:,} co-occurring word pairs, in {len(self._spans)} parts {self._store.place}"
         )
 
     def _surviving(self, step: Callable[..., Result], *given: Any) -> Result:
@@ -165,7 +165,7 @@ class PartitionedEstimator(Estimator):
                 self._place_all()
             except LostResultError:
                 continue
-        return step(*given)
+        raise WorkerError(f"workers died {MAX_LOSSES} times in one step; did they run out of memory?")
 
     def _place_all(self) -> None:
         """Make the parts and the ranges, and what they know of the prior."""
