@@ -320,7 +320,7 @@ def cluster_table(options: argparse.Namespace) -> None:
         start = time.process_time()
         found, model = run_on_cluster(options, workers, kill)
         scheduler = time.process_time() - start
-        name = f"{workers} workers" + f", {found['killed']:.0f} killed" * kill
+        name = f"{workers} worker{'s' * (workers > 1)}" + f", {found['killed']:.0f} killed" * kill
         peaks = [f"{size:.0f} MB" for size in (found["peak"], peak_megabytes(), found["worker"])]
         same = "the same" if files_of(model) == wanted else "DIFFERENT"
         rows.append([name, *peaks, f"{found['restarts']:.0f}", same])

@@ -26,6 +26,8 @@ class ClusterStore:
     It is a :class:`~nmtalign.training.result_store.ResultStore`.
     """
 
+    place = "on the cluster"
+
     def __init__(self, client: Client) -> None:
         self._client = client
         self._processes = ClusterProcesses(client)

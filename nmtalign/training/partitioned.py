@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from nmtalign.corpus.buckets import Bucket, cells_of_buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import WordCounts, WordPairIndex, is_large
-from nmtalign.errors import UsageError
+from nmtalign.errors import UsageError, WorkerError
 from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
@@ -60,7 +60,7 @@ from nmtalign.training.result_store import FileStore, Handle, Later, LostResultE
 
 MAX_SAMPLE_STEP = 256  # at most every n-th key of a part is in the sample that divides keys into ranges
 CELLS_PER_SAMPLE = 1 << 10  # a part has about one key in the sample for so many cells
-MAX_LOSSES = 5  # a step that loses workers more often fails
+MAX_LOSSES = 5  # a step that loses workers so often fails
 
 Result = TypeVar("Result")
 
@@ -93,6 +93,17 @@ class PartitionedEmissions(Emissions):
         result = cls(*emissions)
         result.slices = slices
         return result
+
+
+class PlacedWords(NamedTuple):
+    """Handles of what is made of whole words, before the other kinds of form."""
+
+    parts: list[Handle]
+    keys: list[Handle]  # the keys of each part
+    cuts: list[Handle]  # where each range begins in the keys of each part
+    kept: list[list[Handle]]  # for each part: which of its keys each range keeps; empty if all are kept
+    ranges: list[Handle]
+    bounds: Longs  # (R - 1,): the keys with which ranges begin, but for the first
 
 
 class PartitionedEstimator(Estimator):
@@ -140,7 +151,7 @@ class PartitionedEstimator(Estimator):
         word_pairs = sum(sizes[WORD_KIND] for sizes in self.range_sizes) - 1  # without the padding
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {word_pairs:,} co-occurring word pairs, in {len(self._spans)} parts"
+            f" {word_pairs:,} co-occurring word pairs, in {len(self._spans)} parts {self._store.place}"
         )
 
     def _surviving(self, step: Callable[..., Result], *given: Any) -> Result:
@@ -154,7 +165,7 @@ class PartitionedEstimator(Estimator):
                 self._place_all()
             except LostResultError:
                 continue
-        return step(*given)
+        raise WorkerError(f"workers died {MAX_LOSSES} times in one step; did they run out of memory?")
 
     def _place_all(self) -> None:
         """Make the parts and the ranges, and what they know of the prior."""
@@ -165,56 +176,79 @@ class PartitionedEstimator(Estimator):
 
     def _place_text(self) -> None:
         """Make the parts and the ranges."""
-        store = self._store
-        parts = len(self._spans)
-        spelling = self.hyperparameters.spelling
+        self._parts: list[Handle] = []  # frees those of a cluster that has lost others
+        self._ranges: list[Handle] = []
+        shared_kinds = self._store.share(self._kinds_of_forms())
+        self._place_forms(self._place_words(shared_kinds), shared_kinds)
+
+    def _kinds_of_forms(self) -> list[KindOfForms]:
+        """Return what ranges need to know of the forms."""
         kinds = []
         for header in self.form_pairs:
             source_forms = forms_of(self.source, header.form_kinds[0])[1]
             target_forms = forms_of(self.target, header.form_kinds[1])[1]
             spellings = Spellings.of(source_forms, target_forms)
-            kinds.append(KindOfForms(len(header.forms[1]), spellings, spelling))
-        shared_kinds = store.share(kinds)
+            kinds.append(KindOfForms(len(header.forms[1]), spellings, self.hyperparameters.spelling))
+        return kinds
+
+    def _place_words(self, shared_kinds: Handle) -> PlacedWords:
+        """Number the word pairs of the parts, and make the ranges of whole words."""
+        store = self._store
+        parts = len(self._spans)
         drops_rare_pairs = is_large(self.text.buckets)
         word_counts = store.share(WordCounts.of(self.source, self.target)) if drops_rare_pairs else None
-        targets = len(self.target.words)
-        step = self._sample_step
         calls: list[tuple[Any, ...]] = []
         for first, end in self._spans:
             buckets = Later(partial(_read_buckets, self.text.buckets[first:end]))
-            calls.append((first, buckets, targets, step, drops_rare_pairs))
+            calls.append((first, buckets, len(self.target.words), self._sample_step, drops_rare_pairs))
         numbered = store.map(number_part, calls, items=3)
-        word_bounds = _bounds(store.read([of_part[2] for of_part in numbered]), parts)
-        cut = store.map(cut_word_keys, [(of_part[1], word_bounds) for of_part in numbered], items=parts + 1)
+        keys = [of_part[1] for of_part in numbered]
+        bounds = _bounds(store.read([of_part[2] for of_part in numbered]), parts)
+        cut = store.map(cut_word_keys, [(of_part, bounds) for of_part in keys], items=parts + 1)
         calls = [(shared_kinds, word_counts, *(of_part[r] for of_part in cut)) for r in range(parts)]
-        words = store.map(merge_words, calls, items=parts + 1)
+        merged = store.map(merge_words, calls, items=parts + 1)
+        kept_of_parts: list[list[Handle]] = [[] for _ in numbered]
+        if drops_rare_pairs:
+            kept_of_parts = [[of_range[1 + p] for of_range in merged] for p in range(parts)]
+        return PlacedWords(
+            parts=[of_part[0] for of_part in numbered],
+            keys=keys,
+            cuts=[of_part[parts] for of_part in cut],
+            kept=kept_of_parts,
+            ranges=[of_range[0] for of_range in merged],
+            bounds=bounds,
+        )
 
+    def _place_forms(self, words: PlacedWords, shared_kinds: Handle) -> None:
+        """Number the pairs of forms of the parts, and make the ranges of all kinds of form."""
+        store = self._store
+        parts = len(self._spans)
         numbers_of_kinds = []
         for header in self.form_pairs[WORD_KIND + 1 :]:
             numbers_of_kinds.append(FormNumbers(*header.numbers, len(header.forms[1])))
         shared_numbers = store.share(numbers_of_kinds)
         calls = []
-        for p, (of_part, slices) in enumerate(zip(numbered, cut, strict=True)):
-            kept = [of_range[1 + p] for of_range in words] if drops_rare_pairs else []
-            calls.append((of_part[0], of_part[1], slices[parts], targets, shared_numbers, step, *kept))
+        for part, keys, cuts, kept in zip(words.parts, words.keys, words.cuts, words.kept, strict=True):
+            arguments = part, keys, cuts, len(self.target.words), shared_numbers, self._sample_step, *kept
+            calls.append(arguments)
         numbered = store.map(number_forms_of_part, calls, items=4)
         self._parts = [of_part[0] for of_part in numbered]
         cuts_of_words = list(store.read([of_part[1] for of_part in numbered]))
-        bounds = [word_bounds]
         samples = list(store.read([of_part[3] for of_part in numbered]))
-        for kind in range(len(numbers_of_kinds)):
-            bounds.append(_bounds([of_part[kind] for of_part in samples], parts))
-        self._bounds = bounds
-        calls = [(of_part[2], bounds[1:], parts) for of_part in numbered]
+        form_bounds = [_bounds(of_kind, parts) for of_kind in zip(*samples, strict=True)]
+        calls = [(of_part[2], form_bounds, parts) for of_part in numbered]
         cut = store.map(cut_form_keys, calls, items=parts + 1)
-        calls = [(shared_kinds, words[r][0], *(of_part[r] for of_part in cut)) for r in range(parts)]
+        calls = []
+        for r, of_words in enumerate(words.ranges):
+            calls.append((shared_kinds, of_words, *(of_part[r] for of_part in cut)))
         merged = store.map(merge_forms, calls, items=2)
         self._ranges = [of_range[0] for of_range in merged]
-        # (R,): the number of pairs of each kind of form
+        # for each range and each kind of form: the number of pairs
         self.range_sizes = list(store.read([of_range[1] for of_range in merged]))
         cuts_of_forms = store.read([of_part[parts] for of_part in cut])
         # for each part and each kind of form: where each range begins in the pairs of the part
         self._cuts = [[w, *f] for w, f in zip(cuts_of_words, cuts_of_forms, strict=True)]
+        self._bounds = [words.bounds, *form_bounds]
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""

@@ -36,6 +36,8 @@ class Later(NamedTuple):
 class ResultStore(Protocol):
     """Calls functions, and keeps their results."""
 
+    place: str  # where they are, in words
+
     def map(
         self, function: Callable[..., Sequence[Any]], calls: Sequence[Sequence[Any]], items: int
     ) -> list[Sequence[Handle]]:
@@ -59,6 +61,8 @@ class ResultStore(Protocol):
 
 class FileStore:
     """Keeps results in temporary files, and computes them in processes of this machine."""
+
+    place = "on disk"
 
     def __init__(self, workers: int = 1) -> None:
         self._workers = workers

@@ -116,7 +116,7 @@ def test_a_cluster_that_always_loses_results_is_given_up(client, monkeypatch):
             raise LostResultError("a worker was lost")
 
     monkeypatch.setattr(partitioned, "MAX_LOSSES", 2)
-    with pytest.raises(WorkerError, match="a worker was lost"):
+    with pytest.raises(WorkerError, match="workers died 2 times in one step"):
         train_aligner(TOY.pairs, settings(store=Losing(client)))
 
 
