@@ -231,9 +231,10 @@ class MeasuredStore(ClusterStore):
 
 def kill_worker(client: Any) -> None:
     """Kill the worker that keeps most results."""
+    processes = client.run(os.getpid)
     kept = client.has_what()
-    address = max(kept, key=lambda worker: len(kept[worker]))
-    os.kill(client.run(os.getpid)[address], signal.SIGKILL)
+    address = max(processes, key=lambda worker: len(kept.get(worker, ())))
+    os.kill(processes[address], signal.SIGKILL)
 
 
 def peak_megabytes() -> float:

@@ -84,9 +84,10 @@ def test_priors_and_rare_pairs(client, tmp_path, monkeypatch, drops_rare):
 
 def kill_a_worker(client) -> None:
     """Kill the worker that keeps most results; another process takes its place."""
-    kept = {address: len(keys) for address, keys in client.has_what().items()}
-    address = max(kept, key=lambda a: kept[a])
-    os.kill(client.run(os.getpid)[address], signal.SIGKILL)
+    processes = client.run(os.getpid)
+    kept = client.has_what()
+    address = max(processes, key=lambda worker: len(kept.get(worker, ())))
+    os.kill(processes[address], signal.SIGKILL)
 
 
 KILLED_AT = [("merge_words", 1), ("counts_of_part", 2), ("ratios_of_range", 4), ("linked_pairs_of_range", 1)]
@@ -106,6 +107,7 @@ def test_killed_workers_cost_nothing_but_time(client, alone, tmp_path):
 
     found = train_aligner(TOY.pairs, settings(store=CountingStore(client, kill_at_some_calls)))
     assert killed == KILLED_AT
+    client.wait_for_workers(2)  # for the tests that follow
     assert called.count("number_part") > 1  # the parts were made again
     assert model_bytes(found, tmp_path / "model") == alone
 
