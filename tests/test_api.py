@@ -664,7 +664,7 @@ CALLS = {
     "labels of other words": (
         lambda: na.project([("a", "b", "0-0")] * 2, ["O", "O O"], format="bio"),
         DATA,
-        "pair 1: expected a label for each of 1 source words, found 2",
+        "pair 1: expected a label for each word, found 2 labels for 1 source words",
     ),
     "a format of annotations": (
         lambda: na.project([("a", "b", "0-0")], ["O"], format="iob"),

@@ -17,26 +17,24 @@ from numpy.typing import NDArray
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
-from nmtalign.report.card_pin import (
+from nmtalign.report.card_reasons import (
     NO_PARTNER,
     THE_REST,
+    Bar,
     BarGroup,
+    CardContent,
     Part,
     PinnedReasons,
     PinnedWord,
     attention_of,
-    explain_word,
-    words_in_view,
-)
-from nmtalign.report.card_reasons import (
-    Bar,
-    CardContent,
     closest_calls,
     explain_pair,
+    explain_word,
     facts_of,
     shown_word,
     what_a_link_needs,
     whole_percent,
+    words_in_view,
 )
 from nmtalign.report.figure_layout import (
     OPPOSITE_DIRECTIONS,

@@ -1,13 +1,21 @@
-"""The texts on the card of a sentence pair while no word is chosen, the same as in `reasons.js`."""
+"""The texts on the card of a sentence pair: while no word is pinned, and for a word; as in `reasons.js`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nmtalign.display import with_plural
-from nmtalign.links.alignments import AlignmentMatrix, GoldAlignment, Link
+from nmtalign.errors import DataError
+from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.names import SIDES, Side
+from nmtalign.report.figure_layout import is_right_to_left
+from nmtalign.report.sample import best_sources, best_targets
 from nmtalign.report.style import abbreviate, visible
 
 MAX_NAME_CHARS = 16  # longer words keep both ends
@@ -15,6 +23,15 @@ MAX_CLOSE_CALLS = 6
 MIN_CLOSE_CALL = 0.05  # less likely cells are not close
 SURE_PROBABILITY = 0.9
 LEFT_TO_RIGHT_MARK = "\u200e"  # invisible
+MAX_SHOWN_PARTNERS = 2  # words of a group of bars, before "no partner" and "the rest"
+MIN_SHOWN_SHARE = 0.005  # "the rest" is not shown below 1 %
+NO_PARTNER = "no partner"
+THE_REST = "the rest"
+BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
+OVERCONFIDENT = "The combined value is not the mean, because each direction by itself is overconfident."
+_PLACE_OF_WORD = re.compile(r"([st])(\d{1,9})", re.ASCII)
+
+Part = tuple[str, str]  # a piece of a sentence, and its style: "", "bold", or a kind of links
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,3 +206,313 @@ def closest_calls(content: CardContent) -> list[Bar]:
         name = LEFT_TO_RIGHT_MARK + " – ".join(content.names(link))
         bars.append(Bar(name, content.posterior(link), content.kinds.get(link, "")))
     return bars
+
+
+# --- a pinned word -----------------------------------------------------------------------------
+
+
+class PinnedWord(NamedTuple):
+    """A word of a pair whose reasons a card shows."""
+
+    pair: AlignedPair
+    side: Side
+    position: int
+
+    @property
+    def is_source(self) -> bool:
+        """Whether the word is a source word."""
+        return self.side == "source"
+
+    def cell(self, partner: int) -> Link:
+        """Return the link of the word and a word of the other side."""
+        return Link(self.position, partner) if self.is_source else Link(partner, self.position)
+
+
+class BarGroup(NamedTuple):
+    """The words that one word looks at, as bars."""
+
+    head: str
+    note: str
+    bars: list[Bar]
+
+
+class PinnedReasons(NamedTuple):
+    """What the inspector of a card says about a pinned word."""
+
+    headline: str
+    sentence: list[Part]
+    groups: list[BarGroup]
+    together: Bar | None  # the posterior of the link; None if there is no word to link with
+    notes: list[str]
+
+
+def pinned_word(pair: AlignedPair, pin: str) -> PinnedWord:
+    """Return the word of a pair that `pin` names: the word itself, or its place, such as s0 or t7.
+
+    Raises DataError if the pair does not have the word, or has it several times.
+
+    >>> from nmtalign import load
+    >>> pair = load().align("the black cat", "le chat noir")
+    >>> pinned_word(pair, "noir")[1:], pinned_word(pair, "s0")[1:]
+    (('target', 2), ('source', 0))
+    """
+    places: list[tuple[Side, int]] = []
+    for side, words in zip(SIDES, pair.tokens, strict=True):
+        places += [(side, position) for position, word in enumerate(words) if word == pin]
+    if len(places) > 1:
+        names = [f"{side[0]}{position}" for side, position in places]
+        more = ", ..." if len(names) > 5 else ""
+        advice = f"choose one of its places, such as `pin={names[0]}`"
+        raise DataError(f"`pin`: {pin!r} occurs at {', '.join(names[:5])}{more}; {advice}")
+    if places:
+        side, position = places[0]
+        return PinnedWord(pair, side, position)
+    place = _PLACE_OF_WORD.fullmatch(pin)
+    if place is None:
+        advice = (
+            "write it as in the pair, or as a place: s0 is the first source word, t0 the first target word"
+        )
+        raise DataError(f"`pin`: the pair has no word {pin!r}; {advice}")
+    number = "st".index(place[1])
+    count = len(pair.tokens[number])
+    if int(place[2]) >= count:
+        raise DataError(
+            f"`pin`: {pin} is out of range for {count:,} {SIDES[number]} words, which count from 0"
+        )
+    return PinnedWord(pair, SIDES[number], int(place[2]))
+
+
+def attention_of(pin: PinnedWord) -> tuple[NDArray[np.floating], float | None]:
+    """Return how much the word looks at each word of the other side, and at none, which may be unknown."""
+    return _attention(pin.pair, pin.side, pin.position)
+
+
+def _attention(pair: AlignedPair, side: Side, position: int) -> tuple[NDArray[np.floating], float | None]:
+    if side == "source":
+        weights = pair.matrix.weights if pair.reverse is None else pair.reverse
+        null = pair.source_null
+        row = weights[:, position]
+    else:
+        weights = pair.matrix.weights if pair.forward is None else pair.forward
+        null = pair.target_null
+        row = weights[position]
+    return np.clip(row, 0.0, 1.0), None if null is None or not (null > 5e-4).any() else float(null[position])
+
+
+def words_in_view(pin: PinnedWord, links: Iterable[Link]) -> tuple[set[int], set[int]]:
+    """Return the source and the target positions of the pinned word and of those that it is linked to."""
+    own = set(links_of_word(pin, links))
+    sources = {link.source for link in own}
+    targets = {link.target for link in own}
+    (sources if pin.is_source else targets).add(pin.position)
+    return sources, targets
+
+
+def links_of_word(pin: PinnedWord, links: Iterable[Link]) -> list[Link]:
+    """Return the links of the pinned word."""
+    return [link for link in links if link[SIDES.index(pin.side)] == pin.position]
+
+
+def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
+    """Return what the inspector says about a word: its best partner, and why they are linked or not."""
+    word = _quoted(pin.pair, pin.side, pin.position)
+    partners = _partners(content, pin, content.links)
+    gold_links = () if content.gold is None else content.gold.possible
+    missed = _partners(content, pin, gold_links)
+    weights, _ = attention_of(pin)
+    if not len(weights):
+        return PinnedReasons(f"{word} has no link", [("There is no word to link it with.", "")], [], None, [])
+    partner = [*partners, *missed, int(weights.argmax())][0]
+    link = pin.cell(partner)
+    groups = [
+        _looks_at(pin.pair, "target", link.target, link.source),
+        _looks_at(pin.pair, "source", link.source, link.target),
+    ]
+    if pin.is_source:
+        groups.reverse()
+    kind = BAR_KINDS.get(content.kinds.get(link, ""), "")
+    return PinnedReasons(
+        headline=_headline(content, pin, word, partners),
+        sentence=_sentence(content, pin.pair, link),
+        groups=groups,
+        together=Bar("", content.posterior(link), kind),
+        notes=_notes(pin.pair),
+    )
+
+
+def _partners(content: CardContent, pin: PinnedWord, links: Iterable[Link]) -> list[int]:
+    """Return the positions of the other side that the word is linked to, the likeliest first."""
+    other = 1 - SIDES.index(pin.side)
+    ranked = sorted(sorted(links_of_word(pin, links)), key=content.probability, reverse=True)
+    return [link[other] for link in ranked]
+
+
+def _quoted(pair: AlignedPair, side: Side, position: int) -> str:
+    word = pair.tokens[SIDES.index(side)][position]
+    # the marks keep a word that is written from right to left at its place in the sentence
+    mark = LEFT_TO_RIGHT_MARK if is_right_to_left([word]) else ""
+    return f"{mark}‘{shown_word(word)}’{mark}"
+
+
+def _headline(content: CardContent, pin: PinnedWord, word: str, partners: Sequence[int]) -> str:
+    if not partners:
+        return f"{word} has no link"
+    other: Side = "target" if pin.is_source else "source"
+    names = [_quoted(pin.pair, other, partner) for partner in partners]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    wrong = sum(content.kinds.get(pin.cell(partner)) == "wrong" for partner in partners)
+    judged = "" if not wrong else ": wrong" if wrong == len(partners) else ", not all of them right"
+    return f"{word} is linked to {listed}{judged}"
+
+
+def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> BarGroup:
+    """Return the bars of the words that a word looks at most, and of `partner`."""
+    weights, none = _attention(pair, side, position)
+    has_direction = (pair.reverse if side == "source" else pair.forward) is not None
+    other: Side = "target" if side == "source" else "source"
+    words = pair.tokens[SIDES.index(other)]
+    shown = np.argsort(-weights, kind="stable")[:MAX_SHOWN_PARTNERS].tolist()
+    if partner not in shown:
+        shown.append(partner)
+    bars = [Bar(shown_word(words[n]), float(weights[n]), "") for n in shown]
+    if has_direction and none is not None:
+        bars.append(Bar(NO_PARTNER, none, ""))
+    bars.sort(key=lambda bar: -bar.share)
+    rest = 1 - sum(bar.share for bar in bars)
+    if has_direction and len(words) > len(shown) and rest >= MIN_SHOWN_SHARE:
+        bars.append(Bar(THE_REST, rest, ""))
+    languages = [code or name for code, name in zip(pair.languages, SIDES, strict=True)]
+    if side == "target":
+        languages.reverse()
+    return BarGroup(f"{_quoted(pair, side, position)} looks at", " → ".join(languages), bars)
+
+
+def _sentence(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:
+    second = _second_word(content, pair, link)
+    parts: list[Part] = [(_vectors_clause(pair, link), ""), (_choice_clause(pair, link), "")]
+    if second is not None:
+        parts.append((_second_word_clause(content, pair, link, *second), ""))
+    parts += _together_clause(content, pair, link, is_second=second is not None)
+    parts += _worth_clause(content, link)
+    parts += _gold_clause(content, link)
+    return [part for part in parts if part[0]]
+
+
+def _vectors_clause(pair: AlignedPair, link: Link) -> str:
+    unknown = pair.matrix.unknown
+    is_known = unknown is None or not (link.source in unknown[0] and link.target in unknown[1])
+    return "" if is_known else "Neither word has a vector. "
+
+
+def _choice_clause(pair: AlignedPair, link: Link) -> str:
+    of_target = best_sources(pair)[link.target]
+    of_source = best_targets(pair)[link.source]
+    if of_target == link.source and of_source == link.target:
+        return "Each is the other’s first choice. "
+    text = ""
+    if of_target != link.source:
+        text += _preference(pair, "target", link.target, of_target, link.source)
+    if of_source != link.target:
+        text += _preference(pair, "source", link.source, of_source, link.target)
+    return text
+
+
+def _preference(pair: AlignedPair, side: Side, position: int, best: int, partner: int) -> str:
+    """Return a sentence such as "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %). "."""
+    weights, none = _attention(pair, side, position)
+    other: Side = "target" if side == "source" else "source"
+    than = f"{_quoted(pair, other, partner)} ({whole_percent(float(weights[partner]))})"
+    word = _quoted(pair, side, position)
+    if best < 0:
+        return f"For {word}, having no partner is likelier ({whole_percent(none or 0.0)}) than {than}. "
+    likelier = f"{_quoted(pair, other, best)} is likelier ({whole_percent(float(weights[best]))})"
+    return f"For {word}, {likelier} than {than}. "
+
+
+def _second_word(content: CardContent, pair: AlignedPair, link: Link) -> tuple[Side, int] | None:
+    """Return the side whose word is a second word, and the position of its neighbor; None for other links."""
+    posterior = pair.matrix.weights
+    if pair.second is None or pair.threshold is None:
+        return None
+    least = pair.threshold
+    links = set(content.links)
+
+    def is_likely(source: int, target: int) -> bool:
+        return Link(source, target) in links and bool(posterior[target, source] >= least)
+
+    words = pair.tokens[0][link.source], pair.tokens[1][link.target]
+    has_sign = not all(any(map(str.isalnum, word)) for word in words)
+    if has_sign or is_likely(*link):
+        return None
+    T, S = posterior.shape
+    for neighbor in (link.target - 1, link.target + 1):
+        if is_likely(link.source, neighbor) and not any(is_likely(s, link.target) for s in range(S)):
+            return "target", neighbor
+    for neighbor in (link.source - 1, link.source + 1):
+        if is_likely(neighbor, link.target) and not any(is_likely(link.source, t) for t in range(T)):
+            return "source", neighbor
+    return None
+
+
+def _second_word_clause(
+    content: CardContent, pair: AlignedPair, link: Link, side: Side, neighbor: int
+) -> str:
+    assert pair.second is not None
+    position, partner = (link.source, link.target) if side == "source" else (link.target, link.source)
+    weights, _ = _attention(pair, side, position)
+    weight = float(weights[partner])
+    word, beside = _quoted(pair, side, position), _quoted(pair, side, neighbor)
+    needed = f"a second word needs {whole_percent(pair.second)}"
+    if link not in set(content.links):
+        return f"As a second word next to {beside}, {word} has {whole_percent(weight)}; {needed}. "
+    if weight < pair.second:
+        return f"{word} is next to {beside}, with which it is an expression in a dictionary. "
+    return (
+        f"{word} is a second word: it has no other link and is next to {beside}, and it looks at this word"
+        f" with {whole_percent(weight)}; {needed}. "
+    )
+
+
+def _together_clause(content: CardContent, pair: AlignedPair, link: Link, *, is_second: bool) -> list[Part]:
+    posterior = content.posterior(link)
+    has_both = pair.forward is not None and pair.reverse is not None
+    start: Part = ("Together that makes a posterior of " if has_both else "Its weight is ", "")
+    told: Part = (whole_percent(posterior), "bold")
+    is_linked = link in set(content.links)
+    threshold = pair.threshold
+    if threshold is None or (is_linked and (is_second or posterior < threshold)):
+        return [start, told, (". ", "")]
+    needs = f"; a link needs {whole_percent(threshold)}"
+    if not is_linked and posterior >= threshold:
+        needs += ", but other links were chosen"
+    return [start, told, (f"{needs}. ", "")]
+
+
+def _worth_clause(content: CardContent, link: Link) -> list[Part]:
+    """Return the calibrated probability of a link, unless it reads like its posterior."""
+    told = whole_percent(content.probability(link))
+    if link not in set(content.links) or told == whole_percent(content.posterior(link)):
+        return []
+    return [("The probability of the link is ", ""), (told, "bold"), (". ", "")]
+
+
+def _gold_clause(content: CardContent, link: Link) -> list[Part]:
+    if content.gold is None:
+        return []
+    is_linked = link in set(content.links)
+    if link not in content.gold.possible:
+        if is_linked:
+            return [("The gold standard does not link them: ", ""), ("wrong", "wrong"), (".", "")]
+        return [("The gold standard does not link them, either.", "")]
+    possible = "" if link in content.gold.sure else ", as a possible link"
+    if is_linked:
+        return [(f"The gold standard links them, too{possible}: ", ""), ("right", "hit"), (".", "")]
+    if possible:
+        return [("The gold standard has this link as a possible one.", "")]
+    return [("The gold standard links them: ", ""), ("a missed link", "missed"), (".", "")]
+
+
+def _notes(pair: AlignedPair) -> list[str]:
+    if pair.extraction == "posterior" and pair.forward is not None and pair.reverse is not None:
+        return [OVERCONFIDENT]
+    return [f"Links are chosen by the rule “{pair.extraction}”."] if pair.extraction else []

@@ -24,7 +24,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
-from nmtalign.report.card_pin import pinned_word
+from nmtalign.report.card_reasons import pinned_word
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,

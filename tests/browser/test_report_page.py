@@ -14,8 +14,7 @@ import pytest
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.report.card_picture import matrix_with_probabilities
-from nmtalign.report.card_pin import explain_word, pinned_word
-from nmtalign.report.card_reasons import CardContent, whole_percent
+from nmtalign.report.card_reasons import CardContent, explain_word, pinned_word, whole_percent
 from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.report.style import visible

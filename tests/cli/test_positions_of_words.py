@@ -71,7 +71,7 @@ def test_gold_outside_of_the_words_is_refused(glued, tmp_path, capsys):
     gold = write(tmp_path / "gold", [f"{len(GLUED[0][0].split())}-0", *[""] * (len(GLUED[0]) - 1)])
     options = "--tokenizer", "simple", "--gold", gold, "-q"
     assert run("train", *glued, "-o", tmp_path / "model", *options) == 3
-    assert "number 1" in (err := capsys.readouterr().err)
+    assert "line 1" in (err := capsys.readouterr().err)
     assert "positions count the space-separated words" in err
 
 

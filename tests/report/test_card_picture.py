@@ -24,8 +24,7 @@ from nmtalign import (
     load,
 )
 from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card, matrix_with_probabilities
-from nmtalign.report.card_pin import pinned_word
-from nmtalign.report.card_reasons import whole_percent
+from nmtalign.report.card_reasons import pinned_word, whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
 from tests.cli.running import run
 from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain

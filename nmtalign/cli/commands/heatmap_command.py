@@ -35,7 +35,7 @@ from nmtalign.names import CellValues
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from nmtalign.report.card_pin import PinnedWord
+    from nmtalign.report.card_reasons import PinnedWord
     from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
@@ -283,7 +283,7 @@ def _matrices_of_record(
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
     from nmtalign.report.card_picture import matrix_with_probabilities
-    from nmtalign.report.card_pin import pinned_word
+    from nmtalign.report.card_reasons import pinned_word
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
