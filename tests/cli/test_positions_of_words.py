@@ -72,7 +72,7 @@ def test_gold_outside_of_the_words_is_refused(glued, tmp_path, capsys):
     options = "--tokenizer", "simple", "--gold", gold, "-q"
     assert run("train", *glued, "-o", tmp_path / "model", *options) == 3
     assert "line 1" in (err := capsys.readouterr().err)
-    assert "positions count the space-separated words" in err
+    assert "positions count space-separated words" in err
 
 
 # --- reports and pictures ------------------------------------------------------------------------

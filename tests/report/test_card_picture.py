@@ -204,7 +204,7 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     figure = draw_card(matrix_with_probabilities(pair), **about, pin=pinned_word(pair, "a"))
     texts = texts_of(figure)
     assert {"‘a’ has no link", "‘a’ looks at", "fr → en", "‘was’ looks at", "Both together"} <= {*texts}
-    assert {"no partner 80\u00a0%", "a link needs 60\u00a0%", "missed"} <= {*texts}
+    assert {"no partner 80\u00a0%", "a link needs a posterior of 60\u00a0%", "missed"} <= {*texts}
     assert "How to read it" not in texts
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
