@@ -36,8 +36,8 @@ MIN_SECOND_POSTERIOR = 0.3  # p(s|t) or p(t|s) of a second word; chosen on the d
 class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
-    `threshold` is the minimum joint probability of a link; None takes `default_threshold`. Raises UsageError
-    if it is not a number from 0 to 1.
+    `threshold` is the minimum posterior of a link, or share of the plan of `Transport`; None takes
+    `default_threshold`. Raises UsageError if it is not a number from 0 to 1.
     """
 
     threshold: float | None = None

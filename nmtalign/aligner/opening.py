@@ -81,9 +81,10 @@ def load(
             "match", "transport"}, optional
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
     threshold : float, optional
-        Above 0, at most 1. Links with a lower posterior are dropped; no second words and no phrases of
-        dictionaries are added. It is compared with the posterior, ``pair.posterior``, not with the
-        `probability` of tables, which is calibrated and often lower; by that choose rows of the table.
+        Above 0, at most 1. Links with a lower posterior are dropped (``transport``: with a lower share of
+        the plan); no second words and no phrases of dictionaries are added. It is compared with the
+        posterior, ``pair.posterior``, not with the `probability` of tables, which is calibrated and often
+        lower; by that choose rows of the table.
     symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
         Join the best choices of both directions instead.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional

@@ -6,14 +6,14 @@ that no pair is evidence for itself. The size of the training text is
     m = log10 of its source words / 10,000, from MIN_TRAINING_WORDS to MAX_TRAINING_WORDS words
 
 **Links.** A model that aligns the text it was learned from has counted each link that it judges, and so
-believes its links too much; on other text its posteriors are right as they are. Other text shows: of nearly
-every pair the training text lacks a word. So where all words of a pair are in the training text,
+believes its links too much; on other text its posteriors are right as they are. Nearly every pair of other
+text has a word that the training text lacks. So where all words of a pair are in the training text,
 
     logit q = a0 + a1 logit p + a2 ℓ + a3 m + b          probability = min(p, q)
 
 with the posterior p of the link, after the votes of an expert, if there is one. Elsewhere the probability is
-p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give b: with
-it the probabilities of the links of the gold pairs sum to the number of right ones.
+p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give b:
+it moves the sum of the probabilities of the links of the gold pairs towards the number of right ones.
 
 **Sentence pairs.** With the posteriors of both directions and the evidence v of the pair per word,
 

@@ -233,7 +233,8 @@ class ExtractionOptions(Options):
     )
     threshold: float | None = option(
         "--threshold P",
-        "Keep links whose posterior is at least P; adds no second words and no phrases of dictionaries.",
+        "Keep links whose posterior (transport: share of the plan) is at least P; adds no second words and"
+        " no phrases of dictionaries.",
         type=Number(0, 1, min_open=True),
     )
     symmetrize: Symmetrization | None = option(

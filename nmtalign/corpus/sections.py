@@ -4,9 +4,9 @@ A pair with up to `MAX_UNSPLIT_WORDS` words per side is one section, aligned exa
 into overlapping sections along a path through its matrix, which leads from the first words to the last
 through anchors: words with the same spelling and the same count on both sides. The path is the heaviest
 increasing chain of anchors. A step costs its squared deviation from the diagonal over the length variance of
-translations (Gale and Church 1993, section 3), at most `MAX_GAP_COST`. A section has a core of at most
-`CORE_WORDS` words of either side, and margins that widen with the distance to the anchors. Links are taken
-from the cores only.
+translations (Gale and Church 1993, section 3), at most `MAX_GAP_COST`. A section has a core of about
+`CORE_WORDS` words of the longer side, and margins that widen with the distance to the anchors. Links are
+taken from the cores only.
 
 Cores divide the target words, or the source words if there is less than one target word per section.
 
@@ -32,7 +32,7 @@ from nmtalign.corpus.sides import TOKENS_PER_BLOCK, EncodedSide, TokenList, look
 from nmtalign.files.temporary_arrays import is_mapped, on_disk, release
 
 MAX_UNSPLIT_WORDS = 256  # longer sentences are split into sections
-CORE_WORDS = 48  # maximum size of the core of a section, on the longer side
+CORE_WORDS = 48  # size that decides how many cores divide a pair, in words of the longer side
 MARGIN_WORDS = 16  # margin at both ends of a core, on the longer side, if the path is certain
 MARGIN_DEVIATIONS = 1.5  # the margin grows by this many standard deviations of the path
 MAX_MARGIN_WORDS = 64  # the largest margin, on the longer side

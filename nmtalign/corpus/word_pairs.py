@@ -1,8 +1,8 @@
 """The word pairs that co-occur in a bitext, numbered, in bounded memory.
 
 The numbers of a bitext of more than MAX_BUCKET_RUN_CELLS cells are stored in a temporary file. In a bitext of
-more than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and no more often than by chance, share
-one number.
+more than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and less than MIN_LIFT times as often
+as by chance, share one number.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs, Q kept word pairs.
 """

@@ -355,7 +355,8 @@ class AlignedPair(Viewable):
     extraction : str
         Name of the method that chose the links.
     threshold : float, optional
-        Minimum posterior of a link, if the method has a threshold.
+        Minimum posterior of a link (``transport``: share of the plan), if a threshold was given or the
+        method has one.
     second : float, optional
         Minimum probability of a second word in its direction, if the method looks for second words.
     default_values : str
@@ -792,7 +793,7 @@ class _PairOfBatch(AlignedPair):
 
     @property
     def threshold(self) -> float | None:
-        """Minimum posterior of a link."""
+        """Minimum posterior of a link, or with ``transport`` its minimum share of the plan."""
         return self._aligned.threshold
 
     @property

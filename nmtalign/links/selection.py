@@ -95,8 +95,8 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
 def match(weights: ArrayLike) -> Flags:
     """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights (Melamed 2000).
 
-    Cells with weight 0 or less are never linked. Among matchings whose sums differ by less than 1e-9 of the
-    greatest weight the one nearest to the diagonal is taken.
+    Cells with weight 0 or less are never linked. Of matchings with equal sums, the one nearest to the
+    diagonal is taken; a sum that is smaller by more than 1e-9 of the greatest weight is never taken.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -38,10 +38,13 @@ def jump_column(widths: AnyArray, reach: int = MAX_JUMP) -> AnyArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BucketTransitions:
-    """Transition probabilities p(j | i) of the sentences of a bucket."""
+    """Transition probabilities p(j | i) of the sentences of a bucket.
 
-    transition: Floats  # (S + 1, S, B): from position i (0 = before the sentence) to word j
-    stop: Floats  # (S + 1, B): probability to end the sentence from position i
+    Those between words have the factor 1 - null, the probability that a word has a partner.
+    """
+
+    transition: Floats  # (S + 1, S, B): from position i (0 = before the sentence) to word j, times 1 - null
+    stop: Floats  # (S + 1, B): probability to end the sentence from position i, without this factor
 
     @cached_property
     def _matrices(self) -> Floats | None:

@@ -96,7 +96,8 @@ class TextScores:
 class PositionModel:
     """Turns scores into posteriors of both directions: where attention may go.
 
-    A subclass has :meth:`posteriors_of`, :meth:`state` and `description`; the rest has defaults.
+    A subclass has :meth:`posteriors_of`, :meth:`state`, ``from_state`` and `description`; the rest has
+    defaults.
     """
 
     gold_log_odds: float = 0.0  # added to the log odds of link probabilities

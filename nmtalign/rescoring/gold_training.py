@@ -1,6 +1,6 @@
 """Training of a rescorer on gold links.
 
-Adam minimizes the binary cross-entropy of links, one pair per minibatch; early stopping keeps the weights
+Adam minimizes the binary cross-entropy of links, 16 pairs per step; early stopping keeps the weights
 with the least held-out loss. Sure links are 1, absent links 0, and links that are only possible are ignored.
 
 Axes: B pairs, T target words, S source words.

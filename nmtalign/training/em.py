@@ -63,7 +63,7 @@ class Hyperparameters:
     # number of last iterations that have agreement by posterior regularization in the E-step
     agreed_iterations: int = 1
     pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links
-    floor: float = 5e-4  # minimum likelihood ratio of a pair of forms
+    floor: float = 5e-4  # added to the likelihood ratio of each pair of forms in the hidden Markov model
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06

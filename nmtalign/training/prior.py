@@ -38,9 +38,9 @@ WordPairCount = tuple[str, str, float]  # source word, target word, joint count
 class Prior:
     """What is known before training: counts of word pairs, counts of jumps, and an older model.
 
-    All of it is added to the expected counts of each iteration. The words of `word_pairs` become words of the
-    vocabularies; those of `dictionary_pairs` and `compound_pairs` do not, so only pairs whose words or forms
-    occur in the text are counted.
+    All of it, but for `phrases`, is added to the expected counts of each iteration. The words of `word_pairs`
+    become words of the vocabularies; those of `dictionary_pairs` and `compound_pairs` do not, so only pairs
+    whose words or forms occur in the text are counted.
     """
 
     word_pairs: Sequence[WordPairCount] = ()

@@ -205,8 +205,6 @@ def train_command(
             bitext, tokenization, learning, vectors, expert, engine, bad_records
         )
         settings = _with_progress(settings, run, bitext, outputs)
-        if bad_records.are_marked:
-            settings = replace(settings, on_bad_gold=bad_records.add_to)
         client = _start_run(run, engine, settings, stack)
         if client is not None:
             settings = _with_cluster(settings, client)
@@ -259,7 +257,7 @@ def _check_options_together(
         raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     if not paths and (outputs.count is not None or outputs.spm is not None):
-        raise UsageError("--count and --spm require --links FILE, whose unit they choose; add it")
+        raise UsageError("--count and --spm choose the unit of the links; add --links FILE, or remove them")
     for path in paths.values():
         check_parent_folder(path)
     if paths and learning.sample is not None:
