@@ -103,6 +103,39 @@ def check_same_index(first: Any, second: Any, what: str) -> None:
     raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
 
 
+def check_same_pairs(first: Any, second: Any, what: str) -> None:
+    """Raise UsageError if the indexes of two results say that they have the same pairs in another order.
+
+    A result has an index if it is one of pandas, or a batch of a DataFrame. An index 0, 1, 2, ... is the
+    order of the rows itself, so another one goes with it, unless it has the same labels in another order.
+    """
+    indexes = [_index_of_pairs(result) for result in (first, second)]
+    if indexes[0] is None or indexes[1] is None or len(indexes[0]) != len(indexes[1]):
+        return
+    one, other = indexes
+    if one.equals(other):
+        return
+    has_plain_index = any(list(index) == list(range(len(index))) for index in indexes)
+    if has_plain_index and not other.isin(one).all():
+        return
+    position = next((n for n, label in enumerate(one) if label != other[n]), 0)
+    labels = f"{show_label(one, position)} and {show_label(other, position)}"
+    found = f"found {labels} at position {position}"
+    by_label = "second.loc[first.index], or second.loc[batch.frame_index], is in the order of the first"
+    by_position = "lists are paired by position"
+    raise UsageError(
+        f"expected {what} of the same pairs in the same order, {found}; {by_label}; {by_position}"
+    )
+
+
+def _index_of_pairs(result: Any) -> Any:
+    """Return the index of pandas' own or of a batch; None for what has none."""
+    index = getattr(result, "frame_index", None)
+    if index is None and hasattr(result, "reset_index"):
+        index = result.index
+    return index
+
+
 def advise_on_repeated_index(frame_index: Any) -> None:
     """Advise on joins if the index of a DataFrame repeats values."""
     if frame_index is None or frame_index.is_unique:

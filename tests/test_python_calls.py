@@ -185,3 +185,34 @@ def test_a_matrix_is_an_array_to_numpy(batch):
     assert np.sqrt(matrix).shape == matrix.weights.shape
     with pytest.raises(ValueError, match="read-only"):
         np.asarray(matrix)[0, 0] = 1
+
+
+def _reordered_calls():
+    """Return calls with two results of the same pairs; the second one is given in some order."""
+    frame = pd.DataFrame(
+        {"en": ["the cat", "red wine"], "fr": ["le chat", "vin rouge"], "links": ["0-0 1-1", "0-1 1-0"]},
+        index=["d", "a"],
+    )
+    aligner = na.load()
+    batch = aligner.align_batch(frame)
+    return frame.links, {
+        "evaluate": lambda links: na.evaluate(batch, links),
+        "evaluate columns": lambda links: na.evaluate(frame.links, links),
+        "symmetrize": lambda links: na.symmetrize(batch, links),
+        "compare": lambda links: batch.compare(batch[getattr(links, "index", slice(None))]),
+        "expert": lambda links: aligner.align_batch(frame, expert=links),
+        "expert of training": lambda links: na.train(frame, expert=links),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluate", "evaluate columns", "symmetrize", "compare", "expert", "expert of training"]
+)
+def test_links_in_another_order_than_their_pairs_are_refused(name: str) -> None:
+    """The index of a column says which pairs it is about, as it does for tags and for two columns of text."""
+    links, calls = _reordered_calls()
+    for same in (links, links.tolist(), links.reset_index(drop=True)):
+        if name != "compare" or same is links:
+            calls[name](same)
+    with pytest.raises(na.UsageError, match="in the same order, found 'd' and 'a' at position 0"):
+        calls[name](links.sort_index())

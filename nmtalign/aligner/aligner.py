@@ -56,7 +56,7 @@ from nmtalign.text.bitext import (
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_type, is_iterable
+from nmtalign.validation import check_same_pairs, check_type, is_iterable
 
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
@@ -234,6 +234,7 @@ class Aligner(TableResult):
         aligner = self if workers is None else replace(self, workers=workers)
         unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
         if expert is not None:
+            check_same_pairs(checked, expert, "pairs and `expert`")
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:

@@ -23,6 +23,7 @@ from nmtalign.text.tokenization import Languages
 from nmtalign.training.dictionary_prior import (
     GivenDictionaries,
 )
+from nmtalign.validation import check_same_pairs
 
 
 @check_call("two sides are given as train(sources, targets), options by their names")
@@ -153,6 +154,8 @@ def train(
     """
     check_languages(languages)
     rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
+    check_same_pairs(bitext, expert, "pairs and `expert`")
+    check_same_pairs(bitext, gold, "pairs and `gold`")
     if languages == (None, None) and init is None:
         languages = named_languages(bitext, targets, source=source, target=target)
     notes = list[str]()

@@ -156,11 +156,11 @@ def choose_entries(
 ) -> list[LexiconEntry]:
     """Return the entries whose probability in either direction is at least `min_probability`.
 
-    With a `word`, only its entries are returned.
+    With a `word`, only its entries are returned, in upper or lower case.
     """
     chosen: list[LexiconEntry] = []
     for entry in entries:
-        is_of_word = word is None or word in (entry.source, entry.target)
+        is_of_word = word is None or _has_word(entry, word)
         if is_of_word and max(entry.forward, entry.reverse) >= min_probability:
             chosen.append(entry)
     return chosen
@@ -255,7 +255,7 @@ def lexicon(
     min_probability : float
         Minimum probability, in either direction.
     word : str, optional
-        Only the translations of this word, of either language; a model has words in lower case.
+        Only the translations of this word, of either language, in upper or lower case.
 
     Returns
     -------
@@ -293,13 +293,18 @@ def lexicon(
         entries = entries_of_model(pairs)
     else:
         entries = counted = _count_words(pairs).entries()
-        if word is not None and not any(word in (entry.source, entry.target) for entry in counted):
+        if word is not None and not any(_has_word(entry, word) for entry in counted):
             word = without_edge_marks(word)
     entries = (entry for entry in entries if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
     links = 0.5 if isinstance(pairs, na.Aligner) else 1
     table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})
+
+
+def _has_word(entry: LexiconEntry, word: str) -> bool:
+    """Return whether a word is one of the two of an entry; case makes no difference."""
+    return word.casefold() in (entry.source.casefold(), entry.target.casefold())
 
 
 def _count_words(pairs: LinkedBitext) -> LinkCounts:

@@ -33,7 +33,7 @@ from nmtalign.links.inputs import (
     iter_links,
 )
 from nmtalign.results import TableResult
-from nmtalign.validation import check_choices, check_number, check_type
+from nmtalign.validation import check_choices, check_number, check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -352,8 +352,10 @@ def evaluate(
     bootstrap = _as_bootstrap(bootstrap)
     check_same_words(alignments, golds)
     gold = as_gold_sequence(golds)
+    links = iter_links(alignments)
+    check_same_pairs(alignments, golds, "links and gold links")
     known = len(gold) if isinstance(gold, Sequence) else None
-    sentences = count_matches(iter_links(alignments), check_gold_inside(gold, alignments), known=known)
+    sentences = count_matches(links, check_gold_inside(gold, alignments), known=known)
     drawn = _scores_of_counts(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     return Evaluation(sentences, intervals, f"pairs:{len(sentences)}|{bootstrap.settings}", bootstrap)

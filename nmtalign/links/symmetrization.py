@@ -36,7 +36,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.inputs import LinksInput, batch_of_links, check_same_words, iter_links
 from nmtalign.names import LinkUnitName, Symmetrization
-from nmtalign.validation import check_bool, check_choice
+from nmtalign.validation import check_bool, check_choice, check_same_pairs
 
 _NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _PAIRS_PER_BLOCK = 4096  # many pairs share one loop, and still fit the cache
@@ -173,6 +173,7 @@ def symmetrize(
     unit = _common_unit(forward, reverse)
     forward_links = list(iter_links(forward))
     reverse_links: list[Iterable[tuple[int, int]]] = list(iter_links(reverse))
+    check_same_pairs(forward, reverse, "links of both directions")
     if reversed:
         reverse_links = [[(s, t) for t, s in links] for links in reverse_links]
     joined = batch_of_links(symmetrize_many(forward_links, reverse_links, method))

@@ -44,6 +44,7 @@ from nmtalign.validation import (
     check_bool,
     check_choices,
     check_number,
+    check_same_pairs,
     check_type,
 )
 
@@ -461,6 +462,7 @@ def _(first: AlignedBatch, second: Any) -> Any:
     check_type(second, AlignedBatch, "another batch")
     if len(first) != len(second):
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
+    check_same_pairs(first, second, "links")
     pairs = enumerate(zip(first, second, strict=True))
     rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
     table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))

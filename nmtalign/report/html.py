@@ -63,7 +63,7 @@ from nmtalign.report.sample import (
 from nmtalign.report.style import visible
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences
 from nmtalign.text.containers import as_table
-from nmtalign.validation import check_type
+from nmtalign.validation import check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -303,6 +303,7 @@ def write_report(
     elif targets is not None or source is not None or target is not None or as_table(pairs) is not None:
         needed = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
         raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
+    check_same_pairs(aligned_pairs, gold, "pairs and `gold`")
     if golds is not None and isinstance(aligned_pairs, Sequence):
         # A file may claim any number of pairs; that there are as many as pairs is checked below.
         golds_of_pairs = islice(golds, len(aligned_pairs))
