@@ -58,6 +58,7 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
         "--frozen",
         "--sizes",
         "--europarl",
+        "--reverse",
         "--pages",
     },
 }

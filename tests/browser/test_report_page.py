@@ -571,10 +571,12 @@ def test_the_picture_of_a_pinned_word_says_the_same_as_the_page(
     pair = pair_to_explain()
     page = open_report([SamplePair(1, pair, gold)])
     content = CardContent(
-        matrix=matrix_with_probabilities(pair),
+        matrix=pair.matrix,
+        probabilities=matrix_with_probabilities(pair),
         kinds=kinds_of_links(pair.matrix, pair.links, gold),
         gold=gold,
         threshold=pair.threshold,
+        has_second_words=pair.second is not None,
     )
     bars = (
         "const groups = [...document.querySelectorAll('.why .group')];"
