@@ -301,10 +301,11 @@ def heatmap(
 
     Parameters
     ----------
-    weights : array of shape (T, S), AlignmentMatrix, or AlignedPair
+    weights : array or DataFrame of shape (T, S), AlignmentMatrix, or AlignedPair
         Row t has the weights of target word t.
     source_words, target_words : sequence of str, optional
-        The words of the columns and of the rows of an array. By default, they are numbered from 0.
+        The words of the columns and of the rows of an array. Default: the labels of a DataFrame, else
+        numbers from 0.
     ax : matplotlib.axes.Axes, optional
         Axes of your own figure, into which the matrix is drawn, without color bar, legend and notes.
     links, gold, title, numbers, linear, cmap : optional
@@ -344,13 +345,19 @@ def heatmap(
 def _with_words(
     weights: Any, source_words: Sequence[str] | None, target_words: Sequence[str] | None
 ) -> Viewable:
-    """Return an array (T, S) with its words, or with numbers from 0 in their place; a result unchanged."""
+    """Return an array (T, S) with its words; a result unchanged.
+
+    Without words, the rows and columns have the labels of a DataFrame, or are numbered from 0.
+    """
     shape = as_real_array(weights, "weights").shape
     if len(shape) != 2:
         raise DataError(f"expected weights of shape (T, S), found {shape}")
-    numbers = [[str(n) for n in range(length)] for length in shape]
-    rows = numbers[0] if target_words is None else target_words
-    columns = numbers[1] if source_words is None else source_words
+    labels = [range(length) for length in shape]
+    if hasattr(weights, "index") and hasattr(weights, "columns"):  # a DataFrame
+        labels = [weights.index, weights.columns]
+    names = [[str(label) for label in labels_of_side] for labels_of_side in labels]
+    rows = names[0] if target_words is None else target_words
+    columns = names[1] if source_words is None else source_words
     return AlignmentMatrix(weights, columns, rows)
 
 

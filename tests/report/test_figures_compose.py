@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -83,6 +84,13 @@ def test_curves_are_a_string_of_svg(pair: na.AlignedPair) -> None:
 def test_wrong_options_are_refused(pair: na.AlignedPair, options: Any, message: str) -> None:
     with pytest.raises(na.UsageError, match=message):
         pair.heatmap(**options)
+
+
+def test_the_labels_of_a_dataframe_are_its_words() -> None:
+    frame = pd.DataFrame([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]], index=["le", "chat"], columns=["the", "cat", 3])
+    axes = na.heatmap(frame).axes[0]
+    assert texts_of(axes.get_yticklabels()) == ("le", "chat")
+    assert texts_of(axes.get_xticklabels()) == ("the", "cat", "3")
 
 
 def test_a_matrix_that_is_none_is_refused(pair: na.AlignedPair) -> None:
