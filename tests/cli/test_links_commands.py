@@ -370,9 +370,10 @@ def test_lexicon_of_links(capsys, tmp_path):
     out = run(capsys, "lexicon", source, target, links)[1].splitlines()
     assert out[1].split("\t")[:5] == ["the", "le", "2", "1.0000", "1.0000"]
     assert run(capsys, "lexicon", source, target, links, "--word", "chien")[1].count("\n") == 2
-    code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "Chien")
+    assert run(capsys, "lexicon", source, target, links, "--word", "Chien")[1].count("\n") == 2
+    code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "oiseau")
     assert (code, shown) == (3, "")
-    assert "no translation of 'Chien' is as probable as --min-probability" in err
+    assert "no translation of 'oiseau' is as probable as --min-probability" in err
     code, shown, err = run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")
     names = ", ".join(f"{tmp_path}/lex.{end}" for end in ("s2t", "t2s", "tsv"))
     assert (code, shown, err) == (0, "", f"nmtalign: 3 word pairs in {names}\n")
