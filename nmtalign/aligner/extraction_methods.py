@@ -98,10 +98,9 @@ class Extraction:
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
         # methods without a threshold keep every cell of the mask
-        kept = posterior >= (self.effective_threshold or 0)
-        if self.mask_applies_threshold:
-            # with a threshold of 0 (awesome-align-entmax), the mask has cells of weight 0, which are no links
-            kept = posterior > 0
+        least = self.effective_threshold or 0
+        # a mask with a threshold of 0 (awesome-align-entmax) has cells of weight 0, which are no links
+        kept = posterior > 0 if self.mask_applies_threshold else posterior >= least
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
 
