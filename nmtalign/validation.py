@@ -94,10 +94,7 @@ def check_same_index(first: Any, second: Any, what: str) -> None:
     """Raise UsageError if two indexes of pandas have the same length, but differ."""
     if len(first) != len(second) or first.equals(second):
         return
-    differing = [n for n, label in enumerate(first) if label != second[n]]
-    position = differing[0] if differing else 0
-    labels = f"{show_label(first, position)} and {show_label(second, position)}"
-    found = f"found {labels} at position {position}"
+    found = _first_difference(first, second)
     by_position = "column.reset_index(drop=True) of both pairs them by position"
     by_label = "a frame, pd.DataFrame({'source': first, 'target': second}), by index"
     raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
@@ -118,14 +115,19 @@ def check_same_pairs(first: Any, second: Any, what: str) -> None:
     has_plain_index = any(list(index) == list(range(len(index))) for index in indexes)
     if has_plain_index and not other.isin(one).all():
         return
-    position = next((n for n, label in enumerate(one) if label != other[n]), 0)
-    labels = f"{show_label(one, position)} and {show_label(other, position)}"
-    found = f"found {labels} at position {position}"
+    found = _first_difference(one, other)
     by_label = "second.loc[first.index], or second.loc[batch.frame_index], is in the order of the first"
     by_position = "lists are paired by position"
     raise UsageError(
         f"expected {what} of the same pairs in the same order, {found}; {by_label}; {by_position}"
     )
+
+
+def _first_difference(first: Any, second: Any) -> str:
+    """Return where two indexes of the same length first differ, as a clause of a message."""
+    position = next((n for n, label in enumerate(first) if label != second[n]), 0)
+    labels = f"{show_label(first, position)} and {show_label(second, position)}"
+    return f"found {labels} at position {position}"
 
 
 def _index_of_pairs(result: Any) -> Any:
