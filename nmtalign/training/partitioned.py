@@ -275,7 +275,10 @@ class PartitionedEstimator(Estimator):
     # --- expectation -----------------------------------------------------------------------------
 
     def _e_step(self, step: EStep) -> PartitionedCounts:
-        """Return the expected counts; those of word pairs are summed in ranges."""
+        """Return the expected counts; those of word pairs are summed in ranges.
+
+        The slices of the emissions are freed as soon as they are counted: a step has emissions of its own.
+        """
         store = self._store
         parts = len(self._spans)
         slices: list[Sequence[Handle]] = []
