@@ -52,7 +52,8 @@ PUBLISHED_METHODS = {
     "simalign-itermax": Method("itermax", min_similarity=-1.0),
     "simalign-match": Method("match"),
     "awesome-align": Method("threshold", "dot", threshold=0.001),
-    "awesome-align-entmax": Method("threshold", "dot", threshold=0.0, normalize=entmax15),
+    # most 1.5-entmaxes are exactly 0, and none of the others is below 1e-30
+    "awesome-align-entmax": Method("threshold", "dot", threshold=1e-30, normalize=entmax15),
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"

@@ -18,6 +18,7 @@ from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
 DEFAULT_THRESHOLD = 0.55  # minimum joint probability of a link; chosen on the development sets
+DEFAULT_SHARE = 0.5  # minimum share of a link in a plan of optimal transport
 
 
 def _as_weights(weights: ArrayLike) -> Reals:
@@ -138,7 +139,7 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(maximum + np.log(np.exp(matrix - maximum).sum(axis=axis, keepdims=True)))
 
 
-def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
+def transport(weights: ArrayLike, *, threshold: float = DEFAULT_SHARE) -> Flags:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
