@@ -451,7 +451,7 @@ class Aligner(TableResult):
             def align_alone(part: EncodedText) -> list[BucketLinks]:
                 return list(self._links_of_part(part, workers=1))
 
-            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cells)
+            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cell_count)
         else:
             links_of_parts = (self._links_of_part(part, workers=workers) for part in parts)
         is_first_section = np.diff(text.sections.pair_of_section, prepend=-1) > 0
@@ -609,15 +609,15 @@ class AlignedTextOrigin:
 def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
     """Yield consecutive pairs whose matrices together fit into memory."""
     chunk: list[Pair] = []
-    cells = 0
+    cell_count = 0
     for pair in pairs:
         chunk.append(pair)
         source, target = pair[:2]  # of lines, characters are counted, which are more than words
-        cells += len(source) * len(target)
-        if cells > MAX_MATRIX_CELLS:
+        cell_count += len(source) * len(target)
+        if cell_count > MAX_MATRIX_CELLS:
             yield chunk
             chunk = []
-            cells = 0
+            cell_count = 0
     if chunk:
         yield chunk
 

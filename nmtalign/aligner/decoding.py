@@ -154,7 +154,7 @@ class Decoder(NamedTuple):
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
         return parallel_map(
-            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cells
+            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cell_count
         )
 
     def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:

@@ -98,7 +98,7 @@ class Extraction:
         raise NotImplementedError
 
     def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Return the links of a bucket as (target, source, column), and the posterior of each."""
+        """Return the links of a bucket as indices (t, s, b), and the posterior of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
         least = self.effective_threshold or 0

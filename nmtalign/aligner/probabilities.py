@@ -87,13 +87,13 @@ class LinkProbabilities(NamedTuple):
         calibrated = 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))
         return np.asarray(np.minimum(p, calibrated))
 
-    def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
-        """Return the probability of links (L,) in some columns of a bucket."""
+    def of(self, bucket: Bucket, b: Longs, posterior: Reals, evidence: Reals) -> Reals:
+        """Return the probability of links (L,) of the pairs `b` of a bucket."""
         known_source, known_target = self.known
         source_known = (known_source[bucket.source] | (bucket.source == 0)).all(axis=0)  # (B,)
         target_known = (known_target[bucket.target] | (bucket.target == 0)).all(axis=0)
         all_known = source_known & target_known
-        probability = np.where(all_known[column], self.of_training_text(posterior, evidence), posterior)
+        probability = np.where(all_known[b], self.of_training_text(posterior, evidence), posterior)
         return np.asarray(probability, np.float32)
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:

@@ -107,14 +107,14 @@ class Sections:
 
     def copy_cores_into(self, matrices: Sequence[Reals], bucket: Bucket, weights: Reals) -> None:
         """Write the cores of a bucket's sections (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in bucket.filled_columns:
-            section = bucket.sections[column]
+        for b in bucket.filled_columns:
+            section = bucket.sections[b]
             source_start, target_start = self.start[:, section]
             s0, t0 = self.core_start[:, section]
             s1, t1 = self.core_stop[:, section]
             rows = slice(t0 - target_start, t1 - target_start)
             columns = slice(s0 - source_start, s1 - source_start)
-            matrices[self.pair_of_section[section]][t0:t1, s0:s1] = weights[rows, columns, column]
+            matrices[self.pair_of_section[section]][t0:t1, s0:s1] = weights[rows, columns, b]
 
 
 class _Path(NamedTuple):

@@ -55,26 +55,26 @@ class EncodedText:
         end = self.expert_links.offsets[pair + 1]
         end = np.where(bucket.is_filled, end, first_link)
         link_counts = end - first_link
-        # (links,): the column in the bucket, and the row in the expert's links, of each link
-        column = np.repeat(np.arange(len(pair)), link_counts)
-        row = first_link[column] + positions_in_runs(link_counts)
+        # (L,): the pair in the bucket, and the row in the expert's links, of each link
+        b = np.repeat(np.arange(len(pair)), link_counts)
+        row = first_link[b] + positions_in_runs(link_counts)
         section_start = self.sections.start[:, bucket.sections]  # (2, B)
-        s = self.expert_links.source[row] - section_start[0, column]
-        t = self.expert_links.target[row] - section_start[1, column]
-        inside = (s >= 0) & (s < bucket.source_lengths[column])
-        inside &= (t >= 0) & (t < bucket.target_lengths[column])
+        s = self.expert_links.source[row] - section_start[0, b]
+        t = self.expert_links.target[row] - section_start[1, b]
+        inside = (s >= 0) & (s < bucket.source_lengths[b])
+        inside &= (t >= 0) & (t < bucket.target_lengths[b])
         weights = np.zeros(bucket.shape, np.float32)
-        weights[t[inside], s[inside], column[inside]] = self.expert_links.probability[row[inside]]
+        weights[t[inside], s[inside], b[inside]] = self.expert_links.probability[row[inside]]
         return weights, bucket.inside & (end > first_link)
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of cells of all buckets, which measures the amount of work."""
         return sum(cells_of_buckets(self.buckets))
 
-    def parts(self, cells: int) -> Iterator[EncodedText]:
-        """Yield texts of consecutive buckets, each with at most about `cells` cells."""
-        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // cells
+    def parts(self, max_cells: int) -> Iterator[EncodedText]:
+        """Yield texts of consecutive buckets, each with at most about `max_cells` cells."""
+        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // max_cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
             yield replace(self, buckets=self.buckets[start:stop])

@@ -422,13 +422,13 @@ def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) 
     t_word = target.word_offsets[pair] + batch.target
     s_count = source.stop[s_word] - source.first[s_word]
     t_count = target.stop[t_word] - target.first[t_word]
-    cells = s_count * t_count
-    row = np.repeat(np.arange(len(pair)), cells)
+    counts = s_count * t_count
+    row = np.repeat(np.arange(len(pair)), counts)
     if not len(row):
         empty = np.zeros(0, np.int32)
         none = np.zeros(len(batch) + 1, np.int64)
         return replace(batch, offsets=none, source=empty, target=empty, probability=empty.astype(np.float32))
-    nth = positions_in_runs(cells)
+    nth = positions_in_runs(counts)
     s_piece = source.first[s_word][row] + nth // t_count[row]
     t_piece = target.first[t_word][row] + nth % t_count[row]
     return merge_links(batch, pair[row], s_piece, t_piece, batch.probability[row])

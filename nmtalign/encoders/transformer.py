@@ -464,14 +464,14 @@ class EncoderSimilarities:
         similarities = {}
         for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
             if self.units == "words":
-                cells = len(pair[0]) * len(pair[1])
+                cell_count = len(pair[0]) * len(pair[1])
             else:
                 (_, source_pieces), (_, target_pieces) = sides
-                cells = len(source_pieces) * len(target_pieces)
-            if cells > MAX_PAIR_CELLS:
+                cell_count = len(source_pieces) * len(target_pieces)
+            if cell_count > MAX_PAIR_CELLS:
                 expected = f"expected at most {MAX_PAIR_CELLS:,} cells (target by source {self.units})"
                 raise DataError(
-                    f"pair {number}: {expected}, found {cells:,}; split the pair into shorter ones"
+                    f"pair {number}: {expected}, found {cell_count:,}; split the pair into shorter ones"
                 )
             try:
                 similarities[number] = pair_similarities(pair, sides, self.product, self.units)

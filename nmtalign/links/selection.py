@@ -46,12 +46,12 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     inner_weights = np.where(is_padding, -np.inf, weights) if is_padding.any() else weights
     maximum = inner_weights.max(axis=axis, keepdims=True)
     best = (inner_weights == maximum) & (maximum > -np.inf)
-    line, column = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # rows or columns with ties
+    line, b = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # (N,): rows or columns with ties, pairs
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
-        lengths = source_lengths[column][:, None], target_lengths[column][:, None]
+        lengths = source_lengths[b][:, None], target_lengths[b][:, None]
         distance = np.abs((2 * s + 1) * lengths[1] - (2 * t + 1) * lengths[0])  # (N, S) or (N, T)
-        cells = (t, s, column[:, None])
+        cells = (t, s, b[:, None])
         nearest = np.where(best[cells], distance, np.iinfo(np.int64).max).argmin(axis=1)
         best[cells] = np.arange(distance.shape[1]) == nearest[:, None]
     return np.asarray(best, dtype=bool)

@@ -76,12 +76,12 @@ def number_forms(words: Sequence[str], form_kind: FormKind) -> tuple[Ints, list[
 class Forms:
     """The distinct forms of one kind on one side."""
 
-    forms: list[str]
+    strings: list[str]
 
     @cached_property
     def letter_pairs(self) -> Bits:
         """Hashed letter pairs, as in :func:`letter_pairs`."""
-        return letter_pairs(self.forms)
+        return letter_pairs(self.strings)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -97,8 +97,10 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            comparable = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms]
-            numbers = look_up(number_words(other.forms), comparable)
+            comparable = [
+                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.strings
+            ]
+            numbers = look_up(number_words(other.strings), comparable)
             numbers[numbers == 0] = -1
             self._same[other] = numbers
         return self._same[other]
@@ -119,7 +121,7 @@ class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
     form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
-    forms: tuple[list[str], list[str]]  # distinct source forms and target forms
+    strings: tuple[list[str], list[str]]  # distinct source forms and target forms
     numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
     pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
     source: Ints  # (Q,): number of the source form of each pair
@@ -148,10 +150,10 @@ def make_form_pairs(
     """
     source_numbers, source_forms = forms_of(source, form_kinds[0])
     target_numbers, target_forms = forms_of(target, form_kinds[1])
-    target_count = len(target_forms.forms)
+    target_count = len(target_forms.strings)
     # if no words share a form, forms have the numbers of their words
     at_source = word_pairs.source
-    if len(source_forms.forms) < len(source_numbers):
+    if len(source_forms.strings) < len(source_numbers):
         at_source = source_numbers[word_pairs.source]
     at_target = word_pairs.target
     if target_count < len(target_numbers):
@@ -167,7 +169,7 @@ def make_form_pairs(
     similar_pairs = np.flatnonzero(spelling_counts)
     return FormPairs(
         form_kinds=form_kinds,
-        forms=(source_forms.forms, target_forms.forms),
+        strings=(source_forms.strings, target_forms.strings),
         numbers=(source_numbers, target_numbers),
         pair=form_pair_of_word_pair,
         source=at_source,

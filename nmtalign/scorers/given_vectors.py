@@ -234,7 +234,7 @@ class CellScores(TextScores):
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.is_costly:
-            scores = self._score_of_word_pair.take(self.text.word_pairs.cells[k])
+            scores = self._score_of_word_pair.take(self.text.word_pairs.pair_numbers[k])
             return np.where(bucket.inside, scores, PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))

@@ -108,7 +108,7 @@ def null_ratios(counts: FormCounts, smoothing: Smoothing) -> Doubles:
 def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
     return Emissions(
-        word_pairs=word_pair_ratios(form_counts, workers),
+        pair_ratios=word_pair_ratios(form_counts, workers),
         source_null=mean_null_ratios(form_counts, 0),
         target_null=mean_null_ratios(form_counts, 1),
     )
@@ -126,31 +126,31 @@ def mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
 def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
     """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
     first = form_counts.form_pairs[0]
-    word_pairs = len(first.source if first.pair is None else first.pair)
+    pair_count = len(first.source if first.pair is None else first.pair)
     kinds = list(zip(form_counts.form_pairs, form_counts.counts, strict=True))
     ratios_of_kinds = (
         (form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers), form_pairs.pair)
         for form_pairs, counts in kinds
     )
-    return mean_of_kinds(ratios_of_kinds, word_pairs, len(kinds), workers)
+    return mean_of_kinds(ratios_of_kinds, pair_count, len(kinds), workers)
 
 
 def mean_of_kinds(
-    ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], word_pairs: int, kinds: int, workers: int = 1
+    ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], pair_count: int, kinds: int, workers: int = 1
 ) -> Floats:
     """Return the geometric mean over the kinds of form for each word pair (P,), 0 for the padding.
 
     Of each kind, the ratios of the pairs of forms (Q,) are given, and the pair of forms of each word pair
     (P,); None if the numbers are the same.
     """
-    product = np.ones(word_pairs, dtype=np.float32)
+    product = np.ones(pair_count, dtype=np.float32)
     for ratios, pair in ratios_of_kinds:
 
         def multiply(part: slice, ratios: Floats = ratios, pair: Ints | None = pair) -> None:
             product[part] *= ratios[part] if pair is None else ratios.take(pair[part])
 
-        _in_blocks(multiply, word_pairs, workers)
-    _in_blocks(lambda part: _take_root(product[part], kinds), word_pairs, workers)
+        _in_blocks(multiply, pair_count, workers)
+    _in_blocks(lambda part: _take_root(product[part], kinds), pair_count, workers)
     product[:1] = 0
     return product
 

@@ -73,7 +73,7 @@ def count_embeddings(
     for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
         check_number(number, f"an integer as {what}, 0 or more", minimum=0, integer=True)
     whole = [] if lexicon.whole is None else [lexicon.whole]
-    forms = lexicon.forms if subwords else whole
+    forms = lexicon.counts_of_kinds if subwords else whole
     if not whole:
         raise UsageError("the lexicon has no counts of whole words; pass the one of a learned aligner")
     if dimension < len(forms):

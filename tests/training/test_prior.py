@@ -67,10 +67,10 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
     )
     lexicon = newer.aligner.lexicon
     for side in (0, 1):
-        linked = [kind.sides[side].linked.sum() for kind in lexicon.forms]
+        linked = [kind.sides[side].linked.sum() for kind in lexicon.counts_of_kinds]
         np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
     np.testing.assert_allclose(linked[0], lexicon.smoothing.corpus_size, rtol=0.1)
-    np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.forms], linked[0], rtol=1e-3)
+    np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.counts_of_kinds], linked[0], rtol=1e-3)
 
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
