@@ -157,8 +157,9 @@ def _check_cells(text: EncodedText, first: int) -> None:
     """Raise DataError if the matrix of a pair would not fit into memory."""
     cell_counts = text.sections.source_lengths * text.sections.target_lengths
     for n in np.flatnonzero(cell_counts > MAX_MATRIX_CELLS)[:1].tolist():
-        expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cell_counts[n]:,}"
-        raise DataError(f"pair {first + n:,}: {expected}; `max_length=4000` leaves such pairs out")
+        expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words)"
+        found = f"found {cell_counts[n]:,}; `max_length=4000` leaves such pairs out"
+        raise DataError(f"pair {first + n:,}: {expected}, {found}")
 
 
 def _convert_attention(

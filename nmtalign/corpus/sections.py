@@ -10,7 +10,7 @@ taken from the cores only.
 
 Cores divide the target words, or the source words if there is less than one target word per section.
 
-Axes: N sentence pairs, B columns of a bucket, T target words, S source words.
+Axes: N sentence pairs, B pairs of a bucket, T target words, S source words.
 
 References
 ----------
@@ -118,7 +118,7 @@ class Sections:
 
 
 class _Path(NamedTuple):
-    """A rising path through the matrix of a pair: the positions of its K corners on both sides."""
+    """A rising path through the matrix of a pair: the positions of its corners on both sides."""
 
     source: Doubles
     target: Doubles

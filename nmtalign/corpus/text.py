@@ -1,6 +1,6 @@
 """An encoded text: numbered words, sections of long pairs, buckets of sentence pairs, numbered word pairs.
 
-Axes: N sentence pairs, B columns of a bucket, T target words, S source words.
+Axes: N sentence pairs, B pairs of a bucket, T target words, S source words, L links.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ An aligner links tokens. These become the space-separated words of a line (`line
 become the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
 expanded to all pieces of both words. Lines of sub-words are joined into words before they are aligned.
 
-Axes: N sentence pairs, T target words, S source words, W words of all sentences of a side.
+Axes: N sentence pairs, T target words, S source words.
 """
 
 from __future__ import annotations
@@ -352,8 +352,8 @@ class PieceRanges(NamedTuple):
     """Of one side of a text: which pieces of its line each word has."""
 
     word_offsets: Longs  # (N + 1,): words before each sentence
-    first: Longs  # (W,): the first piece of each word, counted in its line
-    stop: Longs  # (W,)
+    first: Longs  # (words,): the first piece of each word, counted in its line
+    stop: Longs  # (words,)
 
     @classmethod
     def from_lines(cls, lines: Iterable[PieceLine]) -> PieceRanges:

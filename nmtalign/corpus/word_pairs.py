@@ -4,7 +4,7 @@ The numbers of a bitext of more than MAX_BUCKET_RUN_CELLS cells are stored in a 
 more than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and less than MIN_LIFT times as often
 as by chance, share one number.
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs, Q kept word pairs.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs that have a number.
 """
 
 from __future__ import annotations
@@ -329,8 +329,8 @@ def kept_index(keys: Longs, targets: int, pair_numbers: Sequence[Ints]) -> WordP
     Key 0, the padding, keeps number 0. `SHARED_NUMBER` stands for the dropped pairs and comes next, so the
     number of every other key is one more than its position among the keys.
     """
-    source, target = split_keys(keys, targets)  # (Q,)
-    source = np.insert(source, SHARED_NUMBER, 0)  # (Q + 1,)
+    source, target = split_keys(keys, targets)  # (P - 1,)
+    source = np.insert(source, SHARED_NUMBER, 0)  # (P,)
     target = np.insert(target, SHARED_NUMBER, 0)
     return WordPairIndex(source, target, pair_numbers, complete=False)
 

@@ -1,6 +1,6 @@
 """Pretrained encoders of the package transformers: vectors of sub-words, and their similarities in a pair.
 
-Axes: D dimension, L sub-words of a sentence, T target, S source words or sub-words of a pair.
+Axes: D dimension, T target, S source words or sub-words of a pair.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENCODED_PAIRS_IN_MEMORY = 256  # this is also the number of pairs written to the
 MAX_PAIR_CELLS = 1 << 26
 _STACKS = ("layer", "layers", "block")  # attributes in which encoders keep their layers
 
-Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
+Subwords = tuple[Floats, Longs]  # vectors (sub-words, D) and the word of each, (sub-words,)
 # the matrix, and the word of each source and target sub-word if it is a matrix of sub-words
 CacheEntry = tuple[Floats, tuple[Integers, Integers]]
 
@@ -160,8 +160,8 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    # (L,): number of each sub-word in the sentence; -1 for special ones, and for those that are closer to the
-    # middle of another window
+    # (sub-words,): number of each sub-word in the sentence; -1 for special ones, and for those that are closer
+    # to the middle of another window
     positions: Longs
 
 
@@ -290,7 +290,7 @@ class Encoder:
         return model, sides
 
     def vectors(self, pairs: Mapping[int, TokenizedPair]) -> list[tuple[Subwords, Subwords]]:
-        """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
+        """Return the vectors (sub-words, D) of both sides of pairs by number, and the word of each.
 
         Sentences that are too long for the encoder are read in overlapping windows, with a warning. Words for
         which the tokenizer returns no sub-words have no vectors.

@@ -271,7 +271,7 @@ def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -
     width = 1 + max(int(forward[2].max(initial=0)), int(reverse[2].max(initial=0)))
     forward_keys = forward[1] * width + forward[2]  # order cells by source, then target
     reverse_keys = reverse[1] * width + reverse[2]
-    keys = np.unique(np.concatenate([forward_keys, reverse_keys]))  # (K,)
+    keys = np.unique(np.concatenate([forward_keys, reverse_keys]))  # (cells,)
     cells = [divmod(key, width) for key in keys.tolist()]
     grid = _Grid(
         cells=cells,
@@ -285,13 +285,13 @@ def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -
         step(grid)
     joined = b"".join(pairs.to_bytes(_PAIRS_PER_BLOCK // 8, "little") for pairs in grid.chosen)
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _PAIRS_PER_BLOCK // 8)
-    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # of (pairs, K)
+    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # of (pairs, cells)
     return np.stack([pair + start, keys[cell] // width, keys[cell] % width])
 
 
 def _pack_pairs(cell: Longs, pair: Longs, cell_count: int) -> list[int]:
     """Return one integer for each cell; bit b is set if pair b has a link in the cell."""
-    table = np.zeros((cell_count, _PAIRS_PER_BLOCK), dtype=bool)  # (K, pairs)
+    table = np.zeros((cell_count, _PAIRS_PER_BLOCK), dtype=bool)  # (cells, pairs)
     table[cell, pair] = True
     packed = np.packbits(table, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in packed]

@@ -8,7 +8,7 @@ The model is one for each direction. The names are those of the forward directio
 are the states; in the reverse direction, the states are the target words.
 
 Axes: B pairs of a bucket (last: no sum runs along it, so the numbers of a pair do not depend on the other
-pairs), T observed words, S state words, K classes of words, V words of a
+pairs), T observed words, S state words, C classes of words, V words of a
 vocabulary, with the padding as word 0.
 """
 
@@ -91,14 +91,14 @@ class BucketTransitions:
 class JumpModel:
     """The jump model of one direction: distributions of the jump width by class of word."""
 
-    # (K, TABLE_WIDTHS): weight of each jump width from words of class k; class 0 is the sentence start
+    # (C, TABLE_WIDTHS): weight of each jump width from words of class c; class 0 is the sentence start
     tables: Floats
     classes: Ints  # (V,): class of each word by its number
     known_sums: Doubles | None = None  # the sums, if those of the same tables were already computed
 
     @cached_property
     def sums(self) -> Doubles:
-        """Running sums of the tables from the left, with a 0 in front, shape (K, TABLE_WIDTHS + 1).
+        """Running sums of the tables from the left, with a 0 in front, shape (C, TABLE_WIDTHS + 1).
 
         In double precision, because the difference of two sums may be small.
         """
@@ -156,7 +156,7 @@ def bucket_transitions(model: JumpModel, words: Ints, lengths: Longs, null: floa
     inverse_mass = (1 / np.maximum(mass, MIN_TOTAL)).astype(np.float32)  # (S + 1, B)
     inverse_mass[position > lengths] = 0  # no jumps from the padding
     # the weights of the widths 1 - S to S by class, so that the jumps from a position are consecutive rows
-    by_width = np.ascontiguousarray(model.tables[:, jump_column(np.arange(1 - S, S + 1))].T)  # (2 S, K)
+    by_width = np.ascontiguousarray(model.tables[:, jump_column(np.arange(1 - S, S + 1))].T)  # (2 S, C)
     transition = np.empty((S + 1, S, B), dtype=np.float32)
     # row r of `by_width` has the weights of the width r + 1 - S
     for i in range(S + 1):  # from position i to the words, by widths 1 - i to S - i
@@ -210,7 +210,7 @@ def add_width_counts(counts: Doubles, widths: Doubles, model: JumpModel) -> Doub
     The prior does not say from which words the jumps start. It is divided among the tables of a model in
     proportion to their expected jumps.
     """
-    of_tables = counts.reshape(model.tables.shape)  # (K, 2 * MAX_JUMP + 1)
+    of_tables = counts.reshape(model.tables.shape)  # (C, 2 * MAX_JUMP + 1)
     shares = of_tables.sum(axis=1) / max(of_tables.sum(), 1e-9)
     return np.asarray((of_tables + shares[:, None] * widths).ravel())
 
@@ -225,7 +225,7 @@ def estimate_jump_model(counts: Doubles, model: JumpModel) -> JumpModel:
     pooled = smooth.sum(axis=0)
     pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
     pooled /= pooled.sum()
-    jumps = smooth.sum(axis=1, keepdims=True)  # (K, 1)
+    jumps = smooth.sum(axis=1, keepdims=True)  # (C, 1)
     of_word = smooth / np.maximum(jumps, 1e-9)
     weight = jumps / (jumps + POOLED_JUMPS)
     tables = weight * of_word + (1 - weight) * pooled

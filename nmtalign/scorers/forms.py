@@ -7,8 +7,8 @@ letter.
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
 
-Axes: P word pairs of a bitext, Q pairs of forms, F forms, V words of a vocabulary, with the
-padding as word 0.
+Axes: P word pairs of a bitext, Q pairs of forms, V words of a vocabulary, with the padding
+as word 0.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def make_form_pairs(
 class Spellings(NamedTuple):
     """What is known of the spellings of the source forms and of the target forms of one kind."""
 
-    same: Longs  # (F,): as in :meth:`Forms.same`
+    same: Longs  # (forms,): as in :meth:`Forms.same`
     letter_pairs: tuple[Bits, Bits]
     sizes: tuple[Floats, Floats]
 
@@ -232,7 +232,7 @@ def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
 
 
 def letter_pairs(forms: Sequence[str]) -> Bits:
-    """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, F).
+    """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, forms).
 
     The ends of a form count as letters. A form with fewer than three letters, or with characters that are
     neither Latin nor Cyrillic letters, has an empty set.

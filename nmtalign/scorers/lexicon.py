@@ -327,7 +327,7 @@ def _known_counts(
 def _counts_by_chance(
     source: FormCounts, target: FormCounts, at_source: Ints, at_target: Ints, smoothing: Smoothing
 ) -> Doubles:
-    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + s) (c(f) + s) / N``."""
+    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + d) (c(f) + d) / N``."""
     counts = (source.linked + smoothing.pseudo_count)[at_source]
     counts *= (target.linked + smoothing.pseudo_count)[at_target] / smoothing.corpus_size
     return counts

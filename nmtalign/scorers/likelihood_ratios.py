@@ -3,11 +3,11 @@
 For each kind of form, the joint counts c(e, f), expected counts of links in both directions at once (the
 product of their posteriors), give the likelihood ratio to chance
 
-    r(e, f) = (c(e, f) + spelling(e, f)) N / ((c(e) + d) (c(f) + d)) + floor
+    r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + d) (c(f) + d)) + floor
 
 which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpus. The pseudo-count d lowers
-the ratios of rare words; spelling(e, f) grows with the similarity of the spellings. The emission ratio of a
-word pair is the geometric mean of the ratios of its forms.
+the ratios of rare words, prior(e, f) grows with the similarity of the spellings, and `floor` is a small
+constant. The emission ratio of a word pair is the geometric mean of the ratios of its forms.
 
 Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
 """

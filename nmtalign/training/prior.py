@@ -83,7 +83,7 @@ class Prior:
 
 
 def _jumps_in_text(model: JumpModel, form_counts: FormCounts) -> Floats:
-    """Return about how often each table of a model was used for each jump width, (K, TABLE_WIDTHS).
+    """Return about how often each table of a model was used for each jump width, (C, TABLE_WIDTHS).
 
     A word was left about as often as it was linked. A model whose words have no classes has table 0 only.
     """
@@ -116,8 +116,8 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
 class FormPrior(NamedTuple):
     """Prior counts of one kind of form, by the numbers of the forms."""
 
-    keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
-    counts: Floats  # (K,)
+    keys: Longs  # (Q,): sorted and distinct; ``source form * number of target forms + target form``
+    counts: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
 
     def counts_of(self, form_pairs: FormPairs) -> tuple[Longs, Floats]:
