@@ -460,12 +460,12 @@ class Aligner(TableResult):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(int(is_first_section[links_of_bucket.sections].sum()))
-        return self.decoder_for_text(replace(text, buckets=())).collect_links(links_of_buckets)
+        return self.decoder_for_text(text.with_buckets([])).collect_links(links_of_buckets)
 
     def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets of a part of a text."""
         # the index of word pairs is kept with a text, so that of a copy is freed with the copy
-        copy_of_part = replace(part, buckets=list(part.buckets))  # buckets on disk are read once
+        copy_of_part = part.with_buckets(list(part.buckets))  # buckets on disk are read once
         return self.decoder_for_text(copy_of_part).links_of_buckets(workers)
 
     def decoder_for_text(self, text: EncodedText) -> Decoder:

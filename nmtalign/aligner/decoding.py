@@ -335,7 +335,10 @@ def _has_word_characters(token: str) -> bool:
 
 
 def _normalize(arrays: Sequence[Reals], sections: Sections, name: str) -> None:
-    """Divide sums of posteriors above 1 by themselves: each core that a word is in has added posteriors."""
+    """Scale the rows of `forward`, or the columns of `reverse`, whose sum exceeds 1 to the sum 1, in place.
+
+    A word of a long pair may be in several cores, and each of them has added posteriors.
+    """
     axis = {"forward": 1, "reverse": 0}.get(name)
     if axis is None:
         return

@@ -216,7 +216,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
 def expert_with_trust(aligner: Aligner, text: EncodedText, settings: TrainingSettings) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     period = math.ceil(text.cell_count / MAX_TRUST_CELLS)
-    text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
+    text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
     aligner = replace(aligner, expert=settings.expert, workers=settings.workers).with_trust_from(text)
     settings.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
@@ -239,7 +239,7 @@ def _alignment_of(
     aligner = replace(aligner, workers=settings.workers)
     counts: list[TextFormCounts] = []
     if estimator.word_pairs.complete:
-        text = text.with_word_pairs(estimator.word_pairs)
+        text = replace(text, numbered_pairs=estimator.word_pairs)
         counts = [estimated.form_counts]
 
     @cache

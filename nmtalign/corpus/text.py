@@ -34,17 +34,18 @@ class EncodedText:
     line_words: BothLineWords | None = None  # space-separated words of the tokens; None: tokens are the words
     # links of tokens that an expert gives, with their weights; a pair without links has no expert
     expert_links: AlignedBatch | None = None
+    numbered_pairs: WordPairIndex | None = None  # the word pairs, if they are already numbered
 
     @cached_property
     def word_pairs(self) -> WordPairIndex:
         """The co-occurring word pairs, numbered when they are first needed."""
+        if self.numbered_pairs is not None:
+            return self.numbered_pairs
         return number_word_pairs(self.buckets, len(self.target.words))
 
-    def with_word_pairs(self, word_pairs: WordPairIndex) -> EncodedText:
-        """Return the text with word pairs that are already numbered."""
-        text = replace(self)
-        text.__dict__["word_pairs"] = word_pairs  # the place in which cached_property keeps its value
-        return text
+    def with_buckets(self, buckets: Sequence[Bucket]) -> EncodedText:
+        """Return the text with other buckets, whose word pairs are not numbered yet."""
+        return replace(self, buckets=buckets, numbered_pairs=None)
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
@@ -77,7 +78,7 @@ class EncodedText:
         part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // max_cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
-            yield replace(self, buckets=self.buckets[start:stop])
+            yield self.with_buckets(self.buckets[start:stop])
 
 
 def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:

@@ -164,8 +164,8 @@ def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
 class CrossAttention(NamedTuple):
     """The attention of a model in the forced decoding of one translation."""
 
-    # (layers, H, steps of the decoder, S + 1); the last column is for everything but source words, such as the
-    # end of the sentence and the language
+    # (layers, H, steps of the decoder, S + 1); the last column is for everything but source words, such as
+    # the end of the sentence and the language
     weights: Floats
     word_of_piece: Longs  # target word of each target sub-word
     first: int  # step that predicts the first target sub-word; the next one reads it

@@ -160,8 +160,8 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    # (sub-words,): number of each sub-word in the sentence; -1 for special ones, and for those that are closer
-    # to the middle of another window
+    # (sub-words,): number of each sub-word in the sentence; -1 for special ones, and for those that are
+    # closer to the middle of another window
     positions: Longs
 
 

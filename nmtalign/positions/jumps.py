@@ -149,7 +149,7 @@ def bucket_transitions(model: JumpModel, words: Ints, lengths: Longs, null: floa
     S, B = words.shape
     classes = model.classes_of_positions(words).astype(np.intp)  # (S + 1, B)
     position = np.arange(S + 1)[:, None]  # (S + 1, 1)
-    # columns of the narrowest and the widest jump inside of the sentence: to the first word, and to the end
+    # columns of the first and the last jump inside of the sentence: to its first word, and to its end
     first_column = jump_column(1 - position)  # (S + 1, 1)
     end_column = jump_column(lengths + 1 - position)  # (S + 1, B)
     mass = model.sums[classes, end_column + 1] - model.sums[classes, first_column]  # of all these jumps
@@ -193,14 +193,14 @@ def jump_counts(expected: Floats, words: Ints, lengths: Longs, model: JumpModel)
 def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
     result = counts.copy()
-    narrowest = MIN_SMOOTHED_JUMP
-    while narrowest <= MAX_JUMP:
-        widest = min(int(1.3 * narrowest) + 1, MAX_JUMP)
-        ahead = slice(MAX_JUMP + narrowest, MAX_JUMP + widest + 1)
-        back = slice(MAX_JUMP - widest, MAX_JUMP - narrowest + 1)
+    shortest = MIN_SMOOTHED_JUMP
+    while shortest <= MAX_JUMP:
+        longest = min(int(1.3 * shortest) + 1, MAX_JUMP)
+        ahead = slice(MAX_JUMP + shortest, MAX_JUMP + longest + 1)
+        back = slice(MAX_JUMP - longest, MAX_JUMP - shortest + 1)
         for widths in (ahead, back):
             result[..., widths] = counts[..., widths].mean(axis=-1, keepdims=True)
-        narrowest = widest + 1
+        shortest = longest + 1
     return result
 
 

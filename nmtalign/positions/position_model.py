@@ -194,10 +194,10 @@ class SoftmaxPosteriors:
 
 
 class PosteriorsAndRatios(NamedTuple):
-    """Posteriors of a bucket, and their likelihood ratios (T, S, B) if the model has a null word."""
+    """Posteriors of a bucket and, if the model has a null word, the likelihood ratios of its cells."""
 
     posteriors: Posteriors | SoftmaxPosteriors
-    ratios: Floats | None
+    ratios: Floats | None  # (T, S, B)
 
 
 def _log_sum(scores: Reals, axis: int) -> Reals:

@@ -396,8 +396,8 @@ def _correlate(signal: Doubles, pattern: Doubles) -> Doubles:
 def _best_path(evidence: Doubles, shifts: Longs, excess: int) -> Longs:
     """Return the column (N,) of each row on the path of most evidence, less the cost of its changes.
 
-    The last column of `evidence` (N, shifts + 1) is that of lines without a partner. Before the text the shift
-    is 0, and after it `excess`, so that a missing line costs as much at an end as anywhere else.
+    The last column of `evidence` (N, shifts + 1) is that of lines without a partner. Before the text the
+    shift is 0, and after it `excess`, so that a missing line costs as much at an end as anywhere else.
     """
     count, width = evidence.shape
     distances = np.abs(shifts[:, None] - shifts)

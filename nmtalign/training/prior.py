@@ -78,7 +78,7 @@ class Prior:
         return self.jump_models[0].renumbered(known[0]), self.jump_models[1].renumbered(known[1])
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
-        """Tell whether the sides of a bitext seem swapped against those of the older model."""
+        """Return whether the sides of a bitext seem swapped against those of the older model."""
         return self.lexicon is not None and measure_coverage(source, target, self.lexicon.numbers).swapped
 
 
@@ -128,7 +128,10 @@ class FormPrior(NamedTuple):
         return indices, values[indices]
 
     def add_to(self, prior_counts: tuple[Longs, Floats], counts: FormPairCounts) -> FormPairCounts:
-        """Return the counts of pairs and forms with the prior added; `prior_counts` are `counts_of` them."""
+        """Return the counts of a text with the prior added.
+
+        `prior_counts` is the result of :meth:`counts_of` for the pairs of forms of this text.
+        """
         indices, values = prior_counts
         pairs = counts.pairs.copy()
         pairs[indices] += values

@@ -127,7 +127,7 @@ def likeliest_weight(
 def _sample_of(text: EncodedText) -> EncodedText:
     """Return every n-th bucket of a text, with about `MAX_SAMPLE_CELLS` cells."""
     period = max(1, math.ceil(text.cell_count / MAX_SAMPLE_CELLS))
-    return replace(text, buckets=text.buckets[::period])
+    return text.with_buckets(text.buckets[::period])
 
 
 def _maximum(buckets: list[BucketPrediction]) -> Doubles:

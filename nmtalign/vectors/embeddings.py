@@ -87,9 +87,9 @@ class SubwordVectors:
 class CharacterNgrams(SubwordVectors):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
-    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo the number of buckets.
-    gensim has it too, but its import takes 1.6 s, and it hashes word by word in seven times the time.
-    Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
+    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo the number of
+    buckets. gensim has it too, but its import takes 1.6 s, and it hashes word by word in seven times the
+    time. Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
     """
 
     matrix: NDArray[Any]  # (buckets, D): vectors of the buckets
