@@ -25,6 +25,7 @@ from nmtalign.links.selection import (
     transport,
 )
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
+from nmtalign.names import Symmetrization
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice, check_number
@@ -245,7 +246,7 @@ class Transport(_Stacked):
 class Symmetrized(_Stacked):
     """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.symmetrization`."""
 
-    method: str = "grow-diag-final-and"
+    method: Symmetrization = "grow-diag-final-and"
 
     name: ClassVar[str] = "symmetrize"
 
@@ -279,7 +280,7 @@ EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
 def make_extraction(
     method: str | None = None,
     threshold: float | None = None,
-    symmetrize: str | None = None,
+    symmetrize: Symmetrization | None = None,
     *,
     null: bool = True,
 ) -> Extraction:

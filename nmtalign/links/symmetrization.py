@@ -200,7 +200,9 @@ def _common_unit(forward: LinksInput, reverse: LinksInput) -> LinkUnitName | Non
 
 
 def symmetrize_many(
-    forward: Sequence[Iterable[tuple[int, int]]], reverse: Sequence[Iterable[tuple[int, int]]], method: str
+    forward: Sequence[Iterable[tuple[int, int]]],
+    reverse: Sequence[Iterable[tuple[int, int]]],
+    method: Symmetrization,
 ) -> list[frozenset[Link]]:
     """Return one set of links for each pair from the links of two directions, both source-target.
 
@@ -224,7 +226,7 @@ def _flatten_links(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
     return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
-def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> Flags:
+def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: Symmetrization) -> Flags:
     """Return the symmetrized links of matrices (T, S) or (B, T, S), whose nonzero cells are links."""
     forward_links = np.asarray(forward, dtype=bool)
     reverse_links = np.asarray(reverse, dtype=bool)
@@ -246,7 +248,7 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
     return result.reshape(forward_links.shape)
 
 
-def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Longs:
+def _symmetrize(forward: Longs, reverse: Longs, count: int, method: Symmetrization) -> Longs:
     """Return the symmetrized links of `count` pairs, as rows of (3, L): pair, source, target.
 
     The given links have to be sorted by pair; the returned links are sorted by pair, source and target.
@@ -266,7 +268,7 @@ def _links_of_pairs(links: Longs, first: int, end: int) -> Longs:
     return links[:, begin_row:end_row]
 
 
-def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
+def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: Symmetrization) -> Longs:
     """Return the links (3, L) of pairs `start` to `start + _PAIRS_PER_BLOCK`."""
     width = 1 + max(int(forward[2].max(initial=0)), int(reverse[2].max(initial=0)))
     forward_keys = forward[1] * width + forward[2]  # order cells by source, then target
