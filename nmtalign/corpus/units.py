@@ -71,7 +71,7 @@ class PairToAlign(SentencePair):
         pair.subword_lines = subword_lines
         return pair
 
-    def _replace(self, **sides: Any) -> PairToAlign:
+    def _replace(self, **sides: str) -> PairToAlign:
         """Return the pair with another line on a side, and with all that belongs to the pair."""
         source, target = super()._replace(**sides)
         return PairToAlign(source, target, expert_links=self.expert_links, subword_lines=self.subword_lines)

@@ -207,7 +207,7 @@ class Translator:
     @cached_property
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         kind = "AutoModelForSeq2SeqLM"
-        model, tokenizer = open_model(kind, self.name, self.device, attn_implementation="eager")
+        model, tokenizer = open_model(kind, self.name, self.device, plain_attention=True)
         return model, side_tokenizers(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[TokenizedPair]) -> Iterator[CrossAttention]:

@@ -88,12 +88,13 @@ def name_model_in_errors(name: str) -> Iterator[None]:
 
 
 def open_model(
-    kind: str, name: str, device: str, *, download: bool = True, **settings: Any
+    kind: str, name: str, device: str, *, download: bool = True, plain_attention: bool = False
 ) -> tuple[Any, Any]:
     """Return a model and the tokenizer with a name, or in a folder; none of their own code runs.
 
-    `kind` is the class of transformers, and `settings` are arguments of its ``from_pretrained``. Raises
-    DataError if there is no such model, or its tokenizer has no sub-words.
+    `kind` is the class of transformers. With `plain_attention`, the model can return its attention weights,
+    which its faster implementations do not compute. Raises DataError if there is no such model, or its
+    tokenizer has no sub-words.
     """
     _, transformers = import_packages()
     check_device(device)
@@ -102,7 +103,9 @@ def open_model(
     trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
-        settings |= {"dtype": PRECISION[device], **trust}
+        settings: dict[str, Any] = {"dtype": PRECISION[device], **trust}
+        if plain_attention:
+            settings["attn_implementation"] = "eager"
         model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # a foreign folder can make transformers raise anything
         found = shorten(error_text(error), 200)
@@ -183,7 +186,7 @@ class Pieces:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
-            pieces = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            pieces = self._ids_of_words(new)
             self._known.update(zip(new, pieces, strict=True))
             lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
             if lost is not None and not self._told:
@@ -195,13 +198,27 @@ class Pieces:
     @cached_property
     def special(self) -> tuple[list[int], list[int]]:
         """The special sub-words before and after a sentence."""
-        plain = self._ids("a", add_special_tokens=False)
+        plain = self._ids("a", special=False)
         whole = self._ids("a")
         start = max(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
         return whole[:start], whole[start + len(plain) :]
 
-    def _ids(self, text: Any, **settings: Any) -> Any:
-        return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
+    def _ids(self, text: str, *, special: bool = True) -> list[int]:
+        """Return the numbers of the sub-words of a text, with or without special ones."""
+        numbers: list[int] = self.tokenizer(**{self._side: text}, add_special_tokens=special)["input_ids"]
+        return numbers
+
+    def _ids_of_words(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of the sub-words of each word, without special ones."""
+        given = {self._side: [[word] for word in words]}
+        encoded = self.tokenizer(**given, is_split_into_words=True, add_special_tokens=False)
+        numbers: list[list[int]] = encoded["input_ids"]
+        return numbers
+
+    @property
+    def _side(self) -> str:
+        """The parameter of the tokenizer that takes the text of this side."""
+        return "text_target" if self.target else "text"
 
     @property
     def padding(self) -> int:
