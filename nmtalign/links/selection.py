@@ -28,7 +28,7 @@ def _as_weights(weights: ArrayLike) -> Reals:
     if not np.issubdtype(matrix.dtype, np.floating):
         matrix = matrix.astype(np.float64)
     if np.isnan(matrix).any():
-        raise DataError("the weights contain NaN")
+        raise DataError("expected numbers as weights, found NaN")
     return matrix
 
 

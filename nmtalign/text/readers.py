@@ -540,7 +540,7 @@ _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another form
 _PLACEHOLDERS = {"x", "ph", "it", "ut"}  # elements that stand for something without an end
 _LINE_BREAK_TYPES = {"lb", "xlf:lb", "x-lb", "x-br", "linebreak", "x-linebreak"}
 _LINE_BREAK_CODE = re.compile(r"\s*(?:<br\b|\\n|\\line\b|\n)", re.IGNORECASE)
-_ANNOTATIONS = {"note", "prop"}  # elements of a text that is not in a seg
+_ANNOTATIONS = {"note", "prop"}  # elements whose text does not belong to the sentence
 _MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as 100 characters
 
