@@ -44,9 +44,9 @@ class FormCounts(NamedTuple):
 
 
 class FormPairCounts(NamedTuple):
-    """Expected counts of one kind of form: joint counts of pairs (Q,), and counts of both sides."""
+    """Expected counts of one kind of form: links of pairs of forms, and counts of the forms of both sides."""
 
-    pairs: Floats
+    links: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
 
 
@@ -70,12 +70,12 @@ def form_pair_counts(
     target_words = FormCounts(target_linked, target_null, float(target_null.sum()))
     counts = []
     for form_pairs in form_pairs_of_kinds:
-        source = source_words.apply(partial(sum_at, form_pairs.numbers[0], len(form_pairs.strings[0])))
-        target = target_words.apply(partial(sum_at, form_pairs.numbers[1], len(form_pairs.strings[1])))
-        if form_pairs.pair is None:
+        source = source_words.apply(partial(sum_at, form_pairs.form_numbers[0], len(form_pairs.strings[0])))
+        target = target_words.apply(partial(sum_at, form_pairs.form_numbers[1], len(form_pairs.strings[1])))
+        if form_pairs.pair_numbers is None:
             form_pair_sums = links
         else:
-            form_pair_sums = sum_at(form_pairs.pair[linked], len(form_pairs.source), links[linked])
+            form_pair_sums = sum_at(form_pairs.pair_numbers[linked], len(form_pairs.source), links[linked])
         counts.append(FormPairCounts(form_pair_sums.astype(np.float32), (source, target)))
     return counts
 

@@ -122,8 +122,8 @@ class FormPairs:
 
     form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
     strings: tuple[list[str], list[str]]  # distinct source forms and target forms
-    numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
-    pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
+    form_numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
+    pair_numbers: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
     source: Ints  # (Q,): number of the source form of each pair
     target: Ints  # (Q,): number of the target form of each pair
     similar_pairs: Longs  # the pairs of forms with similar spellings, distinct
@@ -131,7 +131,7 @@ class FormPairs:
 
     def by_word_pair(self, values: Floats, part: slice = EVERY) -> Floats:
         """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
-        return values[part] if self.pair is None else values.take(self.pair[part])
+        return values[part] if self.pair_numbers is None else values.take(self.pair_numbers[part])
 
 
 def make_form_pairs(
@@ -158,10 +158,10 @@ def make_form_pairs(
     at_target = word_pairs.target
     if target_count < len(target_numbers):
         at_target = target_numbers[word_pairs.target]
-    form_pair_of_word_pair = None
+    pair_numbers = None
     if merge_equal and form_kinds != (WHOLE_WORD, WHOLE_WORD):
         all_keys = join_keys(at_source, at_target, target_count)
-        keys, form_pair_of_word_pair = rank_distinct(all_keys)
+        keys, pair_numbers = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)
     spelling_counts = np.float32(spelling) * spelled_alike(
         Spellings.of(source_forms, target_forms), at_source, at_target
@@ -170,8 +170,8 @@ def make_form_pairs(
     return FormPairs(
         form_kinds=form_kinds,
         strings=(source_forms.strings, target_forms.strings),
-        numbers=(source_numbers, target_numbers),
-        pair=form_pair_of_word_pair,
+        form_numbers=(source_numbers, target_numbers),
+        pair_numbers=pair_numbers,
         source=at_source,
         target=at_target,
         similar_pairs=similar_pairs,

@@ -126,9 +126,9 @@ def _is_form_kind(value: object) -> bool:
 
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     """Return the pairs of forms that have a count."""
-    kept = np.flatnonzero(counts.pairs > 0)
+    kept = np.flatnonzero(counts.links > 0)
     keys = join_keys(form_pairs.source[kept], form_pairs.target[kept], len(form_pairs.strings[1]))
-    return StoredForms(form_pairs.form_kinds, keys, counts.pairs[kept], counts.sides)
+    return StoredForms(form_pairs.form_kinds, keys, counts.links[kept], counts.sides)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

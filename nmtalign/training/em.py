@@ -426,7 +426,7 @@ class Estimator:
 
     def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
-        counts.pairs[counts.pairs < self.hyperparameters.prune] = 0
+        counts.links[counts.links < self.hyperparameters.prune] = 0
         source, target = counts.sides
         return counts._replace(sides=(source.apply(_rounded), target.apply(_rounded)))
 

@@ -225,7 +225,7 @@ class PartitionedEstimator(Estimator):
         parts = len(self._spans)
         numbers_of_kinds = []
         for header in self.form_pairs[WORD_KIND + 1 :]:
-            numbers_of_kinds.append(FormNumbers(*header.numbers, len(header.strings[1])))
+            numbers_of_kinds.append(FormNumbers(*header.form_numbers, len(header.strings[1])))
         shared_numbers = store.share(numbers_of_kinds)
         calls = []
         for part, keys, cuts, kept in zip(words.parts, words.keys, words.cuts, words.kept, strict=True):
@@ -330,7 +330,7 @@ class PartitionedEstimator(Estimator):
             of_forms = []
             for side, words in enumerate(sides):
                 size = len(header.strings[side])
-                of_forms.append(words.apply(partial(sum_at, header.numbers[side], size)))
+                of_forms.append(words.apply(partial(sum_at, header.form_numbers[side], size)))
             form_counts = FormPairCounts(no_pairs, (of_forms[0], of_forms[1]))
             if self.form_priors:
                 nothing = np.zeros(0, np.int64), no_pairs

@@ -133,7 +133,7 @@ class FormPrior(NamedTuple):
         `prior_counts` is the result of :meth:`counts_of` for the pairs of forms of this text.
         """
         indices, values = prior_counts
-        pairs = counts.pairs.copy()
+        pairs = counts.links.copy()
         pairs[indices] += values
         source, target = map(_sum, counts.sides, self.sides)
         return FormPairCounts(pairs, (source, target))

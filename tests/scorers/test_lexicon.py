@@ -116,7 +116,7 @@ def test_without_one_link_no_count_is_negative():
     links = np.resize([0.0, 0.25, 1.0, 3.5], len(index))
     counts = form_pair_counts([kind], index, links, *nulls)
     reduced = without_one_link(TextFormCounts([kind], counts, SMOOTHING)).counts[0]
-    np.testing.assert_array_equal(reduced.pairs, np.resize([0.0, 0.0, 0.0, 2.5], len(index)))
+    np.testing.assert_array_equal(reduced.links, np.resize([0.0, 0.0, 0.0, 2.5], len(index)))
     assert reduced.sides == counts[0].sides
 
 
@@ -140,7 +140,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
-        counts = counts._replace(pairs=whole.by_word_pair(summed.pairs), sides=summed.sides)
+        counts = counts._replace(links=whole.by_word_pair(summed.links), sides=summed.sides)
     found = kind.by_word_pair(form_pair_ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
@@ -178,7 +178,7 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     ]
     np.testing.assert_allclose(words.pair_ratios[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pair_ratios[0] == 0
-    nulls = [null_ratios(c.sides[1], SMOOTHING)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
+    nulls = [null_ratios(c.sides[1], SMOOTHING)[v.form_numbers[1]] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
 

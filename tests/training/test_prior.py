@@ -88,7 +88,7 @@ def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
     sides = FormCounts(np.array([0, 5.0]), np.array([0, 3.0]), 4.0), FormCounts(np.ones(2), np.ones(2), 7.0)
     prior = FormPrior(np.array([3]), np.float32([5]), sides)
     found = prior.add_to(prior.counts_of(kind), own)
-    assert found.pairs.tolist() == [0, 7]
+    assert found.links.tolist() == [0, 7]
     assert [side.linked.tolist() for side in found.sides] == [[0, 7], [1, 3]]
     assert [side.null.tolist() for side in found.sides] == [[0, 3.5], [1, 1.5]]
     assert [side.all_null for side in found.sides] == [4.5, 7.5]
