@@ -16,8 +16,8 @@ from pathlib import Path
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-# What the functions of OpenBLAS may be called in the wheels of NumPy and SciPy: newer wheels have a prefix,
-# and builds for large arrays a suffix.
+# The names of functions of OpenBLAS in the wheels of NumPy and SciPy. Newer wheels have a prefix in front;
+# builds for large arrays have the suffix 64_.
 _GETTERS = (
     "scipy_openblas_get_num_threads64_",
     "scipy_openblas_get_num_threads",

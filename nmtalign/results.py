@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast, overload
 
 from nmtalign.calls import check_call, unknown_member
 
@@ -123,7 +123,7 @@ class Result:
         return _drawing().to_table(self)
 
     @check_call("write first.compare(second)")
-    def compare(self, other: Any) -> pd.DataFrame:
+    def compare(self, other: Self) -> pd.DataFrame:
         """Compare with another result of the same kind.
 
         Returns

@@ -135,7 +135,7 @@ def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, 
     for k, bucket in enumerate(text.buckets):
         (t, s, b), _, _, evidence = decoder.scored_links(k)
         found = decoder.links_of_bucket(k)
-        number = text.sections.pair[bucket.sections[b]].tolist()
+        number = text.sections.pair_of_section[bucket.sections[b]].tolist()
         triples = zip(number, s.tolist(), t.tolist(), strict=True)
         right = [f"{s}-{t}" in gold[n][1] for n, s, t in triples]
         columns.append((found.posterior, found.probability, evidence[t, s, b], np.array(right, float)))

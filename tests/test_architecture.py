@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -54,6 +55,28 @@ LAYERS = {
 ARROWS = {("scorers", "positions")}
 MOST_FILES = 14  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
+
+
+def lettered_axes() -> set[str]:
+    """Return the letters of the table of axes in CONTRIBUTING.md."""
+    table = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| letter | axis |")[1]
+    rows = re.findall(r"^\| ([A-Z](?:, [A-Z])*) \|", table, re.MULTILINE)
+    return set(", ".join(rows).split(", "))
+
+
+def test_axes_have_the_letters_of_the_table():
+    letters = lettered_axes()
+    assert {"B", "T", "S", "D"} <= letters
+    # formulas of maps have letters, too; training in parts has axes of parts and of ranges
+    others = {"spaces.py": {"W", "X", "Y"}, "parts_and_ranges.py": {"K", "R"}, "partitioned.py": {"R"}}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        named = re.search(
+            r"^Axes:(.*?)(?:\n\n|\"\"\")", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        if named is None or path.parent.name == "attention":
+            continue
+        unknown = set(re.findall(r"\b[B-Z]\b", named[1])) - letters - others.get(path.name, set())
+        assert not unknown, path
 
 
 def name_of(path: Path) -> str:

@@ -22,7 +22,6 @@ import nmtalign
 from nmtalign.aligner.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.cli import COMMANDS, main
 from nmtalign.files.paths import bundled_path
-from nmtalign.links.selection import transport
 from nmtalign.names import EXTRACTIONS, SYMMETRIZATIONS
 from tests.conftest import REPOSITORY
 
@@ -131,7 +130,6 @@ def test_every_way_to_choose_links_is_defined_with_its_threshold():
     rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([\d.]+|none) \|", page, re.MULTILINE)
     thresholds = {name: None if text == "none" else float(text) for name, text in rows}
     expected = {name: EXTRACTION_CLASSES[name].default_threshold for name in EXTRACTIONS}
-    expected["transport"] = inspect.signature(transport).parameters["threshold"].default  # of the plan
     assert thresholds == expected
     symmetrizations = re.findall(r"^\| `([\w-]+)` \| [^|]* \|$", page, re.MULTILINE)
     assert tuple(symmetrizations) == SYMMETRIZATIONS

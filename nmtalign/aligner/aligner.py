@@ -451,7 +451,7 @@ class Aligner(TableResult):
             def align_alone(part: EncodedText) -> list[BucketLinks]:
                 return list(self._links_of_part(part, workers=1))
 
-            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cells)
+            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cell_count)
         else:
             links_of_parts = (self._links_of_part(part, workers=workers) for part in parts)
         is_first_section = np.diff(text.sections.pair_of_section, prepend=-1) > 0
@@ -460,12 +460,12 @@ class Aligner(TableResult):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(int(is_first_section[links_of_bucket.sections].sum()))
-        return self.decoder_for_text(replace(text, buckets=())).collect_links(links_of_buckets)
+        return self.decoder_for_text(text.with_buckets([])).collect_links(links_of_buckets)
 
     def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets of a part of a text."""
         # the index of word pairs is kept with a text, so that of a copy is freed with the copy
-        copy_of_part = replace(part, buckets=list(part.buckets))  # buckets on disk are read once
+        copy_of_part = part.with_buckets(list(part.buckets))  # buckets on disk are read once
         return self.decoder_for_text(copy_of_part).links_of_buckets(workers)
 
     def decoder_for_text(self, text: EncodedText) -> Decoder:
@@ -609,15 +609,15 @@ class AlignedTextOrigin:
 def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
     """Yield consecutive pairs whose matrices together fit into memory."""
     chunk: list[Pair] = []
-    cells = 0
+    cell_count = 0
     for pair in pairs:
         chunk.append(pair)
         source, target = pair[:2]  # of lines, characters are counted, which are more than words
-        cells += len(source) * len(target)
-        if cells > MAX_MATRIX_CELLS:
+        cell_count += len(source) * len(target)
+        if cell_count > MAX_MATRIX_CELLS:
             yield chunk
             chunk = []
-            cells = 0
+            cell_count = 0
     if chunk:
         yield chunk
 

@@ -272,4 +272,6 @@ def _teacher_parts(
         return list(teacher_parts(student_text.buckets[k], bucket_posteriors(k)))
 
     numbers = range(len(student_text.buckets))  # texts of equal lengths have the same buckets
-    return list(chain.from_iterable(parallel_map(parts_of_bucket, numbers, workers, work=student_text.cells)))
+    return list(
+        chain.from_iterable(parallel_map(parts_of_bucket, numbers, workers, work=student_text.cell_count))
+    )

@@ -154,7 +154,7 @@ class Decoder(NamedTuple):
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
         return parallel_map(
-            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cells
+            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cell_count
         )
 
     def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
@@ -335,7 +335,10 @@ def _has_word_characters(token: str) -> bool:
 
 
 def _normalize(arrays: Sequence[Reals], sections: Sections, name: str) -> None:
-    """Divide sums of posteriors above 1 by themselves: each core that a word is in has added posteriors."""
+    """Scale the rows of `forward`, or the columns of `reverse`, whose sum exceeds 1 to the sum 1, in place.
+
+    A word of a long pair may be in several cores, and each of them has added posteriors.
+    """
     axis = {"forward": 1, "reverse": 0}.get(name)
     if axis is None:
         return

@@ -302,7 +302,7 @@ def estimate_trust(
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
-    counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cells)
+    counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cell_count)
     right, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
     precision = (right + PSEUDO_RIGHT) / (comparable + PSEUDO_LINKS)
     recall = (right + PSEUDO_RECALLED) / (sure + PSEUDO_LINKS)

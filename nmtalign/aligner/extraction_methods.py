@@ -5,6 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import ClassVar
@@ -15,6 +16,7 @@ from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.selection import (
+    DEFAULT_SHARE,
     DEFAULT_THRESHOLD,
     adjacent_link_cells,
     best_cells,
@@ -23,6 +25,7 @@ from nmtalign.links.selection import (
     transport,
 )
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
+from nmtalign.names import Symmetrization
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice, check_number
@@ -37,7 +40,7 @@ class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
     `threshold` is the minimum posterior of a link, or share of the plan of `Transport`; None takes
-    `default_threshold`. Raises UsageError if it is not a number from 0 to 1.
+    `default_threshold`. Raises UsageError if it is not above 0 and at most 1.
     """
 
     threshold: float | None = None
@@ -50,7 +53,9 @@ class Extraction:
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
-            check_number(self.threshold, "a threshold from 0 to 1", minimum=0, maximum=1)
+            # a threshold of 0 would link every word to every word
+            expected = "a `threshold` above 0 and at most 1"
+            check_number(self.threshold, expected, minimum=math.ulp(0), maximum=1)
 
     def __str__(self) -> str:
         threshold = self.effective_threshold
@@ -94,12 +99,11 @@ class Extraction:
         raise NotImplementedError
 
     def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Return the links of a bucket as (target, source, column), and the posterior of each."""
+        """Return the links of a bucket as indices (t, s, b), and the posterior of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         posterior = posteriors.joint_at((t, s, b))
-        # methods without a threshold keep every cell of the mask
         least = self.effective_threshold or 0
-        # a mask with a threshold of 0 (awesome-align-entmax) has cells of weight 0, which are no links
+        # a mask that applied the threshold may have second words, or cells of a plan, of posterior 0
         kept = posterior > 0 if self.mask_applies_threshold else posterior >= least
         return (t[kept], s[kept], b[kept]), posterior[kept]
 
@@ -230,17 +234,19 @@ class Transport(_Stacked):
     """Optimal transport, :func:`nmtalign.links.selection.transport`; the threshold applies to the plan."""
 
     name = "transport"
+    default_threshold = DEFAULT_SHARE
     mask_applies_threshold = True
 
     def choose_cells(self, weights: AnyArray) -> Flags:
-        return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
+        threshold = self.default_threshold if self.threshold is None else self.threshold
+        return transport(weights, threshold=threshold)
 
 
 @dataclass(frozen=True)
 class Symmetrized(_Stacked):
     """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.symmetrization`."""
 
-    method: str = "grow-diag-final-and"
+    method: Symmetrization = "grow-diag-final-and"
 
     name: ClassVar[str] = "symmetrize"
 
@@ -274,7 +280,7 @@ EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
 def make_extraction(
     method: str | None = None,
     threshold: float | None = None,
-    symmetrize: str | None = None,
+    symmetrize: Symmetrization | None = None,
     *,
     null: bool = True,
 ) -> Extraction:

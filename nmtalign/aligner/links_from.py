@@ -196,9 +196,9 @@ class Linker:
 
         def matrices_of(bucket: Bucket) -> Reals:
             stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
-            for column in bucket.filled_columns:
-                matrix = matrices[bucket.sections[column]].matrix
-                stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
+            for b in bucket.filled_columns:
+                matrix = matrices[bucket.sections[b]].matrix
+                stack[: matrix.shape[0], : matrix.shape[1], b] = matrix
             return stack
 
         def bucket_posteriors(k: int) -> PosteriorsAndRatios:
@@ -208,10 +208,10 @@ class Linker:
         def linkable(k: int, ratios: Floats | None) -> Flags:
             bucket = text.buckets[k]
             stack = np.ones(bucket.shape, bool)
-            for column in bucket.filled_columns:
-                cells = matrices[bucket.sections[column]].linkable
+            for b in bucket.filled_columns:
+                cells = matrices[bucket.sections[b]].linkable
                 if cells is not None:
-                    stack[: cells.shape[0], : cells.shape[1], column] = cells
+                    stack[: cells.shape[0], : cells.shape[1], b] = cells
             return stack
 
         return Decoder(text, bucket_posteriors, self.extraction, linkable)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -262,8 +261,5 @@ def with_extraction(
     """Return an aligner that chooses links as the settings say; without any, it is unchanged."""
     if extract is None and threshold is None and symmetrize is None:
         return aligner
-    # Extraction accepts 0, which the method awesome-align-entmax needs; only users may not pass it
-    if isinstance(threshold, Real) and threshold == 0:
-        raise UsageError("`threshold` must be above 0 and at most 1; 0 would link every word to every word")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)

@@ -153,7 +153,7 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         if settings.store is None:
             part_cells = cells_of_parts(source, target, settings.memory, workers)
         else:
-            part_cells = cells_of_cluster_parts(sum(buckets.cells))
+            part_cells = cells_of_cluster_parts(sum(buckets.cell_counts))
     text = EncodedText(
         source=source_sections,
         target=target_sections,

@@ -9,10 +9,10 @@ that no pair is evidence for itself. The size of the training text is
 believes its links too much; on other text its posteriors are right as they are. Nearly every pair of other
 text has a word that the training text lacks. So where all words of a pair are in the training text,
 
-    logit q = a0 + a1 logit p + a2 ℓ + a3 m + b          probability = min(p, q)
+    logit q = α0 + α1 logit p + α2 ℓ + α3 m + b          probability = min(p, q)
 
 with the posterior p of the link, after the votes of an expert, if there is one. Elsewhere the probability is
-p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give b:
+p. ``scripts/calibration.py`` fits the coefficients α. Where gold links teach a model, they also give b:
 it moves the sum of the probabilities of the links of the gold pairs towards the number of right ones.
 
 **Sentence pairs.** With the posteriors of both directions and the evidence v of the pair per word,
@@ -40,7 +40,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 
-LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
+LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # α0 to α3
 PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # c0 to c5
 MAX_GOLD_LOG_ODDS = 3.0  # |b| is at most this
 BISECTION_STEPS = 30  # they halve the interval of b
@@ -87,13 +87,13 @@ class LinkProbabilities(NamedTuple):
         calibrated = 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))
         return np.asarray(np.minimum(p, calibrated))
 
-    def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
-        """Return the probability of links (L,) in some columns of a bucket."""
+    def of(self, bucket: Bucket, b: Longs, posterior: Reals, evidence: Reals) -> Reals:
+        """Return the probability of links (L,) of the pairs `b` of a bucket."""
         known_source, known_target = self.known
         source_known = (known_source[bucket.source] | (bucket.source == 0)).all(axis=0)  # (B,)
         target_known = (known_target[bucket.target] | (bucket.target == 0)).all(axis=0)
         all_known = source_known & target_known
-        probability = np.where(all_known[column], self.of_training_text(posterior, evidence), posterior)
+        probability = np.where(all_known[b], self.of_training_text(posterior, evidence), posterior)
         return np.asarray(probability, np.float32)
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:

@@ -145,7 +145,7 @@ def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) ->
 
 
 def _opened_gold(gold: GoldInput, encoding: str, read_file: GoldReader | None) -> Sequence[GoldAlignment]:
-    """Return gold links; an error if there are none."""
+    """Return gold links that are given, or those of a file; UsageError or DataError if there are none."""
     golds: Sequence[GoldAlignment]
     if not isinstance(gold, str | Path):
         given = as_gold_sequence(gold)

@@ -105,7 +105,7 @@ def estimate(
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
-            prior = replace(prior, word_pairs=[*prior.word_pairs, *counts])
+            prior = replace(prior, vocabulary_pairs=[*prior.vocabulary_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
     checkpoint = checkpoint_of(settings.checkpoints, *sides, settings.hyperparameters, prior, name=name)
@@ -180,7 +180,7 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, settings: TrainingS
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
         return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
-    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.link_text(text).source):
+    if text.cell_count <= MAX_CHECKED_CELLS and not len(aligner.link_text(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""
 
@@ -215,8 +215,8 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
 
 def expert_with_trust(aligner: Aligner, text: EncodedText, settings: TrainingSettings) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
-    period = math.ceil(text.cells / MAX_TRUST_CELLS)
-    text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
+    period = math.ceil(text.cell_count / MAX_TRUST_CELLS)
+    text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
     aligner = replace(aligner, expert=settings.expert, workers=settings.workers).with_trust_from(text)
     settings.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
@@ -239,7 +239,7 @@ def _alignment_of(
     aligner = replace(aligner, workers=settings.workers)
     counts: list[TextFormCounts] = []
     if estimator.word_pairs.complete:
-        text = text.with_word_pairs(estimator.word_pairs)
+        text = replace(text, numbered_pairs=estimator.word_pairs)
         counts = [estimated.form_counts]
 
     @cache

@@ -66,12 +66,13 @@ def place_markup(
 ) -> Placed:
     """Return the target line with the markup of a source line.
 
-    An element goes around the atoms that its atoms are linked to and all between them, but not around atoms
-    that another element beside it is linked to. If several parts remain, the longest is taken, or with
-    `split` each part; then atoms that are linked to elsewhere are excluded, too. An element around all of its
-    parent stays so. Placeholders, and elements without a link, go next to what their neighbors are linked to.
-    Overlapping codes go before the first and after the last atom that theirs are linked to. `offset` counts
-    the characters of the marked text without spaces.
+    An element goes around the target atoms that its own atoms are linked to, and around all atoms between
+    them, but not around target atoms of another element in the same parent. If several parts remain, the
+    element goes around the longest part, or with `split` around each part; with `split`, it leaves out target
+    atoms of words that are not in the element, too. An element that is all of its parent stays all of it.
+    Placeholders, and elements without a link, go next to the target atoms of their neighbors. Overlapping
+    codes begin before the first target atom of their words, and end after the last. `offset` counts the
+    characters of the marked text without spaces.
     """
     positions = _Positions(marked.text, source, offset)
     tree = positions.node(marked.root)
@@ -174,7 +175,10 @@ class _Placing:
             self.fill(child, placed)
 
     def _links_within(self, parent: Node, spans: list[PlacedPart]) -> dict[int, list[int]]:
-        """Return the target atoms inside the parts of an element for each of its atoms that has any."""
+        """Return the links of the atoms of an element to target atoms that are in one of its parts.
+
+        Atoms without such a link are omitted.
+        """
         links: dict[int, list[int]] = {}
         if not spans:
             return links

@@ -151,7 +151,7 @@ def zero_for_minus_infinity(array: Array) -> Array:
     return namespace(array).where(array == -math.inf, as_like(0.0, array), array)
 
 
-def check_sizes(**sizes: Any) -> None:
+def check_sizes(**sizes: object) -> None:
     """Raise a :class:`UsageError` unless sizes are integers from 0."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:

@@ -71,8 +71,8 @@ def minimize(
     """Return the weights with the least held-out loss, and this loss; `initial` is not changed.
 
     `gradient` is that of the loss over the examples of a step. A single example is both held out and learned
-    from. `report` is called after each epoch with its number,
-    the greatest number of epochs, and the held-out loss.
+    from. `report` is called after each epoch with its number, the greatest number of epochs, and the held-out
+    loss.
     """
     random = np.random.default_rng(seed)
     shuffled = _shuffled(examples, random)

@@ -155,12 +155,11 @@ def _piece_lines_of_chunk(
 
 def _check_cells(text: EncodedText, first: int) -> None:
     """Raise DataError if the matrix of a pair would not fit into memory."""
-    cells = text.sections.source_lengths * text.sections.target_lengths
-    for n in np.flatnonzero(cells > MAX_MATRIX_CELLS)[:1].tolist():
-        expected = (
-            f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"
-        )
-        raise DataError(f"pair {first + n:,}: {expected}; `max_length=4000` leaves such pairs out")
+    cell_counts = text.sections.source_lengths * text.sections.target_lengths
+    for n in np.flatnonzero(cell_counts > MAX_MATRIX_CELLS)[:1].tolist():
+        expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words)"
+        found = f"found {cell_counts[n]:,}; `max_length=4000` leaves such pairs out"
+        raise DataError(f"pair {first + n:,}: {expected}, {found}")
 
 
 def _convert_attention(

@@ -27,7 +27,7 @@ _TRIGRAM_BUCKETS = 1 << 18
 _MAX_ERROR_SCORE = -4.5
 _MAX_HINT_SCORE = -2.5
 _LONG_LINE_QUANTILE = 0.75  # lines that are at least as long show how much means vary at any length
-_MIN_DEVIATION_SHARE = 0.5  # the part of the deviation of long lines that no line falls below
+_MIN_DEVIATION_SHARE = 0.5  # a line has at least this share of the deviation of long lines
 
 
 class LanguageEvidence:

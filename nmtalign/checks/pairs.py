@@ -29,7 +29,7 @@ _MIN_HINT_RATIO = 2.2
 _MIN_SCALED_DEVIATION = 0.5
 _MIN_DEVIATION = 0.1
 _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
-# An element at the start of a line, as lines of metadata between those of a text have it.
+# An element at the start of a line: such lines are metadata between the lines of a text.
 _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD_EDGES = ".,;:!?()[]{}\"'«»“”„‘’…"
@@ -96,10 +96,10 @@ def find_unusual_lengths(source: TextLines, target: TextLines) -> Iterator[Findi
     ratios = np.log((target_lengths + 1) / (source_lengths + 1))
     usual = float(np.median(ratios[has_both]))
     deviations = _deviations(ratios, usual, source_lengths, target_lengths, has_both)
-    size = np.abs(ratios - usual)
+    difference = np.abs(ratios - usual)
     is_long = np.maximum(source_lengths, target_lengths) >= _MIN_RATIO_CHARS
-    is_error = (deviations > _MIN_ERROR_DEVIATIONS) & (size > np.log(_MIN_ERROR_RATIO))
-    is_hint = (deviations > _MIN_HINT_DEVIATIONS) & (size > np.log(_MIN_HINT_RATIO))
+    is_error = (deviations > _MIN_ERROR_DEVIATIONS) & (difference > np.log(_MIN_ERROR_RATIO))
+    is_hint = (deviations > _MIN_HINT_DEVIATIONS) & (difference > np.log(_MIN_HINT_RATIO))
     for number in np.flatnonzero(has_both & is_long & (is_error | is_hint)).tolist():
         kind = "length-ratio" if is_error[number] else "maybe-length-ratio"
         lengths = f"{source_lengths[number]:.0f} to {target_lengths[number]:.0f} characters"

@@ -18,6 +18,7 @@ from nmtalign.errors import warn_caller
 RUNNING = "Running"  # the section of --help that lists the options that name no section
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
 COMMON = "Options of every command"
+OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
 _DECLARATION_KEY = "declared"  # the key of a field's metadata
 
 
@@ -35,9 +36,19 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 class SectionOption(click.Option):
-    """An option that knows the section of ``--help`` that lists it."""
+    """An option that knows the section of ``--help`` that lists it, and the default of each command."""
 
     section = RUNNING
+    shown_defaults: Mapping[str, str] | None = None  # as in :func:`option`
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return names and help, with the default of the command whose help is shown."""
+        record = super().get_help_record(ctx)
+        if record is None or self.shown_defaults is None:
+            return record
+        names, help = record
+        default = self.shown_defaults.get(str(ctx.command.name), self.shown_defaults[OTHER_COMMANDS])
+        return names, f"{help}  [{default}]"
 
 
 class _Declaration(NamedTuple):
@@ -47,6 +58,7 @@ class _Declaration(NamedTuple):
     words: list[str]  # the names of the option, such as -o and --output
     section: str | None
     settings: dict[str, Any]
+    shown_defaults: Mapping[str, str] | None = None
 
 
 def option(
@@ -58,12 +70,14 @@ def option(
     required: bool = False,
     section: str | None = None,
     callback: Callable[..., Any] | None = None,
+    shown_defaults: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare an option as the field of a group: ``output: str = option("-o --output FILE", "Write FILE.")``.
 
     The last word of `names` is the metavar if it begins with a capital. The annotation of the field gives
     the type: ``bool`` makes a switch, a ``Literal`` a choice, ``tuple[str, ...]`` an option that may be
-    repeated. `type` narrows it, for example to a range or to a file.
+    repeated. `type` narrows it, for example to a range or to a file. Commands may act differently if the
+    option is not given: `shown_defaults` describes what each does, by the name of the command.
     """
     words = names.split()
     settings: dict[str, Any] = {"help": help, "type": type, "required": required, "callback": callback}
@@ -71,7 +85,7 @@ def option(
         settings["default"] = default  # click takes a default of None for a value that was given
     if words[-1][0].isupper():
         settings["metavar"] = words.pop()
-    declared = _Declaration(False, words, section, settings)
+    declared = _Declaration(False, words, section, settings, shown_defaults)
     return field(default=MISSING if required else default, metadata={_DECLARATION_KEY: declared})
 
 
@@ -120,6 +134,7 @@ def _group_parameters(group: type[Options]) -> Iterator[click.Parameter]:
         else:
             made = SectionOption(names, **settings)
             made.section = declared.section or group.section
+            made.shown_defaults = declared.shown_defaults
             yield made
 
 

@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -74,7 +73,7 @@ def detail(text: str, *, event: str) -> None:
         log(text, event=event)
 
 
-def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
+def log(text: str, *, level: str = "info", event: str = "message", **values: object) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     if "quiet" in enabled_switches and level == "info":
         return

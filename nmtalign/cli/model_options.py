@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign.cli import parameter_types, texts
-from nmtalign.cli.declare import Options, option
+from nmtalign.cli.declare import OTHER_COMMANDS, Options, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, NumberList
 from nmtalign.cli.texts import ModelTextOptions
@@ -143,8 +143,8 @@ class AlignerVectorOptions(VectorOptions):
     unknown: UnknownPolicy | None = option(
         "--unknown",
         "Vector of a word that has none: `zero` (no links), `subword` (composed of its n-grams, fastText"
-        " only), `backoff` (a similarly spelled word, else a hash of the spelling)."
-        "  [align: backoff; other commands: zero]",
+        " only), `backoff` (a similarly spelled word, else a hash of the spelling).",
+        shown_defaults={"align": "backoff", OTHER_COMMANDS: "zero"},
     )
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
@@ -160,7 +160,8 @@ class AlignerVectorOptions(VectorOptions):
     positions: PositionsName | None = option(
         "--positions",
         "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
-        " model, fitted to the text).  [align: hmm; other commands: diagonal with cosine, else none]",
+        " model, fitted to the text).",
+        shown_defaults={"align": "hmm", OTHER_COMMANDS: "diagonal with cosine, else none"},
     )
 
 
@@ -176,7 +177,7 @@ class EncoderOptions(Options):
         type=parameter_types.HUGGING_FACE,
     )
     layer: int | None = option(
-        "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
+        "--layer N", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
     )
     device: DeviceName | None = option("--device", "Device on which the encoder runs.  [cpu]")
     cache: str | None = option(

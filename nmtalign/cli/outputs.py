@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
@@ -53,6 +53,18 @@ class WrittenLinks(NamedTuple):
     findings: RunFindings
 
 
+def probabilities_option(links: str) -> Any:
+    """Declare ``--probabilities``; `links` names the file of links in the help."""
+    help = f"Write the probability of each link, in the order of {links}."
+    return option("--probabilities FILE", help, type=OUTPUT)
+
+
+def pair_scores_option() -> Any:
+    """Declare ``--pair-scores``."""
+    help = "Write the probability that each pair is a translation."
+    return option("--pair-scores FILE", help, type=OUTPUT)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinkOutputOptions(Options):
     """The files of links and of what belongs to them."""
@@ -62,12 +74,8 @@ class LinkOutputOptions(Options):
     output: str = option(
         "-o --output LINKS", "Write links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
     )
-    probabilities: str | None = option(
-        "--probabilities FILE", "Write the probability of each link, in the order of LINKS.", type=OUTPUT
-    )
-    pair_scores: str | None = option(
-        "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
-    )
+    probabilities: str | None = probabilities_option("LINKS")
+    pair_scores: str | None = pair_scores_option()
     table: str | None = option(
         "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", type=OUTPUT
     )

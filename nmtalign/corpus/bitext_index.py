@@ -109,7 +109,7 @@ class Block(NamedTuple):
     link_target: Integers  # indices of their partners in `target`
 
     def side(self, side: int) -> tuple[Longs, Integers, Longs]:
-        """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
+        """Return the bounds of the sentences of a side, (N + 1,), its words, and its end of each link."""
         lengths, tokens, link_ends = self._columns(side)
         return offsets_of(lengths), tokens, link_ends.astype(np.int64)
 
@@ -124,7 +124,7 @@ class Block(NamedTuple):
             _check_below(len(tokens) + 1, lengths)  # a sum could wrap around
             _check_below(len(tokens), link_ends)
             if lengths.sum() != len(tokens):
-                raise DataError(f"{MISMATCH} (sentences that are not all of their block)")
+                raise DataError(f"{MISMATCH} (the lengths of its sentences do not add up)")
 
     def _columns(self, side: int) -> tuple[Integers, Integers, Integers]:
         """Return sentence lengths, words and ends of links of a side."""

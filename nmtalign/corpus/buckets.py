@@ -58,7 +58,7 @@ class Bucket:
         return (self.target > 0)[:, None, :] & (self.source > 0)
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of cells of its emission array."""
         return len(self.target) * len(self.source) * len(self.sections)
 
@@ -74,17 +74,17 @@ def _round_lengths(lengths: Longs) -> Longs:
     return np.where(rounded < MIN_LONG_WORDS, lengths, rounded)
 
 
-def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+def _length_runs(lengths: Longs, min_cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
     """Yield the runs (start, stop) of ascending lengths that are padded to the same length.
 
-    The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `cells`
+    The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `min_cells`
     cells, and not at all for long sentences.
     """
     values, starts = np.unique(lengths, return_index=True)
     begin = 0  # index of the first length of the run
     first = int(values[0])  # the length that it has
     for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
-        has_few_cells = (start - begin) * max(first, other) < cells
+        has_few_cells = (start - begin) * max(first, other) < min_cells
         tolerance = max(1, first // 2) if has_few_cells else first // 12
         if value >= MIN_LONG_WORDS or value > first + tolerance:
             yield begin, start
@@ -128,14 +128,14 @@ def _padded_length(side: EncodedSide, pairs: Longs) -> int:
     return int(_round_lengths(side.lengths[pairs]).max())
 
 
-def _group_by_length(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
+def _group_by_length(side: EncodedSide, pairs: Longs, min_cells: int, other: int = 0) -> Iterator[Longs]:
     """Yield pairs with sentences of similar length on one side, as in :func:`_length_runs`."""
     if not len(pairs):
         return
     lengths = _round_lengths(side.lengths[pairs])
     order = np.lexsort((pairs, lengths))
     pairs = pairs[order]
-    for start, stop in _length_runs(lengths[order], cells, other):
+    for start, stop in _length_runs(lengths[order], min_cells, other):
         yield pairs[start:stop]
 
 
@@ -165,7 +165,7 @@ class StoredBuckets(Sequence[Bucket]):
 
     file: TemporaryArrays
     places: list[list[ArrayPlace]]  # places of the arrays of each bucket
-    cells: list[int]  # number of cells of each bucket
+    cell_counts: list[int]  # number of cells of each bucket
 
     def __len__(self) -> int:
         return len(self.places)
@@ -176,7 +176,7 @@ class StoredBuckets(Sequence[Bucket]):
     def __getitem__(self, k: slice) -> StoredBuckets: ...
     def __getitem__(self, k: int | slice) -> Bucket | StoredBuckets:
         if isinstance(k, slice):
-            return StoredBuckets(self.file, self.places[k], self.cells[k])
+            return StoredBuckets(self.file, self.places[k], self.cell_counts[k])
         return Bucket(*map(self.file.read, self.places[k]))
 
 
@@ -188,7 +188,7 @@ def store_buckets(source: EncodedSide, target: EncodedSide) -> StoredBuckets:
         bucket = stack_pairs(source, target, pairs, columns)
         arrays = [np.asarray(getattr(bucket, field.name)) for field in fields(bucket)]
         stored.places.append([stored.file.append(array) for array in arrays])
-        stored.cells.append(bucket.cells)
+        stored.cell_counts.append(bucket.cell_count)
         pairs_read += len(pairs)
         if pairs_read > PAIRS_PER_RELEASE:
             release(source.tokens)
@@ -199,4 +199,6 @@ def store_buckets(source: EncodedSide, target: EncodedSide) -> StoredBuckets:
 
 def cells_of_buckets(buckets: Sequence[Bucket]) -> list[int]:
     """Return the number of cells of each bucket."""
-    return buckets.cells if isinstance(buckets, StoredBuckets) else [bucket.cells for bucket in buckets]
+    if isinstance(buckets, StoredBuckets):
+        return buckets.cell_counts
+    return [bucket.cell_count for bucket in buckets]

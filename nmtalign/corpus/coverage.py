@@ -152,7 +152,8 @@ def count_copies(source: EncodedSide, target: EncodedSide) -> int:
 def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
     """Return which sentences (N,) have words, the same on both sides."""
     number = {word: k for k, word in enumerate(source.words)}
-    source_number = np.array([number.get(word, -1) for word in target.words], np.int64)  # of target words
+    # (V,): the source word that is equal to each target word, or -1
+    source_number = np.array([number.get(word, -1) for word in target.words], np.int64)
     candidates = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
     # Most sentences that differ do so in the first or in the last word, which are compared first.
     first_words = source.tokens[source.offsets[:-1][candidates]]

@@ -69,11 +69,12 @@ def parallel_map(
     then: Callable[[Value], Any] | None = None,
     work: int = 0,
 ) -> Iterator[Any]:
-    """Map with several processes or threads, with results in the order of the items; few wait in memory.
+    """Map with several processes or threads, and yield the results in the order of the items.
 
-    `function` must not change anything that this process needs to see. `then` is called with each result, in
-    the order of the items, perhaps in another process; it may change shared arrays. `work` is the amount of
-    work in cells: threads do a small amount.
+    Only a few results are in memory at a time. `function` may run in another process, so this process does
+    not see what it changes. `then` is called with each result, in the order of the items, perhaps in another
+    process as well, where it can change shared arrays. `work` is the amount of work in cells; a small amount
+    is done by threads, which start faster than processes.
     """
     combine = _unchanged if then is None else then
     workers = min(workers, len(items))

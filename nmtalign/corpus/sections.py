@@ -10,7 +10,7 @@ taken from the cores only.
 
 Cores divide the target words, or the source words if there is less than one target word per section.
 
-Axes: N sentence pairs, B columns of a bucket, T target words, S source words.
+Axes: N sentence pairs, B pairs of a bucket, T target words, S source words.
 
 References
 ----------
@@ -107,18 +107,18 @@ class Sections:
 
     def copy_cores_into(self, matrices: Sequence[Reals], bucket: Bucket, weights: Reals) -> None:
         """Write the cores of a bucket's sections (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in bucket.filled_columns:
-            section = bucket.sections[column]
+        for b in bucket.filled_columns:
+            section = bucket.sections[b]
             source_start, target_start = self.start[:, section]
             s0, t0 = self.core_start[:, section]
             s1, t1 = self.core_stop[:, section]
             rows = slice(t0 - target_start, t1 - target_start)
             columns = slice(s0 - source_start, s1 - source_start)
-            matrices[self.pair_of_section[section]][t0:t1, s0:s1] = weights[rows, columns, column]
+            matrices[self.pair_of_section[section]][t0:t1, s0:s1] = weights[rows, columns, b]
 
 
 class _Path(NamedTuple):
-    """A rising path through the matrix of a pair: the positions of its K corners on both sides."""
+    """A rising path through the matrix of a pair: the positions of its corners on both sides."""
 
     source: Doubles
     target: Doubles

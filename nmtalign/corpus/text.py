@@ -1,6 +1,6 @@
 """An encoded text: numbered words, sections of long pairs, buckets of sentence pairs, numbered word pairs.
 
-Axes: N sentence pairs, B columns of a bucket, T target words, S source words.
+Axes: N sentence pairs, B pairs of a bucket, T target words, S source words, L links.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ class EncodedText:
     line_words: BothLineWords | None = None  # space-separated words of the tokens; None: tokens are the words
     # links of tokens that an expert gives, with their weights; a pair without links has no expert
     expert_links: AlignedBatch | None = None
+    numbered_pairs: WordPairIndex | None = None  # the word pairs, if they are already numbered
 
     @cached_property
     def word_pairs(self) -> WordPairIndex:
         """The co-occurring word pairs, numbered when they are first needed."""
+        if self.numbered_pairs is not None:
+            return self.numbered_pairs
         return number_word_pairs(self.buckets, len(self.target.words))
 
-    def with_word_pairs(self, word_pairs: WordPairIndex) -> EncodedText:
-        """Return the text with word pairs that are already numbered."""
-        text = replace(self)
-        text.__dict__["word_pairs"] = word_pairs  # the place in which cached_property keeps its value
-        return text
+    def with_buckets(self, buckets: Sequence[Bucket]) -> EncodedText:
+        """Return the text with other buckets, whose word pairs are not numbered yet."""
+        return replace(self, buckets=buckets, numbered_pairs=None)
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
@@ -55,29 +56,29 @@ class EncodedText:
         end = self.expert_links.offsets[pair + 1]
         end = np.where(bucket.is_filled, end, first_link)
         link_counts = end - first_link
-        # (links,): the column in the bucket, and the row in the expert's links, of each link
-        column = np.repeat(np.arange(len(pair)), link_counts)
-        row = first_link[column] + positions_in_runs(link_counts)
+        # (L,): the pair in the bucket, and the row in the expert's links, of each link
+        b = np.repeat(np.arange(len(pair)), link_counts)
+        row = first_link[b] + positions_in_runs(link_counts)
         section_start = self.sections.start[:, bucket.sections]  # (2, B)
-        s = self.expert_links.source[row] - section_start[0, column]
-        t = self.expert_links.target[row] - section_start[1, column]
-        inside = (s >= 0) & (s < bucket.source_lengths[column])
-        inside &= (t >= 0) & (t < bucket.target_lengths[column])
+        s = self.expert_links.source[row] - section_start[0, b]
+        t = self.expert_links.target[row] - section_start[1, b]
+        inside = (s >= 0) & (s < bucket.source_lengths[b])
+        inside &= (t >= 0) & (t < bucket.target_lengths[b])
         weights = np.zeros(bucket.shape, np.float32)
-        weights[t[inside], s[inside], column[inside]] = self.expert_links.probability[row[inside]]
+        weights[t[inside], s[inside], b[inside]] = self.expert_links.probability[row[inside]]
         return weights, bucket.inside & (end > first_link)
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of cells of all buckets, which measures the amount of work."""
         return sum(cells_of_buckets(self.buckets))
 
-    def parts(self, cells: int) -> Iterator[EncodedText]:
-        """Yield texts of consecutive buckets, each with at most about `cells` cells."""
-        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // cells
+    def parts(self, max_cells: int) -> Iterator[EncodedText]:
+        """Yield texts of consecutive buckets, each with at most about `max_cells` cells."""
+        part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // max_cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
-            yield replace(self, buckets=self.buckets[start:stop])
+            yield self.with_buckets(self.buckets[start:stop])
 
 
 def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:

@@ -4,7 +4,7 @@ An aligner links tokens. These become the space-separated words of a line (`line
 become the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
 expanded to all pieces of both words. Lines of sub-words are joined into words before they are aligned.
 
-Axes: N sentence pairs, T target words, S source words, W words of all sentences of a side.
+Axes: N sentence pairs, T target words, S source words.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PairToAlign(SentencePair):
         pair.subword_lines = subword_lines
         return pair
 
-    def _replace(self, **sides: Any) -> PairToAlign:
+    def _replace(self, **sides: str) -> PairToAlign:
         """Return the pair with another line on a side, and with all that belongs to the pair."""
         source, target = super()._replace(**sides)
         return PairToAlign(source, target, expert_links=self.expert_links, subword_lines=self.subword_lines)
@@ -352,8 +352,8 @@ class PieceRanges(NamedTuple):
     """Of one side of a text: which pieces of its line each word has."""
 
     word_offsets: Longs  # (N + 1,): words before each sentence
-    first: Longs  # (W,): the first piece of each word, counted in its line
-    stop: Longs  # (W,)
+    first: Longs  # (words,): the first piece of each word, counted in its line
+    stop: Longs  # (words,)
 
     @classmethod
     def from_lines(cls, lines: Iterable[PieceLine]) -> PieceRanges:
@@ -422,13 +422,13 @@ def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) 
     t_word = target.word_offsets[pair] + batch.target
     s_count = source.stop[s_word] - source.first[s_word]
     t_count = target.stop[t_word] - target.first[t_word]
-    cells = s_count * t_count
-    row = np.repeat(np.arange(len(pair)), cells)
+    counts = s_count * t_count
+    row = np.repeat(np.arange(len(pair)), counts)
     if not len(row):
         empty = np.zeros(0, np.int32)
         none = np.zeros(len(batch) + 1, np.int64)
         return replace(batch, offsets=none, source=empty, target=empty, probability=empty.astype(np.float32))
-    nth = positions_in_runs(cells)
+    nth = positions_in_runs(counts)
     s_piece = source.first[s_word][row] + nth // t_count[row]
     t_piece = target.first[t_word][row] + nth % t_count[row]
     return merge_links(batch, pair[row], s_piece, t_piece, batch.probability[row])

@@ -4,7 +4,7 @@ The numbers of a bitext of more than MAX_BUCKET_RUN_CELLS cells are stored in a 
 more than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and less than MIN_LIFT times as often
 as by chance, share one number.
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs, Q kept word pairs.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs that have a number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WordPairIndex:
 
     source: Ints  # (P,): source word of each pair; pair 0 is the padding
     target: Ints  # (P,): target word of each pair
-    cells: Sequence[Ints]  # (T, S, B) for each bucket: number of the word pair of every cell
+    pair_numbers: Sequence[Ints]  # (T, S, B) for each bucket: number of the word pair of every cell
     complete: bool = True  # whether each pair has a number of its own
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class WordPairIndex:
     def count_meetings(self) -> Ints:
         """Return how often each pair occurs together, shape (P,)."""
         counts = np.zeros(len(self), np.int32)
-        for numbers in self.cells:
+        for numbers in self.pair_numbers:
             counts += np.bincount(numbers.ravel(), minlength=len(self)).astype(np.int32)
         return counts
 
@@ -60,12 +60,12 @@ def index_word_pairs(
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
     word_pairs = number_word_pairs(buckets, len(target.words), workers)
-    if sum(bucket.cells for bucket in buckets) <= MAX_BUCKET_RUN_CELLS:
+    if sum(bucket.cell_count for bucket in buckets) <= MAX_BUCKET_RUN_CELLS:
         return word_pairs
-    cells = StoredCells([bucket.shape for bucket in buckets])
-    for k, numbers in enumerate(word_pairs.cells):
-        cells.write(k, numbers)
-    return replace(word_pairs, cells=cells)
+    stored = StoredPairNumbers([bucket.shape for bucket in buckets])
+    for k, numbers in enumerate(word_pairs.pair_numbers):
+        stored.write(k, numbers)
+    return replace(word_pairs, pair_numbers=stored)
 
 
 def _index_large(
@@ -74,7 +74,7 @@ def _index_large(
     """Number only the pairs that are kept, one run of buckets after the other."""
     targets = len(target.words)
     kept_keys = _kept_keys(source, target, workers)
-    cells = StoredCells([bucket.shape for bucket in buckets])
+    stored = StoredPairNumbers([bucket.shape for bucket in buckets])
 
     def number_run(run: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
         """Return the number of the first bucket of a run, and the numbers of all cells of the run."""
@@ -85,12 +85,12 @@ def _index_large(
 
     def write_run(numbered: tuple[int, Ints]) -> None:
         first_bucket, numbers = numbered
-        cells.write(first_bucket, numbers)
+        stored.write(first_bucket, numbers)
 
     runs = list(_bucket_runs(buckets))
     for _ in parallel_map(number_run, runs, workers, then=write_run, work=MIN_PARALLEL_CELLS):
         pass  # the runs are written in order
-    return kept_index(kept_keys, targets, cells)
+    return kept_index(kept_keys, targets, stored)
 
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
@@ -101,19 +101,18 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> WordPairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     buckets = list(buckets)  # buckets on disk are read once
-    cell_counts = [bucket.cells for bucket in buckets]
-    if sum(cell_counts) > MAX_SORTED_CELLS:
+    if sum(cells_of_buckets(buckets)) > MAX_SORTED_CELLS:
         keys, numbers = _number_cells(buckets, targets, workers)
     else:
         keys, numbers = rank_distinct(_cell_keys(buckets, targets))
-    cells = []
+    pair_numbers = []
     start = 0
     for bucket in buckets:
-        stop = start + bucket.cells
-        cells.append(numbers[start:stop].reshape(bucket.shape))
+        stop = start + bucket.cell_count
+        pair_numbers.append(numbers[start:stop].reshape(bucket.shape))
         start = stop
     source, target = split_keys(keys, targets)
-    return WordPairIndex(source, target, cells)
+    return WordPairIndex(source, target, pair_numbers)
 
 
 def join_keys(source: Integers, target: Integers, targets: int) -> Longs:
@@ -168,7 +167,7 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     """
     from scipy.sparse import csr_array
 
-    cell_starts = np.cumsum([0, *[bucket.cells for bucket in buckets]]).tolist()
+    cell_starts = np.cumsum([0, *[bucket.cell_count for bucket in buckets]]).tolist()
     target_starts = np.cumsum([0, *[bucket.target.size for bucket in buckets]]).tolist()
     tokens_of_buckets = []
     for bucket, cell_start, target_start in zip(buckets, cell_starts, target_starts, strict=False):
@@ -213,15 +212,15 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
 
 def _cell_keys(buckets: Sequence[Bucket], targets: int) -> Longs:
     """Return ``source * targets + target`` of every cell, 0 where padded, and one 0 at the end."""
-    keys = np.zeros(sum(bucket.cells for bucket in buckets) + 1, dtype=np.int64)
+    keys = np.zeros(sum(bucket.cell_count for bucket in buckets) + 1, dtype=np.int64)
     start = 0
     for bucket in buckets:
-        block = keys[start : start + bucket.cells].reshape(bucket.shape)  # (T, S, B)
+        block = keys[start : start + bucket.cell_count].reshape(bucket.shape)  # (T, S, B)
         np.add(bucket.source.astype(np.int64) * targets, bucket.target[:, None, :], out=block)
         is_padding = (bucket.source == 0)[None, :, :] | (bucket.target == 0)[:, None, :]
         if is_padding.any():
             block[is_padding] = 0
-        start += bucket.cells
+        start += bucket.cell_count
     return keys
 
 
@@ -259,26 +258,26 @@ def rank_distinct(keys: Longs) -> tuple[Longs, Ints]:
     return np.concatenate(distinct_keys), ranks
 
 
-class StoredCells(Sequence[Ints]):
+class StoredPairNumbers(Sequence[Ints]):
     """Numbers of the cells of all buckets in a temporary file; read by any thread or process."""
 
     def __init__(self, shapes: Sequence[tuple[int, int, int]]) -> None:
         self._file = TemporaryArrays()
         sizes = [math.prod(shape) for shape in shapes]
         self._starts = np.cumsum([0, *sizes], dtype=np.int64).tolist()
-        self._cells = self._file.reserve(self._starts[-1], np.int32)
+        self._place = self._file.reserve(self._starts[-1], np.int32)
         self._shapes = list(shapes)
 
     def __len__(self) -> int:
         return len(self._shapes)
 
     def __getitem__(self, k: int) -> Ints:  # type: ignore[override]
-        numbers = self._file.read(self._cells, self._starts[k], self._starts[k + 1])
+        numbers = self._file.read(self._place, self._starts[k], self._starts[k + 1])
         return numbers.reshape(self._shapes[k])
 
     def write(self, k: int, numbers: Ints) -> None:
         """Write the numbers of the buckets from `k` on."""
-        self._file.write(self._cells, numbers.ravel(), self._starts[k])
+        self._file.write(self._place, numbers.ravel(), self._starts[k])
 
 
 def _bucket_runs(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
@@ -286,11 +285,11 @@ def _bucket_runs(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Buck
     first = 0
     size = 0
     for k, bucket in enumerate(buckets):
-        if size and size + bucket.cells > MAX_BUCKET_RUN_CELLS:
+        if size and size + bucket.cell_count > MAX_BUCKET_RUN_CELLS:
             yield first, buckets[first:k]
             first = k
             size = 0
-        size += bucket.cells
+        size += bucket.cell_count
     yield first, buckets[first:]
 
 
@@ -324,16 +323,16 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
     return np.concatenate([padding, *keys_of_runs])
 
 
-def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> WordPairIndex:
+def kept_index(keys: Longs, targets: int, pair_numbers: Sequence[Ints]) -> WordPairIndex:
     """Return the index of pairs of which only those with these keys are kept.
 
     Key 0, the padding, keeps number 0. `SHARED_NUMBER` stands for the dropped pairs and comes next, so the
     number of every other key is one more than its position among the keys.
     """
-    source, target = split_keys(keys, targets)  # (Q,)
-    source = np.insert(source, SHARED_NUMBER, 0)  # (Q + 1,)
+    source, target = split_keys(keys, targets)  # (P - 1,)
+    source = np.insert(source, SHARED_NUMBER, 0)  # (P,)
     target = np.insert(target, SHARED_NUMBER, 0)
-    return WordPairIndex(source, target, cells, complete=False)
+    return WordPairIndex(source, target, pair_numbers, complete=False)
 
 
 def numbers_of_keys(kept: Longs, keys: Longs) -> Ints:

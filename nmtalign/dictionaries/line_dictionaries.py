@@ -158,7 +158,7 @@ def _malformed(wanted: str, line: str) -> DataError:
 def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the entries of an extract by wiktextract: translations, or glosses where there are none.
 
-    JSON is slow to parse, so that only the lines that have a wanted word anywhere are parsed.
+    JSON is slow to parse, so only the lines that have a wanted word anywhere are parsed.
     """
     for item in _wanted_lines(lines, _words_in_json, wanted, _is_json):
         if isinstance(item, Unused):

@@ -3,7 +3,7 @@
 Translation models are run with forced decoding: the decoder receives the translation and predicts it,
 sub-word by sub-word.
 
-Axes: L layers, H heads, R steps of the decoder, T target words, S source words, N target words of a text.
+Axes: H heads, T target words, S source words, N target words of a text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from nmtalign.errors import DataError, warn_caller
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64
-MAX_BATCH_SOURCE_SUBWORDS = 1024  # each source sub-word of a batch has L H R weights
+MAX_BATCH_SOURCE_SUBWORDS = (
+    1024  # each source sub-word of a batch has a weight per layer, head and step of the decoder
+)
 # pairs by which a head is chosen
 MIN_HEAD_PAIRS = 20
 MAX_HEAD_PAIRS = 300
@@ -162,12 +164,14 @@ def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
 class CrossAttention(NamedTuple):
     """The attention of a model in the forced decoding of one translation."""
 
-    weights: Floats  # (L, H, R, S + 1); the last column is for everything but source words: end, language
+    # (layers, H, steps of the decoder, S + 1); the last column is for everything but source words, such as
+    # the end of the sentence and the language
+    weights: Floats
     word_of_piece: Longs  # target word of each target sub-word
     first: int  # step that predicts the first target sub-word; the next one reads it
 
     def of_words(self, count: int, shift: int) -> Floats:
-        """Return the weights (L, H, T, S + 1) of `count` words; zeros for one without sub-words.
+        """Return the weights (layers, H, T, S + 1) of `count` words; zeros for one without sub-words.
 
         With `shift` 0, the weights are those of the steps that predict the sub-words; with 1, of the steps
         that read them.
@@ -203,7 +207,7 @@ class Translator:
     @cached_property
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         kind = "AutoModelForSeq2SeqLM"
-        model, tokenizer = open_model(kind, self.name, self.device, attn_implementation="eager")
+        model, tokenizer = open_model(kind, self.name, self.device, plain_attention=True)
         return model, side_tokenizers(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[TokenizedPair]) -> Iterator[CrossAttention]:
@@ -240,7 +244,7 @@ class Translator:
         return _Forced(number, ids, word_of_piece, labels, word_of_label)
 
     def _run(self, batch: Sequence[_Forced]) -> list[Floats]:
-        """Return the weights (L, H, R, source sub-words) of each pair."""
+        """Return the weights (layers, H, steps, source sub-words) of each pair."""
         torch, _ = import_packages()
         model, (pieces, _) = self._opened
         # models compute the input of their decoder from the labels
@@ -248,7 +252,7 @@ class Translator:
         tensors = model_inputs(batch, pieces, self.device, labels)
         with name_model_in_errors(self.name), torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
-            weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
+            weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, layers, H, steps, source sub-words)
         return [weights[n, :, :, : len(pair.labels), : len(pair.ids)] for n, pair in enumerate(batch)]
 
 
@@ -275,7 +279,7 @@ def translator_attention(
     words, pairs_of_weights, pairs_to_force = tee(pairs, 3)
     attentions = translator.attention(pairs_to_force)
     weights = (
-        attention.of_words(len(target), reduction.shift)  # (L, H, T, S + 1)
+        attention.of_words(len(target), reduction.shift)  # (layers, H, T, S + 1)
         for (_, target), attention in zip(pairs_of_weights, attentions, strict=True)
     )
     return match_pairs(words, weights, translator.name, replace(reduction, shift=0).pair)
@@ -332,7 +336,7 @@ def rank_heads(
     """Return the gain of each head and of the mean of each layer, for both shifts; the largest gain first."""
     source_numbers: dict[str, int] = {"": 0}  # 0 stands for no link
     target_numbers: dict[str, int] = {}
-    links_of_pairs: list[Longs] = []  # linked source word of each target word, each (2, L, H + 1, T)
+    links_of_pairs: list[Longs] = []  # linked source word of each target word, each (2, layers, H + 1, T)
     target_words: list[int] = []
     for (source, target), attention in zip(pairs, attentions, strict=True):
         if not source or not target:
@@ -340,11 +344,11 @@ def rank_heads(
         source_words = np.array(_number_words(source, source_numbers))
         target_words += _number_words(target, target_numbers)
         by_shift = [attention.of_words(len(target), shift)[..., :-1] for shift in (0, 1)]
-        weights = np.stack(by_shift)  # (2, L, H, T, S)
+        weights = np.stack(by_shift)  # (2, layers, H, T, S)
         weights = np.concatenate([weights, weights.mean(axis=2, keepdims=True)], axis=2)
         is_linked = weights.max(axis=-1) > 0
         links_of_pairs.append(np.where(is_linked, source_words[weights.argmax(axis=-1)], 0))
-    links = np.concatenate(links_of_pairs, axis=-1)  # (2, L, H + 1, N)
+    links = np.concatenate(links_of_pairs, axis=-1)  # (2, layers, H + 1, N)
     targets = np.array(target_words, np.int64)
     mean_of_heads = links.shape[2] - 1
     ranked = []

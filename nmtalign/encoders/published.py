@@ -52,7 +52,8 @@ PUBLISHED_METHODS = {
     "simalign-itermax": Method("itermax", min_similarity=-1.0),
     "simalign-match": Method("match"),
     "awesome-align": Method("threshold", "dot", threshold=0.001),
-    "awesome-align-entmax": Method("threshold", "dot", threshold=0.0, normalize=entmax15),
+    # most 1.5-entmaxes are exactly 0, and none of the others is below 1e-30
+    "awesome-align-entmax": Method("threshold", "dot", threshold=1e-30, normalize=entmax15),
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"
@@ -66,10 +67,10 @@ def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
     Similarities (T, S, B) are divided by their standard deviation within the sentence pair. So no pair
     depends on others, and an encoder with nearly equal cosines is as sharp as any other.
     """
-    cells = np.maximum(inside.sum(axis=(0, 1)), 1)  # (B,)
-    mean = np.sum(similarities, axis=(0, 1), where=inside) / cells
+    cell_count = np.maximum(inside.sum(axis=(0, 1)), 1)  # (B,)
+    mean = np.sum(similarities, axis=(0, 1), where=inside) / cell_count
     centered = np.where(inside, similarities - mean, 0)
-    deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cells)
+    deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cell_count)
     sharp = np.where(inside, SOFT_SHARPNESS * centered / np.maximum(deviation, MIN_DEVIATION), PADDING_SCORE)
     forward = softmax(sharp, axis=1) * inside
     reverse = softmax(sharp, axis=0) * inside

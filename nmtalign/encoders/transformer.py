@@ -1,6 +1,6 @@
 """Pretrained encoders of the package transformers: vectors of sub-words, and their similarities in a pair.
 
-Axes: D dimension, L sub-words of a sentence, T target, S source words or sub-words of a pair.
+Axes: D dimension, T target, S source words or sub-words of a pair.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENCODED_PAIRS_IN_MEMORY = 256  # this is also the number of pairs written to the
 MAX_PAIR_CELLS = 1 << 26
 _STACKS = ("layer", "layers", "block")  # attributes in which encoders keep their layers
 
-Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
+Subwords = tuple[Floats, Longs]  # vectors (sub-words, D) and the word of each, (sub-words,)
 # the matrix, and the word of each source and target sub-word if it is a matrix of sub-words
 CacheEntry = tuple[Floats, tuple[Integers, Integers]]
 
@@ -88,12 +88,13 @@ def name_model_in_errors(name: str) -> Iterator[None]:
 
 
 def open_model(
-    kind: str, name: str, device: str, *, download: bool = True, **settings: Any
+    kind: str, name: str, device: str, *, download: bool = True, plain_attention: bool = False
 ) -> tuple[Any, Any]:
     """Return a model and the tokenizer with a name, or in a folder; none of their own code runs.
 
-    `kind` is the class of transformers, and `settings` are arguments of its ``from_pretrained``. Raises
-    DataError if there is no such model, or its tokenizer has no sub-words.
+    `kind` is the class of transformers. With `plain_attention`, the model can return its attention weights,
+    which its faster implementations do not compute. Raises DataError if there is no such model, or its
+    tokenizer has no sub-words.
     """
     _, transformers = import_packages()
     check_device(device)
@@ -102,7 +103,9 @@ def open_model(
     trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
-        settings |= {"dtype": PRECISION[device], **trust}
+        settings: dict[str, Any] = {"dtype": PRECISION[device], **trust}
+        if plain_attention:
+            settings["attn_implementation"] = "eager"
         model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # a foreign folder can make transformers raise anything
         found = shorten(error_text(error), 200)
@@ -160,8 +163,8 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    # (L,): number of each sub-word in the sentence; -1 for special ones, and for those that are closer to the
-    # middle of another window
+    # (sub-words,): number of each sub-word in the sentence; -1 for special ones, and for those that are
+    # closer to the middle of another window
     positions: Longs
 
 
@@ -183,7 +186,7 @@ class Pieces:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
-            pieces = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            pieces = self._ids_of_words(new)
             self._known.update(zip(new, pieces, strict=True))
             lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
             if lost is not None and not self._told:
@@ -195,13 +198,27 @@ class Pieces:
     @cached_property
     def special(self) -> tuple[list[int], list[int]]:
         """The special sub-words before and after a sentence."""
-        plain = self._ids("a", add_special_tokens=False)
+        plain = self._ids("a", special=False)
         whole = self._ids("a")
         start = max(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
         return whole[:start], whole[start + len(plain) :]
 
-    def _ids(self, text: Any, **settings: Any) -> Any:
-        return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
+    def _ids(self, text: str, *, special: bool = True) -> list[int]:
+        """Return the numbers of the sub-words of a text, with or without special ones."""
+        numbers: list[int] = self.tokenizer(**{self._side: text}, add_special_tokens=special)["input_ids"]
+        return numbers
+
+    def _ids_of_words(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of the sub-words of each word, without special ones."""
+        given = {self._side: [[word] for word in words]}
+        encoded = self.tokenizer(**given, is_split_into_words=True, add_special_tokens=False)
+        numbers: list[list[int]] = encoded["input_ids"]
+        return numbers
+
+    @property
+    def _side(self) -> str:
+        """The parameter of the tokenizer that takes the text of this side."""
+        return "text_target" if self.target else "text"
 
     @property
     def padding(self) -> int:
@@ -290,7 +307,7 @@ class Encoder:
         return model, sides
 
     def vectors(self, pairs: Mapping[int, TokenizedPair]) -> list[tuple[Subwords, Subwords]]:
-        """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
+        """Return the vectors (sub-words, D) of both sides of pairs by number, and the word of each.
 
         Sentences that are too long for the encoder are read in overlapping windows, with a warning. Words for
         which the tokenizer returns no sub-words have no vectors.
@@ -464,14 +481,14 @@ class EncoderSimilarities:
         similarities = {}
         for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
             if self.units == "words":
-                cells = len(pair[0]) * len(pair[1])
+                cell_count = len(pair[0]) * len(pair[1])
             else:
                 (_, source_pieces), (_, target_pieces) = sides
-                cells = len(source_pieces) * len(target_pieces)
-            if cells > MAX_PAIR_CELLS:
+                cell_count = len(source_pieces) * len(target_pieces)
+            if cell_count > MAX_PAIR_CELLS:
                 expected = f"expected at most {MAX_PAIR_CELLS:,} cells (target by source {self.units})"
                 raise DataError(
-                    f"pair {number}: {expected}, found {cells:,}; split the pair into shorter ones"
+                    f"pair {number}: {expected}, found {cell_count:,}; split the pair into shorter ones"
                 )
             try:
                 similarities[number] = pair_similarities(pair, sides, self.product, self.units)

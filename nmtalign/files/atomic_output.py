@@ -28,7 +28,7 @@ def atomic_file(path: str | Path) -> Iterator[str | Path]:
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
-    The block writes no other file: the error of a full disk that names no file is taken to be about this one.
+    The block must not write other files: the error of a full disk may name no file, and then names this one.
     """
     with _renamed(path) as partial:
         try:

@@ -63,6 +63,7 @@ def fraction_read(paths: Sequence[str]) -> float | None:
 
 
 def _open_input(path: str | Path) -> BinaryIO:
+    """Open a file for reading, decompressed if it is compressed."""
     as_path(path)
     try:
         file = io.FileIO(expand_home(path))

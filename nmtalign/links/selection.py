@@ -18,6 +18,7 @@ from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
 DEFAULT_THRESHOLD = 0.55  # minimum joint probability of a link; chosen on the development sets
+DEFAULT_SHARE = 0.5  # minimum share of a link in a plan of optimal transport
 
 
 def _as_weights(weights: ArrayLike) -> Reals:
@@ -27,7 +28,7 @@ def _as_weights(weights: ArrayLike) -> Reals:
     if not np.issubdtype(matrix.dtype, np.floating):
         matrix = matrix.astype(np.float64)
     if np.isnan(matrix).any():
-        raise DataError("the weights contain NaN")
+        raise DataError("expected numbers as weights, found NaN")
     return matrix
 
 
@@ -45,12 +46,12 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     inner_weights = np.where(is_padding, -np.inf, weights) if is_padding.any() else weights
     maximum = inner_weights.max(axis=axis, keepdims=True)
     best = (inner_weights == maximum) & (maximum > -np.inf)
-    line, column = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # rows or columns with ties
+    line, b = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # (N,): rows or columns with ties, pairs
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
-        lengths = source_lengths[column][:, None], target_lengths[column][:, None]
+        lengths = source_lengths[b][:, None], target_lengths[b][:, None]
         distance = np.abs((2 * s + 1) * lengths[1] - (2 * t + 1) * lengths[0])  # (N, S) or (N, T)
-        cells = (t, s, column[:, None])
+        cells = (t, s, b[:, None])
         nearest = np.where(best[cells], distance, np.iinfo(np.int64).max).argmin(axis=1)
         best[cells] = np.arange(distance.shape[1]) == nearest[:, None]
     return np.asarray(best, dtype=bool)
@@ -138,7 +139,7 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(maximum + np.log(np.exp(matrix - maximum).sum(axis=axis, keepdims=True)))
 
 
-def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
+def transport(weights: ArrayLike, *, threshold: float = DEFAULT_SHARE) -> Flags:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of

@@ -200,7 +200,9 @@ def _common_unit(forward: LinksInput, reverse: LinksInput) -> LinkUnitName | Non
 
 
 def symmetrize_many(
-    forward: Sequence[Iterable[tuple[int, int]]], reverse: Sequence[Iterable[tuple[int, int]]], method: str
+    forward: Sequence[Iterable[tuple[int, int]]],
+    reverse: Sequence[Iterable[tuple[int, int]]],
+    method: Symmetrization,
 ) -> list[frozenset[Link]]:
     """Return one set of links for each pair from the links of two directions, both source-target.
 
@@ -224,7 +226,7 @@ def _flatten_links(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
     return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
-def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> Flags:
+def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: Symmetrization) -> Flags:
     """Return the symmetrized links of matrices (T, S) or (B, T, S), whose nonzero cells are links."""
     forward_links = np.asarray(forward, dtype=bool)
     reverse_links = np.asarray(reverse, dtype=bool)
@@ -246,7 +248,7 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
     return result.reshape(forward_links.shape)
 
 
-def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Longs:
+def _symmetrize(forward: Longs, reverse: Longs, count: int, method: Symmetrization) -> Longs:
     """Return the symmetrized links of `count` pairs, as rows of (3, L): pair, source, target.
 
     The given links have to be sorted by pair; the returned links are sorted by pair, source and target.
@@ -266,12 +268,12 @@ def _links_of_pairs(links: Longs, first: int, end: int) -> Longs:
     return links[:, begin_row:end_row]
 
 
-def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
+def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: Symmetrization) -> Longs:
     """Return the links (3, L) of pairs `start` to `start + _PAIRS_PER_BLOCK`."""
     width = 1 + max(int(forward[2].max(initial=0)), int(reverse[2].max(initial=0)))
     forward_keys = forward[1] * width + forward[2]  # order cells by source, then target
     reverse_keys = reverse[1] * width + reverse[2]
-    keys = np.unique(np.concatenate([forward_keys, reverse_keys]))  # (K,)
+    keys = np.unique(np.concatenate([forward_keys, reverse_keys]))  # (cells,)
     cells = [divmod(key, width) for key in keys.tolist()]
     grid = _Grid(
         cells=cells,
@@ -285,13 +287,13 @@ def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -
         step(grid)
     joined = b"".join(pairs.to_bytes(_PAIRS_PER_BLOCK // 8, "little") for pairs in grid.chosen)
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _PAIRS_PER_BLOCK // 8)
-    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # of (pairs, K)
+    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # of (pairs, cells)
     return np.stack([pair + start, keys[cell] // width, keys[cell] % width])
 
 
 def _pack_pairs(cell: Longs, pair: Longs, cell_count: int) -> list[int]:
     """Return one integer for each cell; bit b is set if pair b has a link in the cell."""
-    table = np.zeros((cell_count, _PAIRS_PER_BLOCK), dtype=bool)  # (K, pairs)
+    table = np.zeros((cell_count, _PAIRS_PER_BLOCK), dtype=bool)  # (cells, pairs)
     table[cell, pair] = True
     packed = np.packbits(table, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in packed]

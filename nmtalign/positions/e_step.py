@@ -64,7 +64,7 @@ class ExpectedCounts(NamedTuple):
 
     @classmethod
     def zeros(
-        cls, word_pairs: int, words: tuple[int, int], jump_models: BothJumpModels | None
+        cls, pair_count: int, words: tuple[int, int], jump_models: BothJumpModels | None
     ) -> ExpectedCounts:
         """Return counts of 0 for a number of word pairs, and for numbers of source and target words.
 
@@ -77,7 +77,7 @@ class ExpectedCounts(NamedTuple):
             forward_jumps = jump_models[0].tables.size
             reverse_jumps = jump_models[1].tables.size
         return cls(
-            links=shared_zeros(word_pairs),
+            links=shared_zeros(pair_count),
             source_null=shared_zeros(source_words),
             target_null=shared_zeros(target_words),
             forward_jumps=shared_zeros(forward_jumps),
@@ -103,22 +103,22 @@ class ExpectedCounts(NamedTuple):
         self.target_null[0] = 0
 
 
-def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
+def uniform_counts(bucket: Bucket, pair_numbers: Ints, null: float) -> BucketCounts:
     """E-step under uniform translation probabilities: the step before the first iteration of model 1."""
     per_source = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)  # (B,)
     per_target = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
-    link = np.broadcast_to((per_source + per_target) / 2, cells.shape)
+    link = np.broadcast_to((per_source + per_target) / 2, pair_numbers.shape)
     source_null = np.full(bucket.source.shape, null, np.float32)
     target_null = np.full(bucket.target.shape, null, np.float32)
     return BucketCounts(
-        links=Sparse(cells, link),
+        links=Sparse(pair_numbers, link),
         source_null=Sparse(bucket.source, source_null),
         target_null=Sparse(bucket.target, target_null),
     )
 
 
 def model1_counts(
-    bucket: Bucket, cells: Ints, emissions: Emissions, null: float, *, mean: bool
+    bucket: Bucket, pair_numbers: Ints, emissions: Emissions, null: float, *, mean: bool
 ) -> BucketCounts:
     """E-step of IBM model 1: the product of the posteriors of both directions, or their mean.
 
@@ -128,7 +128,7 @@ def model1_counts(
         p(t|s) = r(s, t) / (sum over t' of r(s, t') + T n r(s, null))
     """
     odds = np.float32(null / (1 - null))
-    weights = emissions.word_pairs.take(cells)  # (T, S, B): r(s, t)
+    weights = emissions.pair_ratios.take(pair_numbers)  # (T, S, B): r(s, t)
     by_target = weights.sum(axis=1)  # (T, B)
     by_source = weights.sum(axis=0)  # (S, B)
     target_null = odds * bucket.source_lengths.astype(np.float32) * emissions.target_null[bucket.target]
@@ -142,16 +142,16 @@ def model1_counts(
         weights *= per_target[:, None, :]
         weights *= per_source
     return BucketCounts(
-        _link_counts(cells, weights),
+        _link_counts(pair_numbers, weights),
         Sparse(bucket.source, _null_posterior(by_source * per_source)),
         Sparse(bucket.target, _null_posterior(by_target * per_target)),
     )
 
 
-def _link_counts(cells: Ints, counts: Floats) -> Sparse:
+def _link_counts(pair_numbers: Ints, counts: Floats) -> Sparse:
     """Return the counts of the cells above `MIN_LINK_COUNT`."""
     kept = np.flatnonzero(counts > MIN_LINK_COUNT)  # indexing by bools is several times slower
-    return Sparse(cells.take(kept), counts.take(kept))
+    return Sparse(pair_numbers.take(kept), counts.take(kept))
 
 
 def _null_posterior(linked: Floats) -> Floats:
@@ -161,7 +161,7 @@ def _null_posterior(linked: Floats) -> Floats:
 
 def hmm_counts(
     bucket: Bucket,
-    cells: Ints,
+    pair_numbers: Ints,
     emissions: Emissions,
     jump_models: BothJumpModels,
     null: float,
@@ -170,7 +170,7 @@ def hmm_counts(
     count_jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    ratios = emissions.word_pairs.take(cells)  # (T, S, B)
+    ratios = emissions.pair_ratios.take(pair_numbers)  # (T, S, B)
     null_ratios = emissions.source_null, emissions.target_null
     forward, reverse = hmm_posteriors(
         bucket, ratios, null_ratios, jump_models, null, agree=agree, count_jumps=count_jumps
@@ -180,7 +180,7 @@ def hmm_counts(
     is_filled = bucket.is_filled
     log_likelihood = forward.log_likelihood[is_filled].sum() + reverse.log_likelihood[is_filled].sum()
     return BucketCounts(
-        links=_link_counts(cells, product),
+        links=_link_counts(pair_numbers, product),
         source_null=Sparse(bucket.source, _null_posterior(reverse.posterior.sum(axis=1))),
         target_null=Sparse(bucket.target, _null_posterior(forward.posterior.sum(axis=1))),
         forward_jumps=_jumps_of(forward, bucket.source, bucket.source_lengths, source_model),
@@ -207,15 +207,15 @@ class EStep(NamedTuple):
     agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
     jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
-    def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
+    def counts(self, k: int, bucket: Bucket, pair_numbers: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
         if self.emissions is None:
-            return uniform_counts(bucket, cells, self.null)
+            return uniform_counts(bucket, pair_numbers, self.null)
         if self.jump_models is None:
-            return model1_counts(bucket, cells, self.emissions, self.null, mean=self.mean)
+            return model1_counts(bucket, pair_numbers, self.emissions, self.null, mean=self.mean)
         return hmm_counts(
             bucket,
-            cells,
+            pair_numbers,
             self.emissions,
             self.jump_models,
             self.null,
@@ -236,11 +236,11 @@ def expected_counts(
     # Several workers compute the counts of buckets. A worker adds them to the totals, which are in shared
     # memory, by `then`: one bucket at a time, in the order of the buckets.
     log_likelihoods = parallel_map(
-        lambda k: step.counts(k, text.buckets[k], word_pairs.cells[k]),
+        lambda k: step.counts(k, text.buckets[k], word_pairs.pair_numbers[k]),
         range(len(text.buckets)),
         workers,
         then=totals.add,
-        work=text.cells,
+        work=text.cell_count,
     )
     log_likelihood = sum(log_likelihoods)  # the map runs while its results are read
     totals.clear_padding()
@@ -255,8 +255,8 @@ def fit_jump_models(scores: TextScores, jump_models: BothJumpModels, workers: in
     scores.prepare(ratios=True)
     text = scores.text
     ratios = np.zeros(len(text.word_pairs), np.float32)
-    for k, cells in enumerate(text.word_pairs.cells):
-        ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
+    for k, pair_numbers in enumerate(text.word_pairs.pair_numbers):
+        ratios[pair_numbers] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
     for _ in range(JUMP_FITTING_ITERATIONS):
         jump_models, _ = em_iteration(text, ratios, jump_models, workers)
     return jump_models
@@ -270,7 +270,7 @@ def em_iteration(
     source_words = len(text.source.words)
     target_words = len(text.target.words)
     emissions = Emissions(
-        word_pairs=ratios,
+        pair_ratios=ratios,
         source_null=np.ones(source_words, np.float32),
         target_null=np.ones(target_words, np.float32),
     )

@@ -8,7 +8,7 @@ The model is one for each direction. The names are those of the forward directio
 are the states; in the reverse direction, the states are the target words.
 
 Axes: B pairs of a bucket (last: no sum runs along it, so the numbers of a pair do not depend on the other
-pairs), T observed words, S state words, K classes of words, V words of a
+pairs), T observed words, S state words, C classes of words, V words of a
 vocabulary, with the padding as word 0.
 """
 
@@ -91,14 +91,14 @@ class BucketTransitions:
 class JumpModel:
     """The jump model of one direction: distributions of the jump width by class of word."""
 
-    # (K, TABLE_WIDTHS): weight of each jump width from words of class k; class 0 is the sentence start
+    # (C, TABLE_WIDTHS): weight of each jump width from words of class c; class 0 is the sentence start
     tables: Floats
     classes: Ints  # (V,): class of each word by its number
     known_sums: Doubles | None = None  # the sums, if those of the same tables were already computed
 
     @cached_property
     def sums(self) -> Doubles:
-        """Running sums of the tables from the left, with a 0 in front, shape (K, TABLE_WIDTHS + 1).
+        """Running sums of the tables from the left, with a 0 in front, shape (C, TABLE_WIDTHS + 1).
 
         In double precision, because the difference of two sums may be small.
         """
@@ -149,14 +149,14 @@ def bucket_transitions(model: JumpModel, words: Ints, lengths: Longs, null: floa
     S, B = words.shape
     classes = model.classes_of_positions(words).astype(np.intp)  # (S + 1, B)
     position = np.arange(S + 1)[:, None]  # (S + 1, 1)
-    # columns of the narrowest and the widest jump inside of the sentence: to the first word, and to the end
+    # columns of the first and the last jump inside of the sentence: to its first word, and to its end
     first_column = jump_column(1 - position)  # (S + 1, 1)
     end_column = jump_column(lengths + 1 - position)  # (S + 1, B)
     mass = model.sums[classes, end_column + 1] - model.sums[classes, first_column]  # of all these jumps
     inverse_mass = (1 / np.maximum(mass, MIN_TOTAL)).astype(np.float32)  # (S + 1, B)
     inverse_mass[position > lengths] = 0  # no jumps from the padding
     # the weights of the widths 1 - S to S by class, so that the jumps from a position are consecutive rows
-    by_width = np.ascontiguousarray(model.tables[:, jump_column(np.arange(1 - S, S + 1))].T)  # (2 S, K)
+    by_width = np.ascontiguousarray(model.tables[:, jump_column(np.arange(1 - S, S + 1))].T)  # (2 S, C)
     transition = np.empty((S + 1, S, B), dtype=np.float32)
     # row r of `by_width` has the weights of the width r + 1 - S
     for i in range(S + 1):  # from position i to the words, by widths 1 - i to S - i
@@ -193,14 +193,14 @@ def jump_counts(expected: Floats, words: Ints, lengths: Longs, model: JumpModel)
 def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
     result = counts.copy()
-    narrowest = MIN_SMOOTHED_JUMP
-    while narrowest <= MAX_JUMP:
-        widest = min(int(1.3 * narrowest) + 1, MAX_JUMP)
-        ahead = slice(MAX_JUMP + narrowest, MAX_JUMP + widest + 1)
-        back = slice(MAX_JUMP - widest, MAX_JUMP - narrowest + 1)
+    shortest = MIN_SMOOTHED_JUMP
+    while shortest <= MAX_JUMP:
+        longest = min(int(1.3 * shortest) + 1, MAX_JUMP)
+        ahead = slice(MAX_JUMP + shortest, MAX_JUMP + longest + 1)
+        back = slice(MAX_JUMP - longest, MAX_JUMP - shortest + 1)
         for widths in (ahead, back):
             result[..., widths] = counts[..., widths].mean(axis=-1, keepdims=True)
-        narrowest = widest + 1
+        shortest = longest + 1
     return result
 
 
@@ -210,7 +210,7 @@ def add_width_counts(counts: Doubles, widths: Doubles, model: JumpModel) -> Doub
     The prior does not say from which words the jumps start. It is divided among the tables of a model in
     proportion to their expected jumps.
     """
-    of_tables = counts.reshape(model.tables.shape)  # (K, 2 * MAX_JUMP + 1)
+    of_tables = counts.reshape(model.tables.shape)  # (C, 2 * MAX_JUMP + 1)
     shares = of_tables.sum(axis=1) / max(of_tables.sum(), 1e-9)
     return np.asarray((of_tables + shares[:, None] * widths).ravel())
 
@@ -225,7 +225,7 @@ def estimate_jump_model(counts: Doubles, model: JumpModel) -> JumpModel:
     pooled = smooth.sum(axis=0)
     pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
     pooled /= pooled.sum()
-    jumps = smooth.sum(axis=1, keepdims=True)  # (K, 1)
+    jumps = smooth.sum(axis=1, keepdims=True)  # (C, 1)
     of_word = smooth / np.maximum(jumps, 1e-9)
     weight = jumps / (jumps + POOLED_JUMPS)
     tables = weight * of_word + (1 - weight) * pooled

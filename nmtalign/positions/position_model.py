@@ -26,7 +26,7 @@ from nmtalign.validation import check_choice
 MAX_SCORE = np.float32(40)  # scores are clipped here, far from overflow and underflow of exp
 DIAGONAL_STRENGTH = 4.0  # suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
-CellIndices = tuple[Longs, Longs, Longs]  # target, source, column
+CellIndices = tuple[Longs, Longs, Longs]  # t, s and b of cells (T, S, B), each (L,)
 
 _cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 
@@ -34,7 +34,7 @@ _cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 class Emissions(NamedTuple):
     """Emission ratios of the words and word pairs of a text."""
 
-    word_pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
+    pair_ratios: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
     source_null: Floats  # (V,): likelihood ratio of each word under the null word
     target_null: Floats
 
@@ -194,10 +194,10 @@ class SoftmaxPosteriors:
 
 
 class PosteriorsAndRatios(NamedTuple):
-    """Posteriors of a bucket, and their likelihood ratios (T, S, B) if the model has a null word."""
+    """Posteriors of a bucket and, if the model has a null word, the likelihood ratios of its cells."""
 
     posteriors: Posteriors | SoftmaxPosteriors
-    ratios: Floats | None
+    ratios: Floats | None  # (T, S, B)
 
 
 def _log_sum(scores: Reals, axis: int) -> Reals:

@@ -149,7 +149,6 @@ TURNED = ("← columns run from right to left,", "as their sentence does")
 NO_WORDS = "no words"
 # matplotlib looks for bold letters in each family of a text, and complains of those that have none
 TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and circles
-BOLD_WIDTH = 1.12  # of bold letters, next to others
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
@@ -277,6 +276,13 @@ class _Canvas:
         """Return how wide a text is."""
         return text_width(self.figure, text, size)
 
+    def bold_width(self, text: str, size: float) -> float:
+        """Return how wide a text of :meth:`write_bold` is."""
+        from matplotlib.font_manager import FontProperties
+
+        font = FontProperties(**BOLD) if _has_bold_letters(text) else None
+        return text_width(self.figure, text, size, font)
+
     def write(
         self,
         text: str,
@@ -320,9 +326,9 @@ class _Canvas:
         ground: str | None = None,
     ) -> None:
         """Write a text in bold letters, where the font is one that has them."""
-        families, _ = choose_fonts([text])
-        bold = families == [DEFAULT_FONT]
-        self.write(text, x, y, size, color=color, ha=ha, zorder=TEXT_ORDER + 1, bold=bold, ground=ground)
+        order = TEXT_ORDER + 1
+        bold = _has_bold_letters(text)
+        self.write(text, x, y, size, color=color, ha=ha, zorder=order, bold=bold, ground=ground)
 
     def write_parts(self, parts: Sequence[Part], x: float, y: float, size: float, room: float) -> float:
         """Write pieces of a sentence, some of them bold, in lines of a width; return where they end."""
@@ -348,7 +354,8 @@ class _Canvas:
 
     def _width_of_parts(self, parts: Sequence[Part], size: float) -> float:
         """Return how wide pieces of a sentence are next to each other."""
-        return sum(self.width(text, size) * (BOLD_WIDTH if style else 1) for text, style in parts)
+        widths = [self.bold_width(text, size) if style else self.width(text, size) for text, style in parts]
+        return sum(widths)
 
     def write_upward(self, text: str, x: float, y: float, size: float, style: dict[str, Any]) -> None:
         """Write a text that goes up from a point, turned by 90 degrees."""
@@ -361,8 +368,7 @@ class _Canvas:
             return {"color": self.theme.ink}
         if position not in self._in_view[side]:
             return {"color": self.theme.soft}
-        families, _ = choose_fonts([text])
-        return {"color": self.theme.ink} | (BOLD if families == [DEFAULT_FONT] else {})
+        return {"color": self.theme.ink} | (BOLD if _has_bold_letters(text) else {})
 
     def wrap(self, text: str, size: float, room: float) -> list[str]:
         """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
@@ -472,7 +478,7 @@ def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
     x = PADDING_POINTS
     if title:
         card.write_bold(title, x, y, SENTENCE_POINTS)
-        x += BOLD_WIDTH * card.width(title, SENTENCE_POINTS) + 16
+        x += card.bold_width(title, SENTENCE_POINTS) + 16
     facts = facts_of(content)
     if _are_opposite(content):
         facts.append((OPPOSITE_DIRECTIONS, ""))
@@ -702,6 +708,12 @@ def _write_weight(
 ) -> None:
     ground = card.theme.card  # hides the curves behind the text
     card.write_bold(text, x, y, CARD_NOTE_POINTS, color=card.theme.weight, ha=ha, ground=ground)
+
+
+def _has_bold_letters(text: str) -> bool:
+    """Return whether the font of a text is the one that has bold letters."""
+    families, _ = choose_fonts([text])
+    return families == [DEFAULT_FONT]
 
 
 def _words_of_parts(parts: Sequence[Part]) -> list[list[Part]]:

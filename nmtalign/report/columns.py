@@ -41,7 +41,10 @@ def pairs_in_columns(rows: Sequence[Mapping[str, Any]], levels: bytes) -> tuple[
 
 
 def _reordered_levels(rows: Sequence[Mapping[str, Any]], levels: bytes) -> bytes:
-    """Return the levels of each view, which resemble each other, and then those of the null words."""
+    """Return the levels view by view, then those of the null words: similar levels compress better together.
+
+    `rows` are those of :func:`pairs_in_columns`; ``row["m"][view]`` has the place of the levels of a view.
+    """
     views = dict.fromkeys(view for row in rows for view in row["m"])
     parts: list[bytes] = []
     for view in views:

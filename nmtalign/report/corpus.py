@@ -277,10 +277,11 @@ def count_cells(record: CorpusRecord, aligner: Aligner | None) -> int:
 
 def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:
     """Return the attention of a record, or else of the aligner; DataError above `MAX_MATRIX_CELLS`."""
-    cells = count_cells(record, aligner)
-    if cells > MAX_MATRIX_CELLS and record.aligned is None:
-        sizes = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells:,}"
-        raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
+    cell_count = count_cells(record, aligner)
+    if cell_count > MAX_MATRIX_CELLS and record.aligned is None:
+        expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words)"
+        found = f"found {cell_count:,}; align gives the links alone"
+        raise DataError(f"pair {record.number}: {expected}, {found}")
     return _align_records([record], aligner)[0]
 
 
@@ -374,11 +375,11 @@ def _records_that_fit(
     records: Iterable[CorpusRecord], aligner: Aligner | None, left_out: list[int]
 ) -> Iterator[CorpusRecord]:
     """Yield the records that a page has room for, and note the numbers of the others."""
-    cells = 0
+    cell_count = 0
     for record in records:
         record_cells = count_cells(record, aligner)
-        if cells + record_cells > MAX_MATRIX_CELLS:
+        if cell_count + record_cells > MAX_MATRIX_CELLS:
             left_out.append(record.number)
             continue
-        cells += record_cells
+        cell_count += record_cells
         yield record

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
 from nmtalign.report.card_reasons import pinned_word
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
@@ -163,25 +164,35 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     if settings.curves:
         return _draw_result_as_curves(result, settings)
     matrices = _matrices_to_draw(result, settings.values)
-    figure = draw_heatmap(
-        matrices,
-        links=_links_to_draw(result, settings),
-        gold=settings.gold,
-        title=settings.title,
-        numbers=settings.numbers,
-        linear=settings.linear,
-        cmap=DARK_COLORMAP if settings.cmap is None else settings.cmap,
-        columns=settings.columns,
-    )
+    figure = draw_heatmap(matrices, columns=settings.columns, **_matrix_settings(result, settings))
     _resize(figure, settings)
     return figure
 
 
-def _links_to_draw(result: Any, settings: PictureSettings) -> Any:
-    """Return the links of the settings, or those of the result if it has any."""
-    if settings.links is not None:
-        return settings.links
-    return _as_pair(result).alignment.links or None
+class _MatrixSettings(TypedDict):
+    """The arguments that `draw_heatmap` and `draw_on_axes` share."""
+
+    links: Alignment | Iterable[tuple[int, int]] | None
+    gold: GoldAlignment | LinksOfPair | None
+    title: str
+    numbers: bool | None
+    linear: bool | None
+    cmap: str | Colormap
+
+
+def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
+    """Return the settings of a matrix, by default with the links of the result if it has any."""
+    links = settings.links
+    if links is None:
+        links = _as_pair(result).alignment.links or None
+    return {
+        "links": links,
+        "gold": settings.gold,
+        "title": settings.title,
+        "numbers": settings.numbers,
+        "linear": settings.linear,
+        "cmap": DARK_COLORMAP if settings.cmap is None else settings.cmap,
+    }
 
 
 def _resize(figure: Figure, settings: PictureSettings) -> None:
@@ -207,16 +218,7 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     if len(matrices) > 1:
         raise UsageError(f"`ax` takes one matrix; set `values` to one of {', '.join(matrices)}")
     [matrix] = matrices.values()
-    draw_on_axes(
-        axes,
-        matrix,
-        links=_links_to_draw(result, settings),
-        gold=settings.gold,
-        title=settings.title,
-        numbers=settings.numbers,
-        linear=settings.linear,
-        cmap=DARK_COLORMAP if settings.cmap is None else settings.cmap,
-    )
+    draw_on_axes(axes, matrix, **_matrix_settings(result, settings))
     return axes
 
 

@@ -18,6 +18,7 @@ from nmtalign.report.style import abbreviate, visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
 
     Point = tuple[float, float]
 
@@ -216,9 +217,9 @@ def _cell_inches(S: int, T: int, columns: int) -> float:
     return min(wanted, MAX_PANEL_INCHES / longest)
 
 
-def text_width(figure: Figure, text: str, points: float) -> float:
-    """Return the width of a text in pixels."""
-    label = figure.text(0, 0, text, size=points, parse_math=False)
+def text_width(figure: Figure, text: str, points: float, font: FontProperties | None = None) -> float:
+    """Return the width of a text in pixels, in a font or in the default one."""
+    label = figure.text(0, 0, text, fontproperties=font, size=points, parse_math=False)
     width = label.get_window_extent().width
     label.remove()
     return float(width)

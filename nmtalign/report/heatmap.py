@@ -298,9 +298,9 @@ def draw_curves(
 
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
-    are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
-    it. Words stand in two lines, which are split into rows where they are long; in two columns where they run
-    against each other.
+    are drawn: dashed if they are only possible. With `numbers`, each word has its position next to it. The
+    sentences are two lines, which are split into rows if they are long. Two sentences in opposite writing
+    directions are two columns.
     """
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
@@ -647,6 +647,7 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str | Colorma
 
 
 def _color_bar_label(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
+    """Return what the color bar says about the numbers and their scale."""
     from matplotlib.colors import PowerNorm
 
     if isinstance(norm, PowerNorm):

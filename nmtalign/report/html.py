@@ -394,8 +394,8 @@ def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> 
 def _compress_levels(levels: bytes) -> str:
     """Return levels compressed and encoded as base64.
 
-    Most are runs of zeros between a few others, which are found faster, and packed better, without a search
-    for longer repetitions.
+    Most levels are runs of zeros. These are found faster, and compressed better, if zlib looks for runs only,
+    not for other repetitions.
     """
     compressor = zlib.compressobj(memLevel=zlib.DEF_MEM_LEVEL + 1, strategy=zlib.Z_RLE)
     packed = compressor.compress(levels) + compressor.flush()

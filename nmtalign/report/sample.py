@@ -30,7 +30,7 @@ from nmtalign.text.bitext import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
-# words of the longer sentence of an example
+# lengths of the longer sentence of the pair that a report shows first
 MIN_EXAMPLE_WORDS = 5
 MAX_EXAMPLE_WORDS = 13
 MAX_EXAMPLE_CHARACTERS = 70  # a longer sentence would not fit on one line of a card

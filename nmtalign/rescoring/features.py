@@ -3,7 +3,7 @@
 All features are multiples of 1/65536, so that sums of products with weights on a grid are exact in double
 precision in any order: the results of a pair do not depend on the other pairs.
 
-Axes: B pairs of a bucket, T target words, S source words, F features, V words of a text.
+Axes: B pairs of a bucket, T target words, S source words, V words of a text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_LOG_ODDS = np.float32(12)
 class Inputs(NamedTuple):
     """Inputs of the network for some sentence pairs."""
 
-    features: Floats  # (B, T, S, F)
+    features: Floats  # (B, T, S, features)
     # (B, T, 1) and (B, 1, S): rank of each word among the frequent ones from 1; 0 for all others
     target_words: Integers
     source_words: Integers
@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
         target_ranks = np.broadcast_to(self.target_words[pair], chosen.shape)  # (T, S)
         source_ranks = np.broadcast_to(self.source_words[pair], chosen.shape)
         return Inputs(
-            features=self.features[pair][chosen][:, None, None],  # (N, 1, 1, F)
+            features=self.features[pair][chosen][:, None, None],  # (N, 1, 1, features)
             target_words=target_ranks[chosen][:, None, None],
             source_words=source_ranks[chosen][:, None, None],
         )

@@ -71,12 +71,12 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure = np.zeros(bucket.shape, dtype=bool)
     possible = np.zeros(bucket.shape, dtype=bool)
-    for column in bucket.filled_columns.tolist():
-        links = gold[int(bucket.sections[column])]
+    for b in bucket.filled_columns.tolist():
+        links = gold[int(bucket.sections[b])]
         for s, t in links.sure:
-            sure[t, s, column] = True
+            sure[t, s, b] = True
         for s, t in links.possible:
-            possible[t, s, column] = True
+            possible[t, s, b] = True
     return sure, possible
 
 
@@ -99,14 +99,14 @@ def minibatches(
         style.add(joint, bucket, known.frequent, sure, possible)
         importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)  # (T, S, B)
         importance[possible] *= SURE_IMPORTANCE * sure[possible]  # 0 for links that are only possible
-        for column in bucket.filled_columns.tolist():
-            importance_of_pair = importance[..., column]  # (T, S)
+        for b in bucket.filled_columns.tolist():
+            importance_of_pair = importance[..., b]  # (T, S)
             chosen = importance_of_pair > 0
             if chosen.any():
                 # N chosen cells become N pairs of one word each: (N, 1, 1)
                 yield Batch(
-                    inputs=inputs.cells(column, chosen),
-                    targets=sure[..., column].astype(np.float32)[chosen, None, None],
+                    inputs=inputs.cells(b, chosen),
+                    targets=sure[..., b].astype(np.float32)[chosen, None, None],
                     importance=importance_of_pair[chosen, None, None],
                 )
 

@@ -5,8 +5,8 @@
 phi(t, s) are the features of a cell, a and c the weights of frequent words. A score is the log odds of a
 link; the score of the null word is 0 (Bahdanau, Cho and Bengio 2014, A.1.2).
 
-Axes: B pairs, T target words, S source words, F features, A size of the attention layer, C frequent words and
-all others.
+Axes: B pairs, T target words, S source words, A size of the attention layer, C classes of words:
+one of each frequent word, one of all others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nmtalign.rescoring.features import (
     Inputs,
 )
 
-FEATURE_COUNT = LEXICAL_FEATURES + POSTERIOR_FEATURES  # F
+FEATURE_COUNT = LEXICAL_FEATURES + POSTERIOR_FEATURES
 HIDDEN_UNITS = 16  # A of one network, before the mean of several networks is taken
 # weights on this grid have 22 bits; their products with features of 21 bits leave 10 bits for the sum
 WEIGHT_STEPS_PER_UNIT = 2.0**18
@@ -34,11 +34,11 @@ WEIGHT_STEPS_PER_UNIT = 2.0**18
 class Network(NamedTuple):
     """A network: its learned weights."""
 
-    P: Reals  # (F, A)
+    P: Reals  # (features, A)
     # (A,)
     b: Reals
     v: Reals
-    u: Reals  # (F,)
+    u: Reals  # (features,)
     # (C,): of frequent target and source words; the first entry, for all other words, stays 0
     a: Reals
     c: Reals

@@ -133,10 +133,9 @@ class Rescored(PositionModel):
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
-        F = FEATURE_COUNT
         C = MAX_WEIGHTED_WORDS + 1
         A = stored.packed[f"{stored.prefix}v"].size
-        shapes = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
+        shapes = (FEATURE_COUNT, A), (A,), (A,), (FEATURE_COUNT,), (C,), (C,), (1,)
         weights = zip(Network._fields, shapes, strict=True)
         return cls(
             base=stored.open("base", vocabularies),

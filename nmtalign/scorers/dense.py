@@ -6,14 +6,14 @@ with a scale κ, so that a word that is close to all other words gains nothing. 
 are given, or spectral: learned from links. Spectral vectors score words that were never linked, and smooth
 the counts of words that were linked once.
 
-The scale b of the scores s of given vectors (their κ) maximizes the expected log-likelihood of the links,
+The scale κ of the scores s of given vectors maximizes the expected log-likelihood of the links,
 with counts c(e, f), in both directions,
 
-    L(b) = sum c(e, f) (2 b s(e, f) - log Z_e(b) - log Z_f(b))    Z_e(b) = sum over f of p(f) exp(b s(e, f)),
+    L(κ) = sum c(e, f) (2 κ s(e, f) - log Z_e(κ) - log Z_f(κ))    Z_e(κ) = sum over f of p(f) exp(κ s(e, f)),
 
 which is concave.
 
-Axes: V vocabulary (word 0 is padding), D dimension, E source and F target words, L links, N word pairs.
+Axes: V vocabulary (word 0 is padding), D dimension, E source and F target words, L links, P word pairs.
 """
 
 from __future__ import annotations
@@ -345,16 +345,16 @@ class ExpectedLinks(NamedTuple):
 
 
 class ScaledScores(NamedTuple):
-    """Scores at a scale b."""
+    """Scores at a scale κ."""
 
-    powers: Reals  # exp(b s), (E, F)
+    powers: Reals  # exp(κ s), (E, F)
     source_norms: Reals  # Z of source words, (E,)
     target_norms: Reals  # Z of target words, (F,)
 
 
 @dataclass(frozen=True)
 class ScaleLikelihood:
-    """The likelihood L(b) of scores (E, F) between words of two languages, given the shares of the words."""
+    """The likelihood L(κ) of scores (E, F) between words of two languages, given the shares of the words."""
 
     scores: Reals
     source_shares: Reals
@@ -368,16 +368,16 @@ class ScaleLikelihood:
         return ScaledScores(powers, powers @ self.target_shares, self.source_shares @ powers)
 
     def derivatives(self, scale: float, links: ExpectedLinks) -> tuple[float, float]:
-        """Return dL/db and -d2L/db2: observed minus expected scores of the links, and their variance."""
+        """Return dL/dκ and -d2L/dκ2: observed minus expected scores of the links, and their variance."""
         powers, source_norms, target_norms = self.at(scale)
         of_source = np.bincount(links.source, links.counts, len(source_norms))  # links of each word
         of_target = np.bincount(links.target, links.counts, len(target_norms))
 
-        # links that both directions expect of two words: c(e) p(f) exp(b s) / Z_e + c(f) p(e) exp(b s) / Z_f,
-        # first without exp(b s)
+        # links that both directions expect of two words: c(e) p(f) exp(κ s) / Z_e + c(f) p(e) exp(κ s) / Z_f,
+        # first without exp(κ s)
         expected = np.outer((of_source / source_norms).astype(powers.dtype), self.target_shares)
         expected += np.outer(self.source_shares, (of_target / target_norms).astype(powers.dtype))
-        powers *= self.scores  # exp(b s) s
+        powers *= self.scores  # exp(κ s) s
         mean_of_source = powers @ self.target_shares / source_norms  # expected score of a link of each word
         mean_of_target = self.source_shares @ powers / target_norms
         expected *= powers
@@ -413,7 +413,7 @@ def fit_temperature(
     """Return the factor of plain scores (1 / temperature), and jump models, by expectation-maximization.
 
     `scores` returns the scores of all source words of a text with all its target words, (E, F). The
-    likelihood ratio of two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each
+    likelihood ratio of two words is ``exp(κ s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each
     iteration takes a step of Newton's method. The initial scale gives the scores a standard deviation of 1,
     whatever the norm of the vectors. The probability of null is fixed, because its maximum likelihood
     estimate gave a greater error on nearly every text. After Vogel, Ney and Tillmann (1996).

@@ -46,7 +46,7 @@ class _Occurrences(NamedTuple):
     entry: Longs  # which phrase of the direction
     word: Longs  # position of the word
     start: Longs  # position of the first word of the phrase
-    column: Longs
+    b: Longs  # the pair in the bucket
     size: int  # words of the phrase
 
 
@@ -103,29 +103,29 @@ class _Direction:
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             is_found = (keys[at] == wanted) & (following > 0)
             state = np.where(is_found, at + 1, 0)
-            start, column = np.nonzero(state)
-            prefix = state[start, column] - 1
+            start, b = np.nonzero(state)
+            prefix = state[start, b] - 1
             counts = offsets[prefix + 1] - offsets[prefix]
             index = np.repeat(np.arange(len(prefix)), counts)
             ends = np.repeat(offsets[prefix], counts) + positions_in_runs(counts)
-            which, position = places.of(singles[ends], column[index])
+            which, position = places.of(singles[ends], b[index])
             index, ends = index[which], ends[which]
             if len(index):
-                yield _Occurrences(entries[ends], position, start[index], column[index], size)
+                yield _Occurrences(entries[ends], position, start[index], b[index], size)
 
 
 class _Places:
     """Where the numbered words of one side of a bucket occur."""
 
     def __init__(self, words: Ints, base: int) -> None:
-        position, column = np.nonzero(words)
-        keys = column.astype(np.int64) * base + words[position, column]
+        position, b = np.nonzero(words)
+        keys = b.astype(np.int64) * base + words[position, b]
         order = np.argsort(keys, kind="stable")
         self.keys, self.position, self.base = keys[order], position[order], base
 
-    def of(self, words: Longs, columns: Longs) -> tuple[Longs, Longs]:
-        """Return the positions of words (N,) in columns (N,), and the index of the word of each position."""
-        wanted = columns * self.base + words
+    def of(self, words: Longs, b: Longs) -> tuple[Longs, Longs]:
+        """Return the positions of words (N,) in pairs `b` (N,), and which of the words each is."""
+        wanted = b * self.base + words
         first = np.searchsorted(self.keys, wanted, "left")
         counts = np.searchsorted(self.keys, wanted, "right") - first
         at = np.repeat(first, counts) + positions_in_runs(counts)
@@ -160,7 +160,7 @@ class Phrases:
             direction = self._directions[n]
             known = direction.words if side == direction.side else direction.phrase_words
             numbers, forms = forms_of(encoded, self.kinds[side])
-            found = look_up(known, forms.forms, 0)
+            found = look_up(known, forms.strings, 0)
             found[0] = 0  # the padding
             return found.astype(np.int32)[numbers]
 
@@ -247,5 +247,5 @@ def _linked_words(links: Flags) -> tuple[Flags, Flags]:
 def _cell(n: int, found: _Occurrences, k: int) -> CellIndices:
     """Return the cells of the k-th words of phrases with their words."""
     if n == 0:
-        return found.start + k, found.word, found.column
-    return found.word, found.start + k, found.column
+        return found.start + k, found.word, found.b
+    return found.word, found.start + k, found.b

@@ -44,35 +44,38 @@ class FormCounts(NamedTuple):
 
 
 class FormPairCounts(NamedTuple):
-    """Expected counts of one kind of form: joint counts of pairs (Q,), and counts of both sides."""
+    """Expected counts of one kind of form: links of pairs of forms, and counts of the forms of both sides."""
 
-    pairs: Floats
+    links: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
 
 
 def form_pair_counts(
     form_pairs_of_kinds: Sequence[FormPairs],
     word_pairs: WordPairIndex,
-    pairs: Doubles,
+    links: Doubles,
     source_null: Doubles,
     target_null: Doubles,
 ) -> list[FormPairCounts]:
-    """Sum expected counts of word pairs (P,) and unaligned words (V,) by form, for each kind of form."""
-    counted = np.flatnonzero(pairs)  # late in training, at most one pair in ten
-    # if most pairs have a count, adding all pairs is faster than picking these
-    linked = counted if 4 * len(counted) < 3 * len(pairs) else EVERY
-    source_linked = sum_at(word_pairs.source[linked], len(source_null), pairs[linked])
-    target_linked = sum_at(word_pairs.target[linked], len(target_null), pairs[linked])
+    """Sum expected counts by form, for each kind of form.
+
+    `links` (P,) are the expected links of each word pair, the others (V,) how often each word is unaligned.
+    """
+    counted = np.flatnonzero(links)  # late in training, at most one word pair in ten
+    # if most word pairs have a count, adding all of them is faster than picking these
+    linked = counted if 4 * len(counted) < 3 * len(links) else EVERY
+    source_linked = sum_at(word_pairs.source[linked], len(source_null), links[linked])
+    target_linked = sum_at(word_pairs.target[linked], len(target_null), links[linked])
     source_words = FormCounts(source_linked, source_null, float(source_null.sum()))
     target_words = FormCounts(target_linked, target_null, float(target_null.sum()))
     counts = []
     for form_pairs in form_pairs_of_kinds:
-        source = source_words.apply(partial(sum_at, form_pairs.numbers[0], len(form_pairs.forms[0])))
-        target = target_words.apply(partial(sum_at, form_pairs.numbers[1], len(form_pairs.forms[1])))
-        if form_pairs.pair is None:
-            form_pair_sums = pairs
+        source = source_words.apply(partial(sum_at, form_pairs.form_numbers[0], len(form_pairs.strings[0])))
+        target = target_words.apply(partial(sum_at, form_pairs.form_numbers[1], len(form_pairs.strings[1])))
+        if form_pairs.pair_numbers is None:
+            form_pair_sums = links
         else:
-            form_pair_sums = sum_at(form_pairs.pair[linked], len(form_pairs.source), pairs[linked])
+            form_pair_sums = sum_at(form_pairs.pair_numbers[linked], len(form_pairs.source), links[linked])
         counts.append(FormPairCounts(form_pair_sums.astype(np.float32), (source, target)))
     return counts
 

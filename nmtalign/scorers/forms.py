@@ -7,8 +7,8 @@ letter.
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
 
-Axes: P word pairs of a bitext, Q pairs of forms, F forms, V words of a vocabulary, with the
-padding as word 0.
+Axes: P word pairs of a bitext, Q pairs of forms, V words of a vocabulary, with the padding
+as word 0.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def number_forms(words: Sequence[str], form_kind: FormKind) -> tuple[Ints, list[
 class Forms:
     """The distinct forms of one kind on one side."""
 
-    forms: list[str]
+    strings: list[str]
 
     @cached_property
     def letter_pairs(self) -> Bits:
         """Hashed letter pairs, as in :func:`letter_pairs`."""
-        return letter_pairs(self.forms)
+        return letter_pairs(self.strings)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -97,8 +97,10 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            comparable = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms]
-            numbers = look_up(number_words(other.forms), comparable)
+            comparable = [
+                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.strings
+            ]
+            numbers = look_up(number_words(other.strings), comparable)
             numbers[numbers == 0] = -1
             self._same[other] = numbers
         return self._same[other]
@@ -119,9 +121,9 @@ class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
     form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
-    forms: tuple[list[str], list[str]]  # distinct source forms and target forms
-    numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
-    pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
+    strings: tuple[list[str], list[str]]  # distinct source forms and target forms
+    form_numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
+    pair_numbers: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
     source: Ints  # (Q,): number of the source form of each pair
     target: Ints  # (Q,): number of the target form of each pair
     similar_pairs: Longs  # the pairs of forms with similar spellings, distinct
@@ -129,7 +131,7 @@ class FormPairs:
 
     def by_word_pair(self, values: Floats, part: slice = EVERY) -> Floats:
         """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
-        return values[part] if self.pair is None else values.take(self.pair[part])
+        return values[part] if self.pair_numbers is None else values.take(self.pair_numbers[part])
 
 
 def make_form_pairs(
@@ -148,18 +150,18 @@ def make_form_pairs(
     """
     source_numbers, source_forms = forms_of(source, form_kinds[0])
     target_numbers, target_forms = forms_of(target, form_kinds[1])
-    target_count = len(target_forms.forms)
+    target_count = len(target_forms.strings)
     # if no words share a form, forms have the numbers of their words
     at_source = word_pairs.source
-    if len(source_forms.forms) < len(source_numbers):
+    if len(source_forms.strings) < len(source_numbers):
         at_source = source_numbers[word_pairs.source]
     at_target = word_pairs.target
     if target_count < len(target_numbers):
         at_target = target_numbers[word_pairs.target]
-    form_pair_of_word_pair = None
+    pair_numbers = None
     if merge_equal and form_kinds != (WHOLE_WORD, WHOLE_WORD):
         all_keys = join_keys(at_source, at_target, target_count)
-        keys, form_pair_of_word_pair = rank_distinct(all_keys)
+        keys, pair_numbers = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)
     spelling_counts = np.float32(spelling) * spelled_alike(
         Spellings.of(source_forms, target_forms), at_source, at_target
@@ -167,9 +169,9 @@ def make_form_pairs(
     similar_pairs = np.flatnonzero(spelling_counts)
     return FormPairs(
         form_kinds=form_kinds,
-        forms=(source_forms.forms, target_forms.forms),
-        numbers=(source_numbers, target_numbers),
-        pair=form_pair_of_word_pair,
+        strings=(source_forms.strings, target_forms.strings),
+        form_numbers=(source_numbers, target_numbers),
+        pair_numbers=pair_numbers,
         source=at_source,
         target=at_target,
         similar_pairs=similar_pairs,
@@ -180,7 +182,7 @@ def make_form_pairs(
 class Spellings(NamedTuple):
     """What is known of the spellings of the source forms and of the target forms of one kind."""
 
-    same: Longs  # (F,): as in :meth:`Forms.same`
+    same: Longs  # (forms,): as in :meth:`Forms.same`
     letter_pairs: tuple[Bits, Bits]
     sizes: tuple[Floats, Floats]
 
@@ -230,7 +232,7 @@ def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
 
 
 def letter_pairs(forms: Sequence[str]) -> Bits:
-    """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, F).
+    """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, forms).
 
     The ends of a form count as letters. A form with fewer than three letters, or with characters that are
     neither Latin nor Cyrillic letters, has an empty set.

@@ -4,8 +4,9 @@ Dot products do not depend on the order of their sums (:func:`nmtalign.scorers.v
 equal words get equal scores, and the scores of a pair do not depend on its bucket. Vectors in single
 precision are rounded to 26 bits of their length; vectors in double precision keep all their bits.
 
-Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector, P parts of a
-vector (:func:`nmtalign.scorers.vector_scores.exact_parts`).
+Axes: B pairs of a bucket, T target words, S source words, N words, V words of a vocabulary, with the
+padding as word 0, D size of a prepared vector, P word pairs. A vector may be prepared in parts
+(:func:`nmtalign.scorers.vector_scores.exact_parts`).
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class VectorScorer(Scorer):
         return vectors
 
     def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
-        """Return the prepared vectors of source and target words, each (N, K) or (N, P, K)."""
+        """Return the prepared vectors of source and target words, each (N, D) or (N, parts, D)."""
         precision = np.result_type(source, target)
         keys = self.score.keys(source.astype(precision, copy=False))
         queries = self.score.queries(target.astype(precision, copy=False))
@@ -214,9 +215,9 @@ def _log_mean(scores: Reals, share: Doubles) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellScores(TextScores):
-    """Scores of a text by word vectors: `keys` of source words, `queries` of target words, (V, K) each.
+    """Scores of a text by word vectors: `keys` of source words, `queries` of target words, (V, D) each.
 
-    Dot products have vectors in parts, (V, P, K).
+    Dot products have vectors in parts, (V, parts, D).
     """
 
     text: EncodedText
@@ -234,13 +235,13 @@ class CellScores(TextScores):
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.is_costly:
-            scores = self._score_of_word_pair.take(self.text.word_pairs.cells[k])
+            scores = self._score_of_word_pair.take(self.text.word_pairs.pair_numbers[k])
             return np.where(bucket.inside, scores, PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
         columns_per_block = max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))
         for columns in block_slices(B, columns_per_block):
-            queries = self.queries[bucket.target[:, columns].T]  # (columns, T, K) or (columns, T, P, K)
+            queries = self.queries[bucket.target[:, columns].T]  # (B, T, D) or (B, T, parts, D)
             keys = self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
         np.clip(scores, PADDING_SCORE / 10, -PADDING_SCORE / 10, out=scores)  # the padding scores lowest

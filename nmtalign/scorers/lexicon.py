@@ -126,9 +126,9 @@ def _is_form_kind(value: object) -> bool:
 
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     """Return the pairs of forms that have a count."""
-    kept = np.flatnonzero(counts.pairs > 0)
-    keys = join_keys(form_pairs.source[kept], form_pairs.target[kept], len(form_pairs.forms[1]))
-    return StoredForms(form_pairs.form_kinds, keys, counts.pairs[kept], counts.sides)
+    kept = np.flatnonzero(counts.links > 0)
+    keys = join_keys(form_pairs.source[kept], form_pairs.target[kept], len(form_pairs.strings[1]))
+    return StoredForms(form_pairs.form_kinds, keys, counts.links[kept], counts.sides)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +139,7 @@ class Lexicon:
     target_words: list[str]
     source_counts: Longs  # (V,): how often each source word occurred in the training text
     target_counts: Longs  # (V,): how often each target word occurred in the training text
-    forms: list[StoredForms]  # one entry for each kind of form
+    counts_of_kinds: list[StoredForms]  # one entry for each kind of form
     smoothing: Smoothing
     spelling: float  # prior count of two identical forms
     phrases: Phrases | None = None  # of dictionaries, which complete links
@@ -149,7 +149,7 @@ class Lexicon:
         return f"Lexicon of {words}"
 
     def state(self) -> State:
-        parts = {f"forms-{k}": stored.state() for k, stored in enumerate(self.forms)}
+        parts = {f"forms-{k}": stored.state() for k, stored in enumerate(self.counts_of_kinds)}
         if self.phrases is not None:
             parts[_PHRASES] = self.phrases.state()
         return State(
@@ -183,7 +183,7 @@ class Lexicon:
             target_words=target,
             source_counts=stored.array("source_counts", "i", (V[0],), minimum=0, maximum=MAX_COUNT),
             target_counts=stored.array("target_counts", "i", (V[1],), minimum=0, maximum=MAX_COUNT),
-            forms=[StoredForms.from_state(stored.part(name), V) for name in forms],
+            counts_of_kinds=[StoredForms.from_state(stored.part(name), V) for name in forms],
             smoothing=smoothing,
             spelling=stored.number("spelling", minimum=0, maximum=1000),
         )
@@ -195,7 +195,7 @@ class Lexicon:
 
     def _check_forms(self, stored: Stored, names: list[str]) -> None:
         """Raise a DataError if the stored counts are not those of the forms that the words have."""
-        for name, learned, numbers in zip(names, self.forms, self.form_numbers, strict=True):
+        for name, learned, numbers in zip(names, self.counts_of_kinds, self.form_numbers, strict=True):
             expected = len(numbers[0]), len(numbers[1])
             if learned.shape != expected:
                 what = "counts of {:,} source and {:,} target forms of the words"
@@ -216,7 +216,7 @@ class Lexicon:
             return number_words(dict.fromkeys(map(form_function(form_kind), sides[side])))
 
         numbers = []
-        for stored in self.forms:
+        for stored in self.counts_of_kinds:
             source_kind, target_kind = stored.form_kinds
             numbers.append((numbers_of_forms(0, source_kind), numbers_of_forms(1, target_kind)))
         return numbers
@@ -244,7 +244,7 @@ class Lexicon:
 
     def _lemma_language(self, side: int) -> str | None:
         """Return the language of the lemmas that are forms of one side (0 or 1); None if there are none."""
-        for stored in self.forms:
+        for stored in self.counts_of_kinds:
             form_kind = stored.form_kinds[side]
             if isinstance(form_kind, str):
                 return form_kind
@@ -252,7 +252,7 @@ class Lexicon:
 
     def of_kinds(self, form_kinds: tuple[FormKind, FormKind]) -> StoredForms | None:
         """Return the counts of the forms of these kinds, if there are any."""
-        return next((stored for stored in self.forms if stored.form_kinds == form_kinds), None)
+        return next((stored for stored in self.counts_of_kinds if stored.form_kinds == form_kinds), None)
 
     def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
         """Return the number of each source and target word of a text, -1 for unknown words."""
@@ -281,7 +281,7 @@ class Lexicon:
         """Return the pairs of forms of a text, with the learned counts."""
         pairs_of_kinds = []
         counts = []
-        for n, learned in enumerate(self.forms):
+        for n, learned in enumerate(self.counts_of_kinds):
             form_pairs = make_form_pairs(
                 source, target, word_pairs, learned.form_kinds, spelling=self.spelling, merge_equal=False
             )
@@ -294,9 +294,9 @@ class Lexicon:
         """Return what this lexicon knows of the forms of kind n on one side (0 or 1) of a text."""
 
         def look_up_forms() -> KnownForms:
-            stored = self.forms[n]
+            stored = self.counts_of_kinds[n]
             _, forms = forms_of(text, stored.form_kinds[side])
-            numbers = look_up(self.form_numbers[n][side], forms.forms)
+            numbers = look_up(self.form_numbers[n][side], forms.strings)
             counts = stored.sides[side].apply(lambda c: np.where(numbers < 0, 0.0, c[numbers]))
             return KnownForms(numbers, counts)
 
@@ -327,7 +327,7 @@ def _known_counts(
 def _counts_by_chance(
     source: FormCounts, target: FormCounts, at_source: Ints, at_target: Ints, smoothing: Smoothing
 ) -> Doubles:
-    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + s) (c(f) + s) / N``."""
+    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + d) (c(f) + d) / N``."""
     counts = (source.linked + smoothing.pseudo_count)[at_source]
     counts *= (target.linked + smoothing.pseudo_count)[at_target] / smoothing.corpus_size
     return counts

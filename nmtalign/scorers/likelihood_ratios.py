@@ -3,11 +3,11 @@
 For each kind of form, the joint counts c(e, f), expected counts of links in both directions at once (the
 product of their posteriors), give the likelihood ratio to chance
 
-    r(e, f) = (c(e, f) + spelling(e, f)) N / ((c(e) + d) (c(f) + d)) + floor
+    r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + d) (c(f) + d)) + floor
 
 which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpus. The pseudo-count d lowers
-the ratios of rare words; spelling(e, f) grows with the similarity of the spellings. The emission ratio of a
-word pair is the geometric mean of the ratios of its forms.
+the ratios of rare words, prior(e, f) grows with the similarity of the spellings, and `floor` is a small
+constant. The emission ratio of a word pair is the geometric mean of the ratios of its forms.
 
 Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
 """
@@ -50,7 +50,7 @@ class TextFormCounts(NamedTuple):
 
 def without_one_link(form_counts: TextFormCounts) -> TextFormCounts:
     """Return the counts of a text in which each pair of forms has one link less, but none below 0."""
-    reduced = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in form_counts.counts]
+    reduced = [counts._replace(links=np.maximum(counts.links - 1, 0)) for counts in form_counts.counts]
     return form_counts._replace(counts=reduced)
 
 
@@ -58,7 +58,7 @@ def form_pair_ratios(
     form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1
 ) -> Floats:
     """Return r(e, f) of each pair of forms of one kind, shape (Q,)."""
-    ratios = counts.pairs.copy()
+    ratios = counts.links.copy()
     ratios[form_pairs.similar_pairs] += form_pairs.spelling_counts
     factors = ratio_factors(counts.sides, smoothing)
     scale_to_ratios(ratios, (form_pairs.source, form_pairs.target), factors, smoothing.floor, workers)
@@ -108,7 +108,7 @@ def null_ratios(counts: FormCounts, smoothing: Smoothing) -> Doubles:
 def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
     return Emissions(
-        word_pairs=word_pair_ratios(form_counts, workers),
+        pair_ratios=word_pair_ratios(form_counts, workers),
         source_null=mean_null_ratios(form_counts, 0),
         target_null=mean_null_ratios(form_counts, 1),
     )
@@ -116,41 +116,41 @@ def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
 
 def mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
     """Return the mean of the null ratios of the forms of each word of one side, shape (V,)."""
-    total: Doubles = np.zeros(len(form_counts.form_pairs[0].numbers[side]))
+    total: Doubles = np.zeros(len(form_counts.form_pairs[0].form_numbers[side]))
     for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
         ratio_of_form = null_ratios(counts.sides[side], form_counts.smoothing)
-        total += ratio_of_form[form_pairs.numbers[side]]
+        total += ratio_of_form[form_pairs.form_numbers[side]]
     return (total / len(form_counts.form_pairs)).astype(np.float32)
 
 
 def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
     """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
     first = form_counts.form_pairs[0]
-    word_pairs = len(first.source if first.pair is None else first.pair)
+    pair_count = len(first.source if first.pair_numbers is None else first.pair_numbers)
     kinds = list(zip(form_counts.form_pairs, form_counts.counts, strict=True))
     ratios_of_kinds = (
-        (form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers), form_pairs.pair)
+        (form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers), form_pairs.pair_numbers)
         for form_pairs, counts in kinds
     )
-    return mean_of_kinds(ratios_of_kinds, word_pairs, len(kinds), workers)
+    return mean_of_kinds(ratios_of_kinds, pair_count, len(kinds), workers)
 
 
 def mean_of_kinds(
-    ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], word_pairs: int, kinds: int, workers: int = 1
+    ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], pair_count: int, kinds: int, workers: int = 1
 ) -> Floats:
     """Return the geometric mean over the kinds of form for each word pair (P,), 0 for the padding.
 
     Of each kind, the ratios of the pairs of forms (Q,) are given, and the pair of forms of each word pair
     (P,); None if the numbers are the same.
     """
-    product = np.ones(word_pairs, dtype=np.float32)
-    for ratios, pair in ratios_of_kinds:
+    product = np.ones(pair_count, dtype=np.float32)
+    for ratios, pair_numbers in ratios_of_kinds:
 
-        def multiply(part: slice, ratios: Floats = ratios, pair: Ints | None = pair) -> None:
-            product[part] *= ratios[part] if pair is None else ratios.take(pair[part])
+        def multiply(part: slice, ratios: Floats = ratios, pair_numbers: Ints | None = pair_numbers) -> None:
+            product[part] *= ratios[part] if pair_numbers is None else ratios.take(pair_numbers[part])
 
-        _in_blocks(multiply, word_pairs, workers)
-    _in_blocks(lambda part: _take_root(product[part], kinds), word_pairs, workers)
+        _in_blocks(multiply, pair_count, workers)
+    _in_blocks(lambda part: _take_root(product[part], kinds), pair_count, workers)
     product[:1] = 0
     return product
 

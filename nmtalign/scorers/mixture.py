@@ -34,16 +34,16 @@ def interpolate(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enco
     """
     for scorer in scorers:
         indices, values = scorer.log_ratios(text)
-        pairs = emissions.word_pairs.copy()
-        mixed = pairs.take(indices)
+        ratios = emissions.pair_ratios.copy()
+        mixed = ratios.take(indices)
         possible = mixed > 0  # ratios of 0 stay 0
         np.log(np.maximum(mixed, MIN_RATIO, out=mixed), out=mixed)
         mixed *= np.float32(1 - scorer.weight)
         mixed += values * np.float32(scorer.weight)
         np.exp(mixed, out=mixed)
         mixed *= possible
-        pairs[indices] = mixed
-        emissions = emissions._replace(word_pairs=pairs)
+        ratios[indices] = mixed
+        emissions = emissions._replace(pair_ratios=ratios)
     return emissions
 
 
@@ -66,7 +66,7 @@ class Mixture(Scorer):
     @property
     def description(self) -> str:
         forms = []
-        for stored_forms in self.lexicon.forms:
+        for stored_forms in self.lexicon.counts_of_kinds:
             kinds = dict.fromkeys(stored_forms.form_kinds)  # one kind if both sides have the same
             forms.append("/".join(map(str, kinds)))
         return f"scorers={','.join(self.names)} forms={','.join(forms)}"
@@ -146,7 +146,7 @@ class WordPairScores(TextScores):
         return np.where(source < 0, 0, counts[0]), np.where(target < 0, 0, counts[1])
 
     def ratios(self, k: int) -> Floats:
-        return self.emissions.word_pairs.take(self.text.word_pairs.cells[k])
+        return self.emissions.pair_ratios.take(self.text.word_pairs.pair_numbers[k])
 
     def scores(self, k: int) -> Floats:
         log_ratios = np.log(np.maximum(self.ratios(k), MIN_RATIO))
@@ -171,7 +171,7 @@ class WordPairScores(TextScores):
         return np.broadcast_to(may_have_links, bucket.shape)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        return self.pair_evidence.take(self.text.word_pairs.cells[k])
+        return self.pair_evidence.take(self.text.word_pairs.pair_numbers[k])
 
 
 def _varies_along(axis: int, ratios: Floats, inside: Flags) -> Flags:

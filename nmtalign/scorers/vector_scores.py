@@ -3,8 +3,8 @@
 A score projects the vectors of distinct words once (`queries` of target words, `keys` of source words), and
 compares the projections in stacks of sentence pairs.
 
-Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size,
-P parts of a vector whose dot products are exact.
+Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A units of
+attention. A vector may be given in parts whose dot products are exact.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DotScore:
         return cls(stored.text("name"), stored.number("scale", minimum=0), stored.value("unit_length", bool))
 
     def keys(self, vectors: Reals) -> Reals:
-        """Return the vectors of source words (N, D) as exact parts (N, P, D), of norm 1 for cosines."""
+        """Return the vectors of source words (N, D) as exact parts (N, parts, D), of norm 1 for cosines."""
         doubles = np.asarray(vectors, dtype=np.float64)
         if self.unit_length:
             doubles = np.asarray(l2_normalize(doubles))
@@ -83,7 +83,7 @@ class DotScore:
     queries = keys  # target words are treated as source words are
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (..., T, S) of queries (..., T, P, D) and keys (..., S, P, D)."""
+        """Return the scores (..., T, S) of queries (..., T, parts, D) and keys (..., S, parts, D)."""
         return products_of_parts(queries, keys) * self.scale
 
 
@@ -93,7 +93,7 @@ def parts_for(vectors: Reals) -> int:
 
 
 def exact_parts(vectors: Reals, count: int) -> Reals:
-    """Split vectors (N, D) into parts of falling size, each rounded by :func:`exact_rows`, (N, P, D).
+    """Split vectors (N, D) into parts of falling size, each rounded by :func:`exact_rows`, (N, parts, D).
 
     What remains after a part is computed without error. Three parts keep 53 bits of the length of a vector.
     """
@@ -103,11 +103,11 @@ def exact_parts(vectors: Reals, count: int) -> Reals:
         part = exact_rows(remainder)
         parts.append(part)
         remainder = remainder - part
-    return np.stack(parts, axis=1)  # (N, P, D)
+    return np.stack(parts, axis=1)  # (N, parts, D)
 
 
 def products_of_parts(queries: Reals, keys: Reals) -> Reals:
-    """Return the dot products (..., T, S) of vectors given in parts, (..., T, P, D) and (..., S, P, D).
+    """Return the dot products (..., T, S) of vectors in parts, (..., T, parts, D) and (..., S, parts, D).
 
     Each product of two parts is exact. They are added in a fixed order, the smallest first. Products below
     the precision of the sum are omitted.
@@ -279,7 +279,7 @@ class BahdanauScore(LearnedScore):
         return _project_rows(vectors, self.U)
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
+        """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
 
 
@@ -297,7 +297,7 @@ class ProjectedDot(LearnedScore):
     wanted: ClassVar[str] = "W_q and W_k"
 
     def queries(self, vectors: Reals) -> Reals:
-        """Project the vectors of target words, (N, D) to (N, A), and return exact parts (N, P, A)."""
+        """Project the vectors of target words, (N, D) to (N, A), and return exact parts (N, parts, A)."""
         return exact_parts(_project_rows(vectors, self.W_q), parts_for(vectors))
 
     def keys(self, vectors: Reals) -> Reals:
@@ -305,7 +305,7 @@ class ProjectedDot(LearnedScore):
         return exact_parts(_project_rows(vectors, self.W_k), parts_for(vectors))
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (..., T, S) of queries (..., T, P, A) and keys (..., S, P, A)."""
+        """Return the scores (..., T, S) of queries (..., T, parts, A) and keys (..., S, parts, A)."""
         return products_of_parts(queries, keys) * (self.scale / math.sqrt(self.W_q.shape[1]))
 
 

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from functools import cache
 
-# The two-letter code of ISO 639-1; the codes of ISO 639-2 and 639-3, and codes of countries that are often
-# used instead; English names and, of languages with many files, the own name, and names in other languages.
+# One language after another: its code of ISO 639-1; other codes (of ISO 639-2 and 639-3, and of countries
+# that are often written instead); its names in English and, if many files have it, in other languages.
 _LANGUAGES = """
 aa aar Afar, ab abk Abkhazian, ae ave Avestan, af afr Afrikaans, ak aka Akan, am amh Amharic,
 an arg Aragonese, ar ara/arb Arabic/العربية, as asm Assamese, av ava Avaric, ay aym Aymara,

@@ -141,6 +141,7 @@ def _side_keys(record: Any) -> tuple[str, str]:
 
 
 def _value_at_key(record: Any, key: str) -> str:
+    """Return the text of one side of a JSON record; DataError if there is no text under the key."""
     value = _find_value(record, key)
     if value is None and isinstance(record, dict):
         value = _find_value(record.get("translation"), key)  # as in data sets of Hugging Face
@@ -204,6 +205,7 @@ class _FirstRow(NamedTuple):
 
 
 def _first_row(row: list[str], select: Select) -> _FirstRow:
+    """Return where both sides are, by the choice of the user or by the names in the first row."""
     if select is None:
         sides = find_side_columns(row)
         if sides is None:
@@ -384,6 +386,7 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
 
 def _open_parquet_columns(path: str | Path, columns: tuple[str, str]) -> Any:
+    """Open a Parquet file; DataError if it is too large, or a column is missing."""
     with require_extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
     with reraise_as_data_error(path, "expected a Parquet file"):
@@ -537,7 +540,7 @@ _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another form
 _PLACEHOLDERS = {"x", "ph", "it", "ut"}  # elements that stand for something without an end
 _LINE_BREAK_TYPES = {"lb", "xlf:lb", "x-lb", "x-br", "linebreak", "x-linebreak"}
 _LINE_BREAK_CODE = re.compile(r"\s*(?:<br\b|\\n|\\line\b|\n)", re.IGNORECASE)
-_ANNOTATIONS = {"note", "prop"}  # elements of a text that is not in a seg
+_ANNOTATIONS = {"note", "prop"}  # elements whose text does not belong to the sentence
 _MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as 100 characters
 

@@ -203,7 +203,7 @@ class _Lines:
         self._shared_target = _weighted(_word_matrix(target_tokens, shared))
 
     def first_evidence(self, shifts: Longs) -> Doubles:
-        """Return evidence (N, K + 1) from the lengths, and from the tokens that both lines have.
+        """Return evidence (N, shifts + 1) from the lengths, and from the tokens that both lines have.
 
         The deviations of lengths are those of usual translations.
         """
@@ -223,7 +223,7 @@ class _Lines:
         return self._over_shifts(shifts, score, without_partner=_EVIDENCE_WITHOUT_PARTNER)
 
     def evidence(self, shifts: Longs, path: Longs) -> Doubles:
-        """Return evidence (N, K + 1) of all measures, whose histograms are those of a path."""
+        """Return evidence (N, shifts + 1) of all measures, whose histograms are those of a path."""
         lines = np.flatnonzero(path < len(shifts))
         partners = lines + shifts[path[lines]]
         exists = (partners >= 0) & (partners < len(self.target_lengths))
@@ -249,7 +249,7 @@ class _Lines:
         return score, float(score(lines, strangers).mean())
 
     def _over_shifts(self, shifts: Longs, score: PairScore, *, without_partner: float) -> Doubles:
-        """Return the scores (N, K + 1) of each source line with each shift, and without a partner.
+        """Return the scores (N, shifts + 1) of each source line with each shift, and without a partner.
 
         A shift out of the text counts a little less than a random pair, so that lines that fit
         nowhere do not prefer it.
@@ -396,8 +396,8 @@ def _correlate(signal: Doubles, pattern: Doubles) -> Doubles:
 def _best_path(evidence: Doubles, shifts: Longs, excess: int) -> Longs:
     """Return the column (N,) of each row on the path of most evidence, less the cost of its changes.
 
-    The last column of `evidence` (N, K + 1) is that of lines without a partner. Before the text the shift is
-    0, and after it `excess`, so that a missing line costs as much at an end as anywhere else.
+    The last column of `evidence` (N, shifts + 1) is that of lines without a partner. Before the text the
+    shift is 0, and after it `excess`, so that a missing line costs as much at an end as anywhere else.
     """
     count, width = evidence.shape
     distances = np.abs(shifts[:, None] - shifts)

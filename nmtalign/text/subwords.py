@@ -243,9 +243,10 @@ def _starts_at_spaces(line: str) -> list[int]:
 
 
 def _joined_to_text(line: str, starts: list[int]) -> list[int]:
-    """Leave out starts so that no token is nothing but white space other than spaces.
+    """Return the starts of tokens, without those of tokens of white space other than spaces.
 
-    Such white space joins the token before, at the beginning of a line the token after.
+    Such white space becomes the end of the token before it; at the beginning of a line, it becomes the
+    beginning of the token after it.
     """
     kept: list[int] = []
     is_pending = False  # whether the token so far is white space at the beginning of the line

@@ -1,6 +1,6 @@
 """Word vectors from the expected links of a lexicon, by correspondence analysis.
 
-Axes: V words of one language (word 0 is padding), D dimensions, F forms.
+Axes: V words of one language (word 0 is padding), D dimensions.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def count_embeddings(
     for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
         check_number(number, f"an integer as {what}, 0 or more", minimum=0, integer=True)
     whole = [] if lexicon.whole is None else [lexicon.whole]
-    forms = lexicon.forms if subwords else whole
+    forms = lexicon.counts_of_kinds if subwords else whole
     if not whole:
         raise UsageError("the lexicon has no counts of whole words; pass the one of a learned aligner")
     if dimension < len(forms):
@@ -122,7 +122,7 @@ def _with_relatives(vectors: Floats, linked: Reals, forms: Sequence[str]) -> Rea
     row of several forms is the sum of their rows, each times the root of the sum of its counts.
     """
     result = vectors.copy()
-    weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (F, D)
+    weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (forms, D)
     for letters in PREFIX_LETTERS:
         bare = np.flatnonzero(~result.any(axis=1))
         prefix, prefixes = number_forms(forms, letters)

@@ -34,8 +34,8 @@ from nmtalign.training.word_parts import possible_parts, translations_of_parts
 from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
-SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
-MIN_PHRASE_SHARE = 0.5  # of the words of a phrase that a small text has
+SMALL_VOCABULARY = 8_000  # with more words on a side, words that share only their first letters are not used
+MIN_PHRASE_SHARE = 0.5  # a small text has at least this share of the words of a phrase
 MAX_TABLE_COLUMNS = 10  # of a dictionary in memory; one with more keys has words
 MAX_PIVOT_WORDS = 100  # headwords, or translations, of a word of a third language
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
@@ -573,10 +573,10 @@ def _split_phrases(
 class _Phrase(NamedTuple):
     """The content words of a headword or a translation."""
 
-    size: int  # how many there are
-    words: list[str]  # those that the text may have
-    all_words: list[str]  # with the function words, and those that the text lacks
-    is_whole: bool  # whether the text has all words, or they are lemmas of its words
+    size: int  # number of content words
+    words: list[str]  # content words that the text may have
+    all_words: list[str]  # all words of the phrase: function words, and words that the text lacks, included
+    is_whole: bool  # whether each content word is a word of the text, or a lemma of one
 
 
 def _content_phrases(

@@ -259,7 +259,7 @@ class Estimator:
             target_words=self.target.words,
             source_counts=self.source.counts,
             target_counts=self.target.counts,
-            forms=stored,
+            counts_of_kinds=stored,
             smoothing=self.smoothing,
             spelling=self.hyperparameters.spelling,
         )
@@ -414,7 +414,7 @@ class Estimator:
         It is odd: with an even period, one of two workers, which take every other bucket, would count the
         jumps of all these buckets.
         """
-        period = max(1, math.ceil(self.text.cells / MAX_JUMP_CELLS))
+        period = max(1, math.ceil(self.text.cell_count / MAX_JUMP_CELLS))
         return period if period % 2 else period + 1
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
@@ -426,7 +426,7 @@ class Estimator:
 
     def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
-        counts.pairs[counts.pairs < self.hyperparameters.prune] = 0
+        counts.links[counts.links < self.hyperparameters.prune] = 0
         source, target = counts.sides
         return counts._replace(sides=(source.apply(_rounded), target.apply(_rounded)))
 

@@ -17,9 +17,10 @@ from nmtalign.errors import UsageError
 
 BYTES_OF_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 BYTES_OF_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-PROGRAM_BYTES = 200_000_000  # the program and its libraries, whatever the text
+LOADED_BYTES = 100_000_000  # the program and its libraries, before it learns
+PROGRAM_BYTES = 200_000_000  # the program while it learns in parts, whatever the text
 BYTES_PER_TOKEN = 80  # tokens of both sides, if nothing is on disk
-BYTES_PER_WORD = 1_200  # distinct words are always in memory
+BYTES_PER_WORD = 600  # distinct words of both sides, on average, when the vectors of the model are learned
 BYTES_PER_PAIR = 280  # while buckets are made
 BYTES_PER_CELL = 32  # each worker has one part in memory
 MIN_PART_CELLS = 1 << 18
@@ -75,7 +76,7 @@ def fits_in_memory(source: EncodedSide, target: EncodedSide, memory: int | None)
     if memory is None:
         return True
     tokens = len(source.tokens) + len(target.tokens)
-    return PROGRAM_BYTES // 2 + BYTES_PER_TOKEN * tokens <= memory
+    return LOADED_BYTES + BYTES_PER_TOKEN * tokens <= memory
 
 
 def cells_of_parts(source: EncodedSide, target: EncodedSide, memory: int | None, workers: int) -> int:
@@ -86,7 +87,9 @@ def cells_of_parts(source: EncodedSide, target: EncodedSide, memory: int | None,
     if memory is None:
         return MAX_PART_CELLS
     words = len(source.words) + len(target.words)
-    fixed = PROGRAM_BYTES + max(BYTES_PER_WORD * words // 2, BYTES_PER_PAIR * len(source.offsets))
+    pairs = len(source.offsets)
+    # the bytes of pairs are free again when those of words are needed
+    fixed = PROGRAM_BYTES + max(BYTES_PER_PAIR * pairs, BYTES_PER_WORD * words)
     needed = fixed + MIN_PART_CELLS * BYTES_PER_CELL * workers
     if needed > memory:
         found = f"{len(source.offsets) - 1:,} pairs of {words:,} distinct words need {needed / 1e6:,.0f}M"

@@ -83,7 +83,7 @@ class PartitionedCounts(ExpectedCounts):
 
 
 class PartitionedEmissions(Emissions):
-    """Emission ratios of which those of word pairs are in slices; `word_pairs` is empty."""
+    """Emission ratios of which those of word pairs are in slices; `pair_ratios` is empty."""
 
     slices: list[Sequence[Handle]]  # for each range: handles of the ratios of each part
 
@@ -188,7 +188,7 @@ class PartitionedEstimator(Estimator):
             source_forms = forms_of(self.source, header.form_kinds[0])[1]
             target_forms = forms_of(self.target, header.form_kinds[1])[1]
             spellings = Spellings.of(source_forms, target_forms)
-            kinds.append(KindOfForms(len(header.forms[1]), spellings, self.hyperparameters.spelling))
+            kinds.append(KindOfForms(len(header.strings[1]), spellings, self.hyperparameters.spelling))
         return kinds
 
     def _place_words(self, shared_kinds: Handle) -> PlacedWords:
@@ -225,7 +225,7 @@ class PartitionedEstimator(Estimator):
         parts = len(self._spans)
         numbers_of_kinds = []
         for header in self.form_pairs[WORD_KIND + 1 :]:
-            numbers_of_kinds.append(FormNumbers(*header.numbers, len(header.forms[1])))
+            numbers_of_kinds.append(FormNumbers(*header.form_numbers, len(header.strings[1])))
         shared_numbers = store.share(numbers_of_kinds)
         calls = []
         for part, keys, cuts, kept in zip(words.parts, words.keys, words.cuts, words.kept, strict=True):
@@ -329,8 +329,8 @@ class PartitionedEstimator(Estimator):
         for kind, header in enumerate(self.form_pairs):
             of_forms = []
             for side, words in enumerate(sides):
-                size = len(header.forms[side])
-                of_forms.append(words.apply(partial(sum_at, header.numbers[side], size)))
+                size = len(header.strings[side])
+                of_forms.append(words.apply(partial(sum_at, header.form_numbers[side], size)))
             form_counts = FormPairCounts(no_pairs, (of_forms[0], of_forms[1]))
             if self.form_priors:
                 nothing = np.zeros(0, np.int64), no_pairs
@@ -345,14 +345,14 @@ class PartitionedEstimator(Estimator):
         form_counts = self._form_counts_of(counts)
         smoothing = form_counts.smoothing._replace(floor=floor)
         factors = store.share([ratio_factors(of_kind.sides, smoothing) for of_kind in form_counts.counts])
-        targets = [len(header.forms[1]) for header in self.form_pairs]
+        targets = [len(header.strings[1]) for header in self.form_pairs]
         calls = []
         for key_range, pairs, prior in zip(self._ranges, counts.ranges, self._priors, strict=True):
             calls.append((key_range, pairs, prior, factors, targets, floor))
         slices = store.map(ratios_of_range, calls, items=len(self._spans))
         form_counts = form_counts._replace(smoothing=smoothing)
         emissions = Emissions(
-            word_pairs=np.zeros(0, np.float32),
+            pair_ratios=np.zeros(0, np.float32),
             source_null=mean_null_ratios(form_counts, 0),
             target_null=mean_null_ratios(form_counts, 1),
         )

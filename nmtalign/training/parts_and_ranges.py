@@ -146,7 +146,7 @@ def number_part(
     index = number_word_pairs(buckets, targets)
     keys = join_keys(index.source, index.target, targets)
     meetings = index.count_meetings() if drops_rare_pairs else None
-    part = TextPart(first, buckets, list(index.cells), len(keys), pairs=[None])
+    part = TextPart(first, buckets, list(index.pair_numbers), len(keys), pairs=[None])
     return part, PartKeys(keys, meetings), keys[::step]
 
 
@@ -304,7 +304,7 @@ def counts_of_part(part: TextPart, cuts: list[Longs], step: EStep, *ratios: Slic
         ratios_of_kinds = [np.concatenate(of_ranges) for of_ranges in zip(*ratios, strict=True)]
         kinds = zip(ratios_of_kinds, part.pairs, strict=True)
         pairs = mean_of_kinds(kinds, part.word_pairs, len(part.pairs))
-        step = step._replace(emissions=step.emissions._replace(word_pairs=pairs))
+        step = step._replace(emissions=step.emissions._replace(pair_ratios=pairs))
     links = np.zeros(part.word_pairs, np.float64)
     others = []
     for k, (bucket, cells) in enumerate(zip(part.buckets, part.cells, strict=True), part.first):

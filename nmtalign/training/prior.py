@@ -38,12 +38,12 @@ WordPairCount = tuple[str, str, float]  # source word, target word, joint count
 class Prior:
     """What is known before training: counts of word pairs, counts of jumps, and an older model.
 
-    All of it, but for `phrases`, is added to the expected counts of each iteration. The words of `word_pairs`
-    become words of the vocabularies; those of `dictionary_pairs` and `compound_pairs` do not, so only pairs
-    whose words or forms occur in the text are counted.
+    All of it, but for `phrases`, is added to the expected counts of each iteration. The words of
+    `vocabulary_pairs` become words of the vocabularies; those of `dictionary_pairs` and `compound_pairs` do
+    not, so only pairs whose words or forms occur in the text are counted.
     """
 
-    word_pairs: Sequence[WordPairCount] = ()
+    vocabulary_pairs: Sequence[WordPairCount] = ()
     lexicon: Lexicon | None = None  # the lexicon of an older model
     jump_models: BothJumpModels | None = None  # the jump models of this older model
     dictionary_pairs: Sequence[WordPairCount] = ()
@@ -55,8 +55,8 @@ class Prior:
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior added to their vocabularies."""
-        source_words = [source_word for source_word, _, _ in self.word_pairs]
-        target_words = [target_word for _, target_word, _ in self.word_pairs]
+        source_words = [source_word for source_word, _, _ in self.vocabulary_pairs]
+        target_words = [target_word for _, target_word, _ in self.vocabulary_pairs]
         if self.lexicon is not None:
             source_words = [*self.lexicon.source_words, *source_words]
             target_words = [*self.lexicon.target_words, *target_words]
@@ -66,7 +66,7 @@ class Prior:
         """Return the approximate jumps in the text of the older model; None without an older model."""
         if self.lexicon is None or self.jump_models is None:
             return None
-        source_counts, target_counts = self.lexicon.forms[0].sides
+        source_counts, target_counts = self.lexicon.counts_of_kinds[0].sides
         source_model, target_model = self.jump_models
         return _jumps_in_text(source_model, source_counts), _jumps_in_text(target_model, target_counts)
 
@@ -78,12 +78,12 @@ class Prior:
         return self.jump_models[0].renumbered(known[0]), self.jump_models[1].renumbered(known[1])
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
-        """Tell whether the sides of a bitext seem swapped against those of the older model."""
+        """Return whether the sides of a bitext seem swapped against those of the older model."""
         return self.lexicon is not None and measure_coverage(source, target, self.lexicon.numbers).swapped
 
 
 def _jumps_in_text(model: JumpModel, form_counts: FormCounts) -> Floats:
-    """Return about how often each table of a model was used for each jump width, (K, TABLE_WIDTHS).
+    """Return about how often each table of a model was used for each jump width, (C, TABLE_WIDTHS).
 
     A word was left about as often as it was linked. A model whose words have no classes has table 0 only.
     """
@@ -116,21 +116,24 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
 class FormPrior(NamedTuple):
     """Prior counts of one kind of form, by the numbers of the forms."""
 
-    keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
-    counts: Floats  # (K,)
+    keys: Longs  # (Q,): sorted and distinct; ``source form * number of target forms + target form``
+    counts: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
 
     def counts_of(self, form_pairs: FormPairs) -> tuple[Longs, Floats]:
         """Return which pairs of forms of a text have a prior count, and these counts."""
-        keys = join_keys(form_pairs.source, form_pairs.target, len(form_pairs.forms[1]))
+        keys = join_keys(form_pairs.source, form_pairs.target, len(form_pairs.strings[1]))
         values = lookup_values(self.keys, self.counts, keys)
         indices = np.flatnonzero(values)
         return indices, values[indices]
 
     def add_to(self, prior_counts: tuple[Longs, Floats], counts: FormPairCounts) -> FormPairCounts:
-        """Return the counts of pairs and forms with the prior added; `prior_counts` are `counts_of` them."""
+        """Return the counts of a text with the prior added.
+
+        `prior_counts` is the result of :meth:`counts_of` for the pairs of forms of this text.
+        """
         indices, values = prior_counts
-        pairs = counts.pairs.copy()
+        pairs = counts.links.copy()
         pairs[indices] += values
         source, target = map(_sum, counts.sides, self.sides)
         return FormPairCounts(pairs, (source, target))
@@ -171,7 +174,7 @@ class _FormNumbers(NamedTuple):
 
 def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     """Return the prior by the numbers of the forms of one kind."""
-    source_forms, target_forms = form_pairs.forms
+    source_forms, target_forms = form_pairs.strings
     source_kind, target_kind = form_pairs.form_kinds
     numbers = _FormNumbers(
         number_words(source_forms),
@@ -179,7 +182,7 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
         form_function(source_kind),
         form_function(target_kind),
     )
-    word_pairs = [*prior.word_pairs, *prior.dictionary_pairs]
+    word_pairs = [*prior.vocabulary_pairs, *prior.dictionary_pairs]
     if form_pairs.form_kinds == (WHOLE_WORD, WHOLE_WORD):
         word_pairs += prior.compound_pairs
     keys, counts = numbers.counts_of(word_pairs)
@@ -189,7 +192,9 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
         stored = prior.lexicon.of_kinds(form_pairs.form_kinds) or prior.lexicon.whole
         if stored is None:
             wanted = f"expected an older model with whole words or with the forms {form_pairs.form_kinds}"
-            raise UsageError(f"{wanted}, found {[forms.form_kinds for forms in prior.lexicon.forms]}")
+            raise UsageError(
+                f"{wanted}, found {[forms.form_kinds for forms in prior.lexicon.counts_of_kinds]}"
+            )
         older = _older_counts(stored, prior.lexicon, numbers, form_pairs)
         keys = np.concatenate([keys, older.keys])
         counts = np.concatenate([counts, older.counts])

@@ -90,7 +90,7 @@ def likeliest_weight(
     sample = _sample_of(text)
     form_counts = lexicon.lookup(sample.source, sample.target, sample.word_pairs)
     emissions = emission_ratios(form_counts)
-    with_link = np.log(np.maximum(emissions.word_pairs, MIN_RATIO))
+    with_link = np.log(np.maximum(emissions.pair_ratios, MIN_RATIO))
     without_link = np.log(np.maximum(word_pair_ratios(without_one_link(form_counts)), MIN_RATIO))
     known_pairs, log_ratios = vectors.log_ratios(sample)
     vector_ratios = np.full(len(sample.word_pairs), np.nan, np.float32)  # NaN: a word has no vector
@@ -101,8 +101,8 @@ def likeliest_weight(
         mixed = interpolate(emissions, [replace(vectors, weight=weight)], sample)
         null_ratios = mixed.source_null, mixed.target_null
         buckets = []
-        for bucket, cells in zip(sample.buckets, sample.word_pairs.cells, strict=True):
-            ratios = mixed.word_pairs.take(cells)  # (T, S, B)
+        for bucket, cells in zip(sample.buckets, sample.word_pairs.pair_numbers, strict=True):
+            ratios = mixed.pair_ratios.take(cells)  # (T, S, B)
             forward, reverse = hmm_posteriors(
                 bucket, ratios, null_ratios, jump_models, null, agree=False, count_jumps=False
             )
@@ -126,8 +126,8 @@ def likeliest_weight(
 
 def _sample_of(text: EncodedText) -> EncodedText:
     """Return every n-th bucket of a text, with about `MAX_SAMPLE_CELLS` cells."""
-    period = max(1, math.ceil(text.cells / MAX_SAMPLE_CELLS))
-    return replace(text, buckets=text.buckets[::period])
+    period = max(1, math.ceil(text.cell_count / MAX_SAMPLE_CELLS))
+    return text.with_buckets(text.buckets[::period])
 
 
 def _maximum(buckets: list[BucketPrediction]) -> Doubles:

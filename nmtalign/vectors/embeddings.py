@@ -87,19 +87,19 @@ class SubwordVectors:
 class CharacterNgrams(SubwordVectors):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
-    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
-    too, but its import takes 1.6 s, and it hashes word by word in seven times the time. Bojanowski et al.
-    (2017), "Enriching word vectors with subword information", section 3.2.
+    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo the number of
+    buckets. gensim has it too, but its import takes 1.6 s, and it hashes word by word in seven times the
+    time. Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
     """
 
-    matrix: NDArray[Any]  # (K, D), vectors of the buckets
+    matrix: NDArray[Any]  # (buckets, D): vectors of the buckets
     shortest: int  # characters of an n-gram of <word>
     longest: int
 
     def __post_init__(self) -> None:
         check_type(self.matrix, np.ndarray, "an array of sub-word vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
-            raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
+            raise DataError(f"expected sub-word vectors of shape (buckets, D), found {self.matrix.shape}")
         are_integers = type(self.shortest) is int and type(self.longest) is int
         if not are_integers or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS:
             found = f"found {self.shortest!r:.60} to {self.longest!r:.60}"
@@ -137,17 +137,19 @@ class CharacterNgrams(SubwordVectors):
         """Return the buckets of all n-grams, and the number of n-grams of each word, (N,).
 
         The n-grams are in the order of their first letters, and those of one first letter in the order of
-        their lengths. L is the number of letters of all words, with the marks < and > around each.
+        their lengths. Letters are those of all words, with the marks < and > around each.
         """
         lengths = np.array([len(word) + 2 for word in words])  # (N,)
         first_letters = np.cumsum(lengths) - lengths  # (N,)
-        letter_bytes = _bytes_of_letters("".join(f"<{word}>" for word in words))  # (4, L)
+        letter_bytes = _bytes_of_letters("".join(f"<{word}>" for word in words))  # (4, letters)
         letter_count = letter_bytes.shape[1]
 
         # which n-grams exist: row l, column n - 1 is the n-gram of n letters that begins with letter l
         longest = min(self.longest, lengths.max())
-        letters_left = np.repeat(np.cumsum(lengths), lengths) - np.arange(letter_count)  # to the end, (L,)
-        exists = letters_left[:, None] > np.arange(longest)  # (L, longest): it ends inside of the word
+        letters_left = np.repeat(np.cumsum(lengths), lengths) - np.arange(
+            letter_count
+        )  # to the end, (letters,)
+        exists = letters_left[:, None] > np.arange(longest)  # (letters, longest): it ends inside of the word
         exists[:, : max(self.shortest - 1, 0)] = False
         is_mark = (letters_left == 1) | (letters_left == np.repeat(lengths, lengths))
         exists[is_mark, :1] = False  # < and > alone are not n-grams
@@ -163,7 +165,7 @@ class CharacterNgrams(SubwordVectors):
 
 
 def _bytes_of_letters(text: str) -> NDArray[np.uint32]:
-    """Return the UTF-8 bytes of each letter as signed numbers, then zeros, shape (4, L).
+    """Return the UTF-8 bytes of each letter as signed numbers, then zeros, shape (4, letters).
 
     Half a character becomes a question mark.
     """
@@ -197,7 +199,7 @@ def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def _extend_hashes(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the FNV-1a hashes of n-grams with one more letter each, shape (L,)."""
+    """Return the FNV-1a hashes of n-grams with one more letter each, shape (letters,)."""
     hashes = (hashes ^ letters[0]) * _FNV_PRIME
     for byte in letters[1:]:
         hashes = np.where(byte > 0, (hashes ^ byte) * _FNV_PRIME, hashes)

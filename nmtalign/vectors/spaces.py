@@ -1,7 +1,7 @@
 """Two spaces: nearest neighbors across them, exact and in blocks, and the map of one into the other.
 
-Axes: N queries, V words or keys, D dimensions, P pairs of rows of source and target. A map W takes source
-rows to target rows, ``X W ~ Y``. Queries and keys have unit rows.
+Axes: N queries, V words or keys, D dimensions, P word pairs, as rows of source and target. A map W takes
+source rows to target rows, ``X W ~ Y``. Queries and keys have unit rows.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ model2vec writes such folders, and every model of Hugging Face has a table of th
 word's vector is the mean of the vectors of its sub-words. The packages tokenizers and safetensors read the
 files (extra ``[static]``).
 
-Axes: V sub-words of the tokenizer, R rows of the table, D dimensions, N words, K sub-words of a word.
+Axes: V sub-words of the tokenizer, D dimensions, N words.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class StaticSubwords(SubwordVectors):
     """The vectors of the sub-words of a tokenizer; those of words are their means."""
 
     tokenizer_json: str  # the content of a tokenizer.json, in one line
-    matrix: AnyArray  # (R, D)
+    matrix: AnyArray  # (rows, D)
     rows: Longs | None = None  # (V,): the row of each sub-word; None: sub-word n has row n
     weights: Floats | None = None  # (V,): factor of the vector of each sub-word; None: all are 1
     unit_length: bool = False  # whether the vectors of words have norm 1
@@ -137,7 +137,7 @@ class StaticSubwords(SubwordVectors):
             if not ids:
                 continue
             rows = ids if self.rows is None else self.rows[ids]
-            vectors = self.matrix[rows].astype(np.float32)  # (K, D)
+            vectors = self.matrix[rows].astype(np.float32)  # (sub-words, D)
             if self.weights is not None:
                 vectors *= self.weights[ids][:, None]
             result[n] = vectors.mean(axis=0)
@@ -235,7 +235,7 @@ def _table_name(file: Any, size: int) -> str:
 
 
 def _read_subword_table(file: Any, name: str, path: Path) -> AnyArray:
-    """Return the table of vectors (R, D) as floating-point numbers."""
+    """Return the table of vectors (rows, D) as floating-point numbers."""
     if file.get_slice(name).get_dtype() == "BF16":
         return _read_bfloat16(path, name)
     table = np.asarray(file.get_tensor(name))

@@ -161,7 +161,7 @@ def _quoted_start(line: bytes) -> str:
 
 
 def detect_layout(lines: list[bytes]) -> LineLayout:
-    """Return the form of a file from its first lines.
+    """Return the layout of a file from its first lines.
 
     Raises DataError if the first line is neither a header nor a word and its numbers.
     """
@@ -193,7 +193,7 @@ def _decimal_of(fields: list[bytes]) -> bytes:
 
 
 def _layout_of_row(line: bytes) -> LineLayout | None:
-    """Return the form of a line whose word has no spaces; None for any other."""
+    """Return the layout of a line whose word has no spaces; None for any other line."""
     text = line.rstrip(b" \t\r\n")
     for separator in (b" ", None):
         word, *numbers = text.split(separator) or [b""]

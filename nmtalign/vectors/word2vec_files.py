@@ -242,7 +242,7 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
         size = 4 * shape[0] * shape[1]
         raw = file.read(size)  # the rows of all words, then of all n-gram buckets
         if len(raw) < size:
-            raise DataError(f"the matrix should have {size} bytes, found {len(raw)}")
+            raise DataError(f"expected a matrix of {size:,} bytes, found {len(raw):,}; the file is truncated")
     table = np.frombuffer(raw, "<f4").reshape(shape)
     kept = words[:limit]
     pieces = CharacterNgrams(table[len(words) :], shortest, longest)

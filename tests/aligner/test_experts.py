@@ -328,12 +328,12 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)
-        for column in bucket.filled_columns:
-            piece = bucket.sections[column]
+        for b in bucket.filled_columns:
+            piece = bucket.sections[b]
             start = text.sections.start[:, piece]
-            t, s = np.nonzero(weights[..., column])
+            t, s = np.nonzero(weights[..., b])
             seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
-            assert (annotated[..., column] == bucket.inside[..., column]).all()
+            assert (annotated[..., b] == bucket.inside[..., b]).all()
     assert len(text.sections.pair_of_section) > 1
     assert {(n, n) for n in range(600)} <= seen <= links[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from nmtalign.aligner.extraction_methods import (
 )
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
+from nmtalign.links.selection import transport
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from tests.aligner import toy_language
 from tests.aligner.toy_language import toy_bitext
@@ -150,8 +152,8 @@ def test_no_word_has_two_links(method, words):
 
 @pytest.mark.parametrize("method", ["posterior", "threshold"])
 def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
-    joint = np.array([[0.9, 0.0], [0.0, 1e-6]])
-    assert links_of(joint, make_extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
+    joint = np.array([[0.9, 0.0], [0.0, 1e-6]], np.float32)
+    assert links_of(joint, make_extraction(method, threshold=5e-324)) == [(0, 0), (1, 1)]
 
 
 @pytest.mark.parametrize(("threshold", "links"), [(0.12, 4), (0.14, 2), (0.86, 2), (0.88, 0)])
@@ -159,6 +161,15 @@ def test_the_threshold_of_transport_is_one_of_the_plan_and_not_of_posteriors(thr
     """The plan shares each word in the ratio exp(0.2 / 0.1) to exp(0.01 / 0.1): 0.870 to 0.130."""
     joint = np.array([[0.2, 0.01], [0.01, 0.2]])
     assert len(links_of(joint, make_extraction("transport", threshold=threshold))) == links
+
+
+def test_the_default_threshold_of_transport_is_that_of_the_function():
+    joint = np.random.default_rng(1).random((6, 5))
+    pair = nmtalign.load(extract="transport").align("the black cat", "le chat noir")
+    assert pair.threshold == inspect.signature(transport).parameters["threshold"].default == 0.5
+    chosen = links_of(joint, make_extraction("transport"))
+    assert chosen == links_of(joint, make_extraction("transport", threshold=0.5))
+    assert chosen != links_of(joint, make_extraction("transport", threshold=0.4))
 
 
 def test_the_shipped_model_finds_both_words_of_a_unit():
@@ -180,11 +191,11 @@ def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words(
     assert make_extraction(threshold=0.4) == make_extraction("posterior", threshold=0.4)
 
 
-@pytest.mark.parametrize("threshold", [7, -1, 1.01, np.nan, np.inf, "0.5"])
+@pytest.mark.parametrize("threshold", [7, -1, 0, 0.0, 1.01, np.nan, np.inf, "0.5"])
 def test_a_threshold_that_is_no_probability_is_refused(threshold):
-    fitting = [0, 0.5, np.float32(1), None]
+    fitting = [5e-324, 0.5, np.float32(1), None]
     assert [Extraction(threshold=least).threshold for least in fitting] == fitting
-    with pytest.raises(UsageError, match=f"expected a threshold from 0 to 1, found {threshold!r}"):
+    with pytest.raises(UsageError, match=f"`threshold` above 0 and at most 1, found {threshold!r}"):
         Extraction(threshold=threshold)
 
 

@@ -71,7 +71,7 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     monkeypatch.setattr(aligner_module, "CELLS_PER_PART", 60)
     monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     parts = aligner.align_batch(bitext)
-    assert len(found) == 2 * len(aligner.lexicon.forms)  # the sides of each kind
+    assert len(found) == 2 * len(aligner.lexicon.counts_of_kinds)  # the sides of each kind
     assert links_of(whole) == links_of(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
 

@@ -299,7 +299,7 @@ def test_settings_that_contradict_each_other_are_refused(options):
         ({"diagonal": "x"}, "expected a number as diagonal"),
         ({"score": "bahdanau", "seed": -1}, "has no option `seed`; nothing is drawn at random"),
         ({"treshold": 0.5}, "has no option `treshold`; did you mean `threshold`?"),
-        ({"threshold": 7}, "expected a threshold from 0 to 1, found 7"),
+        ({"threshold": 7}, "expected a `threshold` above 0 and at most 1, found 7"),
     ],
 )
 def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(options, told):

@@ -85,6 +85,18 @@ def test_numbers_without_bounds_have_none_in_the_help():
     assert "[0<x<=1]" in said
 
 
+def test_a_default_that_differs_by_command_is_that_of_the_command():
+    described = {}
+    for command in leaves():
+        output = CliRunner().invoke(group, [*command, "--help"]).output
+        described[" ".join(command)] = " ".join(output.split())
+    assert "fitted to the text). [hmm] " in described["align"]
+    assert "fitted to the text). [diagonal with cosine, else none] " in described["heatmap"]
+    assert "spelling). [backoff] " in described["align"]
+    assert "spelling). [zero] " in described["heatmap"]
+    assert not [name for name, text in described.items() if "other commands" in text]
+
+
 def test_a_mistyped_command_is_answered_by_the_nearest():
     assert "Did you mean 'align'?" in CliRunner().invoke(group, ["aling"]).output
     assert "Did you mean" not in CliRunner().invoke(group, ["xyz"]).output

@@ -98,7 +98,7 @@ def test_many_pairs_of_like_length_are_padded_little():
     random = np.random.default_rng(0)
     lengths = random.integers(8, 30, (20_000, 2))
     buckets = make_buckets(*sides(lengths.tolist()))
-    assert sum(bucket.cells for bucket in buckets) < 1.15 * lengths.prod(axis=1).sum()
+    assert sum(bucket.cell_count for bucket in buckets) < 1.15 * lengths.prod(axis=1).sum()
 
 
 def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):

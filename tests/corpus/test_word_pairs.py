@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.word_pairs import StoredCells, index_word_pairs, rank_distinct
+from nmtalign.corpus.word_pairs import StoredPairNumbers, index_word_pairs, rank_distinct
 from tests.corpus.encoded_sides import encode_side
 
 WORD = st.sampled_from("abcdefghij")
@@ -43,7 +43,7 @@ def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
             patch.setattr(pairs, name, size)
         word_pairs = index_word_pairs(buckets, source, target)
     meet = {(0, 0)}
-    for cells, (s, t) in zip(word_pairs.cells, cell_words(buckets), strict=True):
+    for cells, (s, t) in zip(word_pairs.pair_numbers, cell_words(buckets), strict=True):
         np.testing.assert_array_equal(word_pairs.source[cells], s)
         np.testing.assert_array_equal(word_pairs.target[cells], t)
         meet |= set(zip(s.ravel().tolist(), t.ravel().tolist(), strict=True))
@@ -71,7 +71,7 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
     assert own[1] == (0, 0)  # the shared number
     assert [own[0], *own[2:]] == sorted(kept)
     assert 10 < len(kept) < len(meet)
-    for cells, (s, t) in zip(word_pairs.cells, cell_words(buckets), strict=True):
+    for cells, (s, t) in zip(word_pairs.pair_numbers, cell_words(buckets), strict=True):
         for number, pair in zip(
             cells.ravel().tolist(), zip(s.ravel().tolist(), t.ravel().tolist(), strict=True), strict=True
         ):
@@ -102,7 +102,7 @@ def test_two_million_words_a_side_do_not_overflow():
 def test_an_almost_full_disk_is_an_error_that_names_the_temporary_folder():
     resource = pytest.importorskip("resource")
     cells = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
-    stored = StoredCells([cells.shape])
+    stored = StoredPairNumbers([cells.shape])
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))  # so many bytes are taken, the others refused
     try:

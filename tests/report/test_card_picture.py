@@ -198,6 +198,17 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
+def test_a_text_begins_where_the_bold_text_before_it_ends() -> None:
+    pair = pair_to_explain()
+    figure = draw_card(matrix_with_probabilities(pair), links=pair.links, pin=pinned_word(pair, "a"))
+    gaps = []
+    for bold, following in pairwise(figure.axes[0].texts):
+        if bold.get_weight() == "bold" and following.get_text().startswith((";", ",", ".")):
+            gaps.append(following.get_window_extent().x0 - bold.get_window_extent().x1)
+    assert gaps
+    assert max(map(abs, gaps)) < 1.5  # pixels
+
+
 def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     pair = pair_to_explain()
     about = {"links": pair.alignment.links, "gold": GOLD_TO_EXPLAIN, "threshold": pair.threshold}

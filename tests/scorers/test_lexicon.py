@@ -116,7 +116,7 @@ def test_without_one_link_no_count_is_negative():
     links = np.resize([0.0, 0.25, 1.0, 3.5], len(index))
     counts = form_pair_counts([kind], index, links, *nulls)
     reduced = without_one_link(TextFormCounts([kind], counts, SMOOTHING)).counts[0]
-    np.testing.assert_array_equal(reduced.pairs, np.resize([0.0, 0.0, 0.0, 2.5], len(index)))
+    np.testing.assert_array_equal(reduced.links, np.resize([0.0, 0.0, 0.0, 2.5], len(index)))
     assert reduced.sides == counts[0].sides
 
 
@@ -140,7 +140,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
-        counts = counts._replace(pairs=whole.by_word_pair(summed.pairs), sides=summed.sides)
+        counts = counts._replace(links=whole.by_word_pair(summed.links), sides=summed.sides)
     found = kind.by_word_pair(form_pair_ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
@@ -163,7 +163,7 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     whole = emission_ratios(TextFormCounts(forms, found, SMOOTHING))
     monkeypatch.setattr("nmtalign.scorers.likelihood_ratios.WORD_PAIRS_PER_BLOCK", 4)
     np.testing.assert_array_equal(
-        emission_ratios(TextFormCounts(forms, found, SMOOTHING), workers).word_pairs, whole.word_pairs
+        emission_ratios(TextFormCounts(forms, found, SMOOTHING), workers).pair_ratios, whole.pair_ratios
     )
 
 
@@ -176,9 +176,9 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     each = [
         kind.by_word_pair(form_pair_ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)
     ]
-    np.testing.assert_allclose(words.word_pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
-    assert words.word_pairs[0] == 0
-    nulls = [null_ratios(c.sides[1], SMOOTHING)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
+    np.testing.assert_allclose(words.pair_ratios[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
+    assert words.pair_ratios[0] == 0
+    nulls = [null_ratios(c.sides[1], SMOOTHING)[v.form_numbers[1]] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
 
@@ -212,14 +212,14 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
         }
         place = [at[s.words[a], t.words[b]] for a, b in zip(own.source, own.target, strict=True)]
-        np.testing.assert_array_equal(found.word_pairs, expected.word_pairs[place])
+        np.testing.assert_array_equal(found.pair_ratios, expected.pair_ratios[place])
         words = [source.words.index(word) for word in s.words]
         np.testing.assert_array_equal(found.source_null, expected.source_null[words])
 
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emission_ratios(model.lookup(*sides)).word_pairs[1])
+    return float(emission_ratios(model.lookup(*sides)).pair_ratios[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():
@@ -227,7 +227,9 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
     chance = ratio_of(model, "qqqq", "vvvv")
     np.testing.assert_allclose(chance, UNKNOWN_RATIO + SMOOTHING.floor, rtol=1e-5)
     known = ratio_of(model, "walkers", "marchons")  # walk-, marc-
-    form = dict(zip(number_forms(model.source_words, 4)[1], model.forms[1].sides[0].linked, strict=True))
+    form = dict(
+        zip(number_forms(model.source_words, 4)[1], model.counts_of_kinds[1].sides[0].linked, strict=True)
+    )
     assert form["walk"] > 0
     assert known > 5 * chance
     same = ratio_of(model, "Kilimanjaro", "Kilimanjaro")

@@ -41,7 +41,7 @@ def emissions_of(aligner, pairs):
 def test_the_padding_stays_impossible(aligner):
     before, after, _, index = emissions_of(aligner, TOY.pairs)
     text = encode_text(TOY.pairs)
-    assert before.word_pairs[0] == after.word_pairs[0] == 0
+    assert before.pair_ratios[0] == after.pair_ratios[0] == 0
 
     class All:
         name, weight = "all", 0.9
@@ -49,9 +49,9 @@ def test_the_padding_stays_impossible(aligner):
         def log_ratios(self, text):
             return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
 
-    mixed = interpolate(before, [All()], text).word_pairs
+    mixed = interpolate(before, [All()], text).pair_ratios
     assert mixed[0] == 0
-    np.testing.assert_allclose(mixed[1:], before.word_pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
+    np.testing.assert_allclose(mixed[1:], before.pair_ratios[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 
 
 def headless(aligner):
@@ -81,16 +81,16 @@ def test_logits_are_those_of_the_definition(aligner):
         assert unit[0][e].any()
         assert unit[1][f].any()
         expected = SPECTRAL_SCALE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
-        expected = 0.4 * expected + 0.6 * np.log(before.word_pairs[pair])
-        assert np.log(after.word_pairs[pair]) == pytest.approx(expected, abs=1e-3)
+        expected = 0.4 * expected + 0.6 * np.log(before.pair_ratios[pair])
+        assert np.log(after.pair_ratios[pair]) == pytest.approx(expected, abs=1e-3)
         checked += 1
     assert checked == 30
-    assert after.word_pairs[0] == 0
+    assert after.pair_ratios[0] == 0
 
 
 def test_words_that_were_linked_lie_together(aligner):
     lexicon, (head,) = aligner.lexicon, aligner.scorer.others
-    table = lexicon.forms[0].table(MIN_LINKS).tocsr()
+    table = lexicon.counts_of_kinds[0].table(MIN_LINKS).tocsr()
     source, target = (
         codes / np.maximum(np.linalg.norm(codes.astype(float), axis=1, keepdims=True), 1)
         for codes in head.codes
@@ -106,8 +106,8 @@ def test_unknown_words_are_left_to_the_lexicon(aligner):
     before, after, sides, index = emissions_of(aligner, [(["qqq", known[0]], [known[1], "zzz"])])
     new = (index.source == sides[0].words.index("qqq")) | (index.target == sides[1].words.index("zzz"))
     assert new.sum() == 3
-    assert (before.word_pairs[new] == after.word_pairs[new]).all()
-    assert before.word_pairs[~new][-1] != after.word_pairs[~new][-1]
+    assert (before.pair_ratios[new] == after.pair_ratios[new]).all()
+    assert before.pair_ratios[~new][-1] != after.pair_ratios[~new][-1]
 
 
 def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
@@ -142,11 +142,11 @@ def test_a_folder_without_the_head_opens(aligner, tmp_path):
 
 def test_nothing_linked_makes_no_head(aligner):
     lexicon = aligner.lexicon
-    kind = lexicon.forms[0]
+    kind = lexicon.counts_of_kinds[0]
     sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in kind.sides]
     bare = kind._replace(keys=kind.keys[:0], counts=kind.counts[:0], sides=tuple(sides))
-    assert learn_spectral(replace(lexicon, forms=[bare]), 0.4) is None
-    assert learn_spectral(replace(lexicon, forms=lexicon.forms[1:]), 0.4) is None
+    assert learn_spectral(replace(lexicon, counts_of_kinds=[bare]), 0.4) is None
+    assert learn_spectral(replace(lexicon, counts_of_kinds=lexicon.counts_of_kinds[1:]), 0.4) is None
 
 
 def test_presets_have_the_head():

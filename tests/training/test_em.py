@@ -52,7 +52,7 @@ def random_emissions(index, source, target, seed: int = 0) -> Emissions:
             for n in map(len, (index, source.words, target.words))
         )
     )
-    found.word_pairs[0] = 0
+    found.pair_ratios[0] = 0
     return found
 
 
@@ -70,7 +70,7 @@ def naive_counts(source, target, index, words: Emissions, mean: bool):
     for n in range(len(source.lengths)):
         s = source.tokens[source.offsets[n] : source.offsets[n + 1]].tolist()
         t = target.tokens[target.offsets[n] : target.offsets[n + 1]].tolist()
-        ratio = [[float(words.word_pairs[number[a, b]]) for a in s] for b in t]
+        ratio = [[float(words.pair_ratios[number[a, b]]) for a in s] for b in t]
         side_nulls = (
             [float(null[k]) for k in own] for null, own in ((words.source_null, s), (words.target_null, t))
         )
@@ -94,7 +94,7 @@ def test_counts_without_positions_are_those_of_model_1(encoded, mean: bool):
     expected_links, expected_nulls = naive_counts(source, target, word_pairs, words, mean)
     found = [
         model1_counts(bucket, cells, words, P0, mean=mean)
-        for bucket, cells in zip(buckets, word_pairs.cells, strict=True)
+        for bucket, cells in zip(buckets, word_pairs.pair_numbers, strict=True)
     ]
     links = sum(summed(e.links, len(word_pairs)) for e in found)
     np.testing.assert_allclose(links, expected_links, rtol=1e-4, atol=1e-4)
@@ -109,7 +109,7 @@ def test_at_first_every_word_is_as_likely(encoded):
     word_pairs = index_word_pairs(buckets, source, target)
     links = sum(
         summed(uniform_counts(bucket, cells, P0).links, len(word_pairs))
-        for bucket, cells in zip(buckets, word_pairs.cells, strict=True)
+        for bucket, cells in zip(buckets, word_pairs.pair_numbers, strict=True)
     )
     number = {
         (source.words[s], target.words[t]): k
@@ -126,9 +126,9 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     buckets = make_buckets(source, target)
     word_pairs = index_word_pairs(buckets, source, target)
     words = random_emissions(word_pairs, source, target, 1)
-    for bucket, cells in zip(buckets, word_pairs.cells, strict=True):
+    for bucket, cells in zip(buckets, word_pairs.pair_numbers, strict=True):
         found = hmm_counts(bucket, cells, words, jumps, 0.06, count_jumps=True)
-        forward, reverse = posteriors(bucket, words.word_pairs.take(cells), words, jumps)
+        forward, reverse = posteriors(bucket, words.pair_ratios.take(cells), words, jumps)
         assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
         product = forward.posterior * reverse.posterior.transpose(1, 0, 2)
@@ -146,7 +146,7 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
     word_pairs = index_word_pairs(buckets, *sides)
     step = EStep(P0, random_emissions(word_pairs, *sides, 1), jumps, jump_period=3)
     assert len(buckets) == 4
-    for k, (bucket, cells) in enumerate(zip(buckets, word_pairs.cells, strict=True)):
+    for k, (bucket, cells) in enumerate(zip(buckets, word_pairs.pair_numbers, strict=True)):
         some, all_of_it = step.counts(k, bucket, cells), step._replace(jump_period=1).counts(k, bucket, cells)
         np.testing.assert_array_equal(some.links.values, all_of_it.links.values)
         for found, expected in zip(some[3:5], all_of_it[3:5], strict=True):
@@ -161,7 +161,7 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode_side([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
     estimator = Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
-    cells, steps = estimator.text.cells, []
+    cells, steps = estimator.text.cell_count, []
     monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
     own = estimator._e_step
     monkeypatch.setattr(estimator, "_e_step", lambda e: steps.append(e.jump_period) or own(e))
@@ -181,7 +181,7 @@ def one_pair(seed: int, S: int, T: int):
     word_pairs = index_word_pairs([bucket], *sides)
     words = random_emissions(word_pairs, *sides, seed)
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
-    return bucket, words.word_pairs.take(word_pairs.cells[0]), words, jumps
+    return bucket, words.pair_ratios.take(word_pairs.pair_numbers[0]), words, jumps
 
 
 def dual(log_u: np.ndarray, bucket, emission: np.ndarray, words: Emissions, jumps):
@@ -233,7 +233,7 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
             target_lengths=bucket.source_lengths,
         ),
         np.ascontiguousarray(emission.transpose(1, 0, 2)),
-        Emissions(words.word_pairs, words.target_null, words.source_null),
+        Emissions(words.pair_ratios, words.target_null, words.source_null),
         jumps[::-1],
         agree=True,
         count_jumps=True,
@@ -275,7 +275,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
         for workers in (1, 3)
     )
     for a, b in zip(one.form_counts.counts, two.form_counts.counts, strict=True):
-        np.testing.assert_array_equal(a.pairs, b.pairs)
+        np.testing.assert_array_equal(a.links, b.links)
         np.testing.assert_array_equal(a.sides[0].null, b.sides[0].null)
     for a, b in zip(one.jump_models, two.jump_models, strict=True):
         np.testing.assert_array_equal(a.tables, b.tables)
@@ -334,7 +334,7 @@ def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
     text = text_of(*sides)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
-    words.word_pairs[0] = 0
+    words.pair_ratios[0] = 0
     jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     for one in (
         EStep(P0),
@@ -376,11 +376,11 @@ def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):
     chinese = ["今天 天气 很 好", "明天 天气 不 好", "今天 他 不 来"]
     english = ["the weather is fine today", "the weather is bad tomorrow", "he is not coming today"]
     aligner = train([*zip(chinese, english, strict=True)] * 5)
-    assert [kind.form_kinds for kind in aligner.lexicon.forms] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
+    assert [kind.form_kinds for kind in aligner.lexicon.counts_of_kinds] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
     assert "forms=0,1/3,4,-1/6" in aligner.description
     aligner.save(tmp_path / "model")
     opened = load(tmp_path / "model")
     pair = ("明年 天上 很 好", "the weather tomorrow")  # words that only letters are known of
     np.testing.assert_array_equal(opened.align(*pair).posterior, aligner.align(*pair).posterior)
     turned = train([*zip(english, chinese, strict=True)] * 5, preset="fast")
-    assert [kind.form_kinds for kind in turned.lexicon.forms] == [(0, 0), (4, 1)]
+    assert [kind.form_kinds for kind in turned.lexicon.counts_of_kinds] == [(0, 0), (4, 1)]

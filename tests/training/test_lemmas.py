@@ -42,15 +42,20 @@ def test_lemmas_of_words_that_are_not_words() -> None:
 @pytest.mark.parametrize("preset", ["default", "fast"])
 def test_lemmas_take_the_place_of_six_letters_or_are_added(preset: na.names.PresetName) -> None:
     aligner = na.train(BITEXT, preset=preset, lemmas=True, languages=("en", "fr"), workers=1)
-    assert [kind.form_kinds for kind in aligner.lexicon.forms] == KINDS[preset]
+    assert [kind.form_kinds for kind in aligner.lexicon.counts_of_kinds] == KINDS[preset]
 
 
 def test_a_side_without_lemmas_keeps_its_letters() -> None:
     aligner = na.train(BITEXT, lemmas=True, languages=("en", "vi"), workers=1)
-    assert [kind.form_kinds for kind in aligner.lexicon.forms] == [(0, 0), (3, 3), (4, 4), ("en", 6)]
+    assert [kind.form_kinds for kind in aligner.lexicon.counts_of_kinds] == [
+        (0, 0),
+        (3, 3),
+        (4, 4),
+        ("en", 6),
+    ]
     chinese = [("the mice", "小 老鼠 们"), ("a mouse", "一只 老鼠")] * 10
     aligner = na.train(chinese, lemmas=True, languages=("en", "zh"), workers=1)
-    assert aligner.lexicon.forms[3].form_kinds == ("en", -1)
+    assert aligner.lexicon.counts_of_kinds[3].form_kinds == ("en", -1)
 
 
 def test_a_model_with_lemmas_is_the_same_when_it_is_opened_again(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SHORT = Hyperparameters(forms=(0, 3, 4), short_forms=(0, 1, -1), model1_iteratio
 
 
 def assert_same(found: Estimate, wanted: Estimate) -> None:
-    for one, other in zip(found.lexicon.forms, wanted.lexicon.forms, strict=True):
+    for one, other in zip(found.lexicon.counts_of_kinds, wanted.lexicon.counts_of_kinds, strict=True):
         np.testing.assert_array_equal(one.keys, other.keys)
         np.testing.assert_array_equal(one.counts, other.counts)
         for mine, theirs in zip(one.sides, other.sides, strict=True):
@@ -100,7 +100,7 @@ def test_priors_and_older_models_are_added():
     text = encode_text(long_text(100))
     older = Estimator.prepare(encode_text(long_text(50)), FAST, workers=1).run()
     for prior in (
-        Prior(word_pairs=[("ba1", "bac2", 3.0)]),
+        Prior(vocabulary_pairs=[("ba1", "bac2", 3.0)]),
         Prior(lexicon=older.lexicon, jump_models=older.jump_models),
     ):
         source, target = prior.extend(text.source, text.target)
@@ -319,7 +319,7 @@ def test_stored_buckets_are_those_in_memory():
     text = encode_text(long_text(200))
     buckets = make_buckets(text.source, text.target)
     stored = store_buckets(text.source, text.target)
-    assert stored.cells == [bucket.cells for bucket in buckets]
+    assert stored.cell_counts == [bucket.cell_count for bucket in buckets]
     for one, other in zip([*stored, *stored[::2]], [*buckets, *buckets[::2]], strict=True):
         for name in ("sections", "source", "target", "source_lengths", "target_lengths"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -67,10 +67,10 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
     )
     lexicon = newer.aligner.lexicon
     for side in (0, 1):
-        linked = [kind.sides[side].linked.sum() for kind in lexicon.forms]
+        linked = [kind.sides[side].linked.sum() for kind in lexicon.counts_of_kinds]
         np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
     np.testing.assert_allclose(linked[0], lexicon.smoothing.corpus_size, rtol=0.1)
-    np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.forms], linked[0], rtol=1e-3)
+    np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.counts_of_kinds], linked[0], rtol=1e-3)
 
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
@@ -88,7 +88,7 @@ def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
     sides = FormCounts(np.array([0, 5.0]), np.array([0, 3.0]), 4.0), FormCounts(np.ones(2), np.ones(2), 7.0)
     prior = FormPrior(np.array([3]), np.float32([5]), sides)
     found = prior.add_to(prior.counts_of(kind), own)
-    assert found.pairs.tolist() == [0, 7]
+    assert found.links.tolist() == [0, 7]
     assert [side.linked.tolist() for side in found.sides] == [[0, 7], [1, 3]]
     assert [side.null.tolist() for side in found.sides] == [[0, 3.5], [1, 1.5]]
     assert [side.all_null for side in found.sides] == [4.5, 7.5]

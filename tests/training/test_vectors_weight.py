@@ -56,7 +56,7 @@ def test_a_given_weight_is_not_fitted(monkeypatch):
 def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
     text = learn_text(SHORT_TOY)
     assert len(vectors_weight._sample_of(text).buckets) == len(text.buckets)
-    monkeypatch.setattr(vectors_weight, "MAX_SAMPLE_CELLS", text.cells // 2)
+    monkeypatch.setattr(vectors_weight, "MAX_SAMPLE_CELLS", text.cell_count // 2)
     sample = vectors_weight._sample_of(text)
     assert len(sample.buckets) == math.ceil(len(text.buckets) / 2)
     assert 0 < fitted_weight(SHORT_TOY, VECTORS) < 1

@@ -17,7 +17,12 @@ from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.outputs import formatters_of_links, write_files
+from nmtalign.cli.outputs import (
+    formatters_of_links,
+    pair_scores_option,
+    probabilities_option,
+    write_files,
+)
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
@@ -50,12 +55,8 @@ class OutputOptions(Options):
     links: str | None = option(
         "--links FILE", "Also write the links of the bitext itself, in Pharaoh format.", type=OUTPUT
     )
-    probabilities: str | None = option(
-        "--probabilities FILE", "Write the probability of each link, in the order of --links.", type=OUTPUT
-    )
-    pair_scores: str | None = option(
-        "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
-    )
+    probabilities: str | None = probabilities_option("--links")
+    pair_scores: str | None = pair_scores_option()
     count: LinkUnitName | None = unit_options.count_option("[words; with --spm: pieces]")
     spm: str | None = unit_options.spm_option()
 
