@@ -91,6 +91,29 @@ def test_utf8_in_another_encoding_is_found(encoding):
     assert not find_mojibake(line)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "er sagt „groß“, sie sagt „muß“",
+        "wie groß… und wie weiß–grau",
+        "«\u00a0il est créé\u00a0» et «\u00a0voilà\u00a0»",
+        "CAFÉ… CAFÉ™ NESTLÉ® «CAFÉ»",
+        "„TÜV“ MENÜ–ROMÂNĂ” MAÇÃ®",
+        "«СССР» и «РСФСР» в «СССР»",
+    ],
+)
+def test_marks_after_letters_are_not_mojibake(line):
+    assert find_mojibake(line) == ""
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1250"])
+@pytest.mark.parametrize("line", ["LE CAFÉ", "ELŐ", "și", "это", "日本", "हिन्दी", "50 €", "½", "là"])
+def test_single_words_in_another_encoding_are_found(line, encoding):
+    spoiled = "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in line.encode())
+    assert find_mojibake(spoiled)
+    assert find_mojibake(spoiled.encode().decode("latin-1"))
+
+
 def test_a_duplicate_names_the_first_line():
     frame = na.check([("a", "b"), ("c", "d"), ("a", "b")])
     assert frame.loc[frame["kind"] == "duplicate", ["line", "value"]].to_numpy().tolist() == [
