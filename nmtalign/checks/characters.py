@@ -18,6 +18,10 @@ Search = Callable[[str], str]  # returns what was found in a line, or ""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
+# Zero-width spaces, soft hyphens, a byte order mark, and characters that change the direction of text. The
+# joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
+_INVISIBLE = re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_TAG = re.compile("<[A-Za-z/][^<>]*+>")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 # UTF-8 that was read as another encoding: the first byte of a character, then one or more later bytes.
 _WRONG_ENCODINGS = ("cp1252", "latin-1", "cp1250", "cp1251")
@@ -56,6 +60,8 @@ def _searches(text: str) -> dict[str, Search]:
             searches["line-separator"] = _line_separator_in_line
         if _may_have_mojibake(text):
             searches["mojibake"] = find_mojibake
+        if _INVISIBLE.search(text):
+            searches["invisible-character"] = _invisible_in_line
     if _CONTROL.search(text):
         searches["control-character"] = _control_in_line
     return searches
@@ -72,17 +78,27 @@ def _findings_of_line(
             kind = "moses-escape"
         yield Finding(number, side, kind, value)
         if kind == "mojibake":
-            return  # its control characters come from the wrong encoding
+            return  # its invisible characters come from the wrong encoding
 
 
 def _entity_in_line(line: str) -> str:
-    """Return an entity; one that only Moses writes goes before others."""
+    """Return an entity that text should not have; one that only Moses writes goes before others."""
     entities = _ENTITY.findall(line)
     for entity in entities:
         if entity in ESCAPES_OF_MOSES_ONLY:
             return str(entity)
+    if _is_markup(line):
+        return ""
     known = [entity for entity in entities if _is_known_entity(entity)]
     return str(known[0]) if known else ""
+
+
+def _is_markup(line: str) -> bool:
+    """Return whether a line has tags of XML or HTML, and so should have entities."""
+    for tag in _TAG.findall(line):
+        if tag.startswith("</") or tag.endswith("/>") or "=" in tag or tag.lower() == "<br>":
+            return True
+    return False
 
 
 def _is_known_entity(entity: str) -> bool:
@@ -93,6 +109,11 @@ def _is_known_entity(entity: str) -> bool:
 
 def _control_in_line(line: str) -> str:
     match = _CONTROL.search(line)
+    return f"U+{ord(match[0]):04X}" if match else ""
+
+
+def _invisible_in_line(line: str) -> str:
+    match = _INVISIBLE.search(line)
     return f"U+{ord(match[0]):04X}" if match else ""
 
 
