@@ -46,7 +46,8 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     inner_weights = np.where(is_padding, -np.inf, weights) if is_padding.any() else weights
     maximum = inner_weights.max(axis=axis, keepdims=True)
     best = (inner_weights == maximum) & (maximum > -np.inf)
-    line, b = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # (N,): rows or columns with ties, pairs
+    # rows (or columns) with ties, and their pairs, each (N,); of the best cells, the nearest one remains
+    line, b = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
         lengths = source_lengths[b][:, None], target_lengths[b][:, None]

@@ -24,7 +24,7 @@ from nmtalign.links.alignments import GoldAlignment, links_inside
 from nmtalign.links.formats import WORD_COUNT_ADVICE, outside_link_error
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
-from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
+from nmtalign.rescoring.network import CellExamples, Network, cell_loss, initial_network, mean_network
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
 
 HALF_WEIGHT_PAIRS = 10  # the gold pairs with which a rescorer gets the weight 1/2
@@ -54,9 +54,9 @@ def learn_from_gold(
     style = AnnotationStyle()
     bucket_posteriors = base.posteriors_of(scores)
     known = known_words(scores, frequent)
-    batches = list(minibatches(scores.text.buckets, bucket_posteriors, gold, known, style))
+    examples = list(examples_of_pairs(scores.text.buckets, bucket_posteriors, gold, known, style))
     first_seed = NETWORKS_PER_RESCORER * seed
-    networks = [train_network(batches, first_seed + k) for k in range(NETWORKS_PER_RESCORER)]
+    networks = [train_network(examples, first_seed + k) for k in range(NETWORKS_PER_RESCORER)]
     report(f"rescorer: trained on the gold links of {len(gold):,} pairs")
     return Rescored(
         base=base,
@@ -80,14 +80,14 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
     return sure, possible
 
 
-def minibatches(
+def examples_of_pairs(
     buckets: Sequence[Bucket],
     bucket_posteriors: Callable[[int], PosteriorsAndRatios],
     gold: Sequence[GoldAlignment],
     known: KnownWords,
     style: AnnotationStyle,
-) -> Iterator[Batch]:
-    """Yield a minibatch of cells for each pair, and count the annotation style."""
+) -> Iterator[CellExamples]:
+    """Yield the cells of each pair to learn from, and count the annotation style."""
     for k, bucket in enumerate(buckets):
         posteriors, ratios = bucket_posteriors(k)
         assert ratios is not None  # rescorers are trained on models with a null word
@@ -104,47 +104,47 @@ def minibatches(
             chosen = importance_of_pair > 0
             if chosen.any():
                 # N chosen cells become N pairs of one word each: (N, 1, 1)
-                yield Batch(
+                yield CellExamples(
                     inputs=inputs.cells(b, chosen),
                     targets=sure[..., b].astype(np.float32)[chosen, None, None],
                     importance=importance_of_pair[chosen, None, None],
                 )
 
 
-def train_network(batches: Sequence[Batch], seed: int) -> Network:
+def train_network(examples: Sequence[CellExamples], seed: int) -> Network:
     """Return the network with the least held-out loss, with weights on the grid."""
     start = initial_network(seed)
-    if not batches:
+    if not examples:
         return start.rounded()
     # weights decay towards their initial values, P and v towards zero
     anchor = start._replace(P=np.zeros_like(start.P), v=np.zeros_like(start.v))
 
-    def gradient(network: Network, step: Sequence[Batch]) -> list[Reals]:
-        _, slopes = batch_loss(network, _joined_batches(step))
+    def gradient(network: Network, step: Sequence[CellExamples]) -> list[Reals]:
+        _, slopes = cell_loss(network, _joined_examples(step))
         weights = zip(slopes, network, anchor, strict=True)
         return [slope + WEIGHT_DECAY * (weight - target) for slope, weight, target in weights]
 
     best, _ = minimize(
-        start, batches, GOLD_SCHEDULE, gradient=gradient, held_out_loss=_mean_batch_loss, seed=seed
+        start, examples, GOLD_SCHEDULE, gradient=gradient, held_out_loss=_mean_loss_of_pairs, seed=seed
     )
     return best.rounded()
 
 
-def _mean_batch_loss(network: Network, batches: Sequence[Batch]) -> float:
-    return float(np.mean([batch_loss(network, batch)[0] for batch in batches]))
+def _mean_loss_of_pairs(network: Network, examples: Sequence[CellExamples]) -> float:
+    return float(np.mean([cell_loss(network, cells)[0] for cells in examples]))
 
 
-def _joined_batches(batches: Sequence[Batch]) -> Batch:
-    """Return the cells of several minibatches as one."""
+def _joined_examples(examples: Sequence[CellExamples]) -> CellExamples:
+    """Return the cells of several pairs together."""
     inputs = Inputs(
-        features=np.concatenate([batch.inputs.features for batch in batches]),
-        target_words=np.concatenate([batch.inputs.target_words for batch in batches]),
-        source_words=np.concatenate([batch.inputs.source_words for batch in batches]),
+        features=np.concatenate([cells.inputs.features for cells in examples]),
+        target_words=np.concatenate([cells.inputs.target_words for cells in examples]),
+        source_words=np.concatenate([cells.inputs.source_words for cells in examples]),
     )
-    return Batch(
+    return CellExamples(
         inputs=inputs,
-        targets=np.concatenate([batch.targets for batch in batches]),
-        importance=np.concatenate([batch.importance for batch in batches]),
+        targets=np.concatenate([cells.targets for cells in examples]),
+        importance=np.concatenate([cells.importance for cells in examples]),
     )
 
 

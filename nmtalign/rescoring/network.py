@@ -121,19 +121,19 @@ def sigmoid(e: Reals) -> Reals:
     return np.asarray(1 / (1 + np.exp(-np.clip(e, -60, 60))))
 
 
-class Batch(NamedTuple):
-    """A minibatch: inputs, and for each cell (B, T, S) its target from 0 to 1 and its importance."""
+class CellExamples(NamedTuple):
+    """Cells of one or more sentence pairs, each with its target from 0 to 1 and its importance, (B, T, S)."""
 
     inputs: Inputs
     targets: Reals
     importance: Reals
 
 
-def batch_loss(network: Network, batch: Batch) -> tuple[float, Network]:
-    """Return the mean binary cross-entropy over the cells of a minibatch, and its gradient."""
-    e = network.scores(batch.inputs)
-    y = batch.targets
-    m = batch.importance
+def cell_loss(network: Network, examples: CellExamples) -> tuple[float, Network]:
+    """Return the mean binary cross-entropy over cells, and its gradient."""
+    e = network.scores(examples.inputs)
+    y = examples.targets
+    m = examples.importance
     total = m.sum()
     loss = float((m * (np.logaddexp(0, e) - y * e)).sum() / total)
-    return loss, network.gradient(batch.inputs, m * (sigmoid(e) - y) / total)
+    return loss, network.gradient(examples.inputs, m * (sigmoid(e) - y) / total)

@@ -50,10 +50,22 @@ class _Occurrences(NamedTuple):
     size: int  # words of the phrase
 
 
+class _Level(NamedTuple):
+    """The beginnings of phrases that have some number of words, and the phrases that end there.
+
+    The key of a beginning is ``number of the beginning without its last word * base + last word``.
+    """
+
+    keys: Longs  # of all beginnings, sorted; a beginning is numbered from 1 in this order
+    offsets: Longs  # phrases ``offsets[k]`` to ``offsets[k + 1]`` end with beginning k + 1
+    words: Longs  # the single word that each of these phrases translates
+    entries: Longs  # the number of each of these phrases
+
+
 class _Direction:
     """Phrases that translate words of one side (`side`, 0 or 1), by the numbers of their words.
 
-    Phrases are found word by word: at each level, a key is the number of the words so far, and the next word.
+    Phrases are found word by word, with one level for each number of words.
     """
 
     def __init__(self, side: int, entries: Iterable[tuple[int, str, list[str]]]) -> None:
@@ -69,10 +81,8 @@ class _Direction:
             prefixes.setdefault(tuple(spelled), []).append((single, number))
         self.levels = self._levels(prefixes)
 
-    def _levels(
-        self, prefixes: dict[tuple[int, ...], list[tuple[int, int]]]
-    ) -> list[tuple[Longs, Longs, Longs, Longs]]:
-        """Return for each number of words: sorted keys, and the words and entries that end at each key."""
+    def _levels(self, prefixes: dict[tuple[int, ...], list[tuple[int, int]]]) -> list[_Level]:
+        """Return the levels from 2 words on; `prefixes` have the word and entry of each phrase that ends."""
         base = len(self.phrase_words) + 1
         numbers: dict[tuple[int, ...], int] = {(word,): word for word in range(1, base)}
         levels = []
@@ -84,34 +94,39 @@ class _Direction:
             ends = [of_size[keys[key]] for key in ordered]
             ends = [[] if len(found) > MAX_PHRASE_TRANSLATIONS else found for found in ends]
             offsets = np.cumsum([0, *map(len, ends)], dtype=np.int64)
-            flat = [pair for found in ends for pair in found]
-            singles = np.array([single for single, _ in flat], dtype=np.int64)
+            flat = [phrase for found in ends for phrase in found]
+            words = np.array([word for word, _ in flat], dtype=np.int64)
             entries = np.array([entry for _, entry in flat], dtype=np.int64)
-            levels.append((np.array(ordered, dtype=np.int64), offsets, singles, entries))
+            levels.append(_Level(np.array(ordered, dtype=np.int64), offsets, words, entries))
         return levels
 
     def occurrences(self, words: Ints, phrase_words: Ints) -> Iterator[_Occurrences]:
         """Yield the occurrences in a bucket; the arrays are the numbers of its words, (S, B) and (T, B)."""
         base = len(self.phrase_words) + 1
         places = _Places(words, len(self.words) + 1)
-        state = phrase_words.astype(np.int64)
-        for size, (keys, offsets, singles, entries) in enumerate(self.levels, 2):
-            if len(state) < 2 or not len(keys):
+        # the number of the beginning of `size` words that starts at each position, 0 if there is none
+        beginning = phrase_words.astype(np.int64)
+        for size, level in enumerate(self.levels, 2):
+            if len(beginning) < 2 or not len(level.keys):
                 return
             following = phrase_words[size - 1 :]
-            wanted = state[: len(following)] * base + following
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            is_found = (keys[at] == wanted) & (following > 0)
-            state = np.where(is_found, at + 1, 0)
-            start, b = np.nonzero(state)
-            prefix = state[start, b] - 1
-            counts = offsets[prefix + 1] - offsets[prefix]
-            index = np.repeat(np.arange(len(prefix)), counts)
-            ends = np.repeat(offsets[prefix], counts) + positions_in_runs(counts)
-            which, position = places.of(singles[ends], b[index])
-            index, ends = index[which], ends[which]
-            if len(index):
-                yield _Occurrences(entries[ends], position, start[index], b[index], size)
+            wanted = beginning[: len(following)] * base + following
+            index = np.minimum(np.searchsorted(level.keys, wanted), len(level.keys) - 1)
+            is_found = (level.keys[index] == wanted) & (following > 0)
+            beginning = np.where(is_found, index + 1, 0)
+
+            # the phrases that end with each beginning that was found
+            start, b = np.nonzero(beginning)
+            k = beginning[start, b] - 1
+            counts = level.offsets[k + 1] - level.offsets[k]
+            found = np.repeat(np.arange(len(k)), counts)  # which of the beginnings each phrase ends
+            phrase = np.repeat(level.offsets[k], counts) + positions_in_runs(counts)
+
+            # of these, the phrases whose word is in the other sentence
+            which, position = places.of(level.words[phrase], b[found])
+            found, phrase = found[which], phrase[which]
+            if len(found):
+                yield _Occurrences(level.entries[phrase], position, start[found], b[found], size)
 
 
 class _Places:
@@ -124,7 +139,7 @@ class _Places:
         self.keys, self.position, self.base = keys[order], position[order], base
 
     def of(self, words: Longs, b: Longs) -> tuple[Longs, Longs]:
-        """Return the positions of words (N,) in pairs `b` (N,), and which of the words each is."""
+        """Return the occurrences of words (N,) in pairs `b` (N,): which of the words, at which position."""
         wanted = b * self.base + words
         first = np.searchsorted(self.keys, wanted, "left")
         counts = np.searchsorted(self.keys, wanted, "right") - first

@@ -11,9 +11,9 @@ from nmtalign.attention.adam import Adam
 from nmtalign.rescoring.features import LOGIT_FEATURE, Inputs, on_grid
 from nmtalign.rescoring.network import (
     FEATURE_COUNT,
-    Batch,
+    CellExamples,
     Network,
-    batch_loss,
+    cell_loss,
     initial_network,
     mean_network,
 )
@@ -52,8 +52,8 @@ def test_a_cell_by_hand():
 def test_the_gradient_is_the_numerical_one():
     random, inputs = np.random.default_rng(1), made_up_inputs()
     network = Network(*(random.normal(0, 0.3, w.shape) for w in initial_network(seed=0)))
-    batch = Batch(inputs, random.random((B, T, S)), random.integers(0, 3, (B, T, S)).astype(float))
-    _, gradient = batch_loss(network, batch)
+    batch = CellExamples(inputs, random.random((B, T, S)), random.integers(0, 3, (B, T, S)).astype(float))
+    _, gradient = cell_loss(network, batch)
     for field, own, slopes in zip(Network._fields, network, gradient, strict=True):
         assert own.shape == slopes.shape
         if field in "ac":
@@ -65,7 +65,7 @@ def test_the_gradient_is_the_numerical_one():
                 moved = own.copy()
                 moved.flat[place] += step
                 changed = network._replace(**{field: moved})
-                losses.append(batch_loss(changed, batch)[0])
+                losses.append(cell_loss(changed, batch)[0])
             assert (losses[0] - losses[1]) / 2e-4 == pytest.approx(slopes.flat[place], abs=2e-6), field
 
 
