@@ -144,8 +144,10 @@ def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
 
 
 def _is_mostly_copied(source: str, target: str) -> bool:
-    """Return whether two lines have most of their plain words in common."""
-    source_words, target_words = Counter(plain_words(source)), Counter(plain_words(target))
+    """Return whether two lines have most of their plain words in common; names do not count."""
+    source_words, target_words = (
+        Counter(word for word in plain_words(line) if not word[0].isupper()) for line in (source, target)
+    )
     shared = (source_words & target_words).total()
     longest = max(source_words.total(), target_words.total())
     return shared >= MIN_COPIED_WORDS and shared >= _MIN_COPIED_SHARE * longest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +13,7 @@ from nmtalign.checks.characters import find_mojibake
 from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import find_unusual_lengths
 from nmtalign.checks.translations import find_slips
 from nmtalign.names import SIDES
@@ -219,15 +221,18 @@ def test_findings_of_a_spoiled_text():
     assert list(frame["line"]) == sorted(frame["line"])
 
 
-def test_lines_that_are_mostly_left_in_the_other_language():
-    target = list(TARGET)
+@pytest.mark.parametrize(("form", "is_found"), [(str, True), (str.title, False)])
+def test_lines_that_are_mostly_left_in_the_other_language(form, is_found):
+    source, target = list(SOURCE), list(TARGET)
     numbers = [number for number, line in enumerate(SOURCE) if len(set(line.split())) >= 8][:10]
     for number in numbers:
-        target[number] = " ".join(SOURCE[number].split()[:-2] + TARGET[number].split()[-2:])
-    frame = na.check((SOURCE, target))
-    errors = frame[frame["kind"] == "language"]
-    assert list(errors["line"]) == [number + 1 for number in numbers]
-    assert set(errors["side"]) == {"target"}
+        source[number] = form(source[number])
+        target[number] = " ".join(source[number].split()[:-2] + target[number].split()[-2:])
+    # words that both lines have make them look like translations
+    seem_translated = np.ones(len(source))
+    found = list(find_languages(source, target, seem_translated, np.zeros(len(source), bool)))
+    expected = [(number, "target", "language") for number in numbers] if is_found else []
+    assert [(finding.line, finding.side, finding.kind) for finding in found] == expected
 
 
 def test_all_rows_of_a_slip_have_an_index():
