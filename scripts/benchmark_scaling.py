@@ -1,7 +1,7 @@
 """What it costs to learn from much text, to spread work over processes and machines, and to do both.
 
     python scripts/benchmark_scaling.py growth WORK --data DATA [--sizes 125000,250000,...] [--memory 1500M]
-        [--python PEERS_PYTHON [--most-of-peers 500000]]
+        [--python PEERS_PYTHON [--most-of-peers 500000]] [--most-unbounded N]
 
 Learn from more and more pairs, with all the memory that is needed and with `--memory`, beside eflomal and the
 fast_align of `sil-machine[thot]` in both directions, where PEERS_PYTHON has them. The text is that of
@@ -367,7 +367,9 @@ def growth_programs(options: argparse.Namespace, pairs: int) -> dict[str, Callab
         links = "-f", folder / "forward", "-r", folder / "reverse"
         return programs.measure((program, *text, *links), folder / "log")
 
-    found = {"unbounded": learn(ENOUGH), f"--memory {options.memory}": learn(options.memory)}
+    found = {f"--memory {options.memory}": learn(options.memory)}
+    if pairs <= options.most_unbounded:
+        found["unbounded"] = learn(ENOUGH)
     if options.python is not None and pairs <= options.most_of_peers:
         found |= {"fast_align": fast_align, "eflomal": eflomal}
     return found
@@ -389,12 +391,11 @@ def growth_table(options: argparse.Namespace) -> None:
             found[f"{pairs} {name}"] = asdict(cost_of(folder))
             notes.write_text(json.dumps(found, indent=1), encoding="utf-8")
             print(f"{pairs:,} {name}: {found[f'{pairs} {name}']}", flush=True)
-        models = folder / f"model-{ENOUGH}", folder / f"model-{options.memory}"
-        same = (models[0] / "meta.json").read_bytes() == (models[1] / "meta.json").read_bytes()
-        print(
-            f"{pairs:,} pairs: {'the same model' if same else 'ANOTHER MODEL'} with bounded memory",
-            flush=True,
-        )
+        if "unbounded" in names:
+            models = folder / f"model-{ENOUGH}", folder / f"model-{options.memory}"
+            same = files_of(models[0]) == files_of(models[1])
+            result = "the same model" if same else "ANOTHER MODEL"
+            print(f"{pairs:,} pairs: {result} with bounded memory", flush=True)
         shutil.rmtree(folder)
     rows = [["pairs", "program", "seconds", "CPU seconds", "CPU s per million pairs", "peak MB"]]
     for key, cost in found.items():
@@ -461,6 +462,7 @@ def main() -> None:
     grow.add_argument("--workers", type=int, default=2)
     grow.add_argument("--python", type=Path, help="Python that has eflomal and sil-machine[thot]")
     grow.add_argument("--most-of-peers", type=int, default=500_000, help="Pairs for the other programs")
+    grow.add_argument("--most-unbounded", type=int, default=10**9, help="Pairs with all memory")
     rare = modes.add_parser("rare", help="Learn with and without rare word pairs.")
     rare.set_defaults(run=rare_table)
     rare.add_argument("data", type=Path)
