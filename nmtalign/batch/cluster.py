@@ -236,7 +236,7 @@ def lost_cluster_as_error(client: Client) -> Iterator[None]:
     except NmtalignError:
         raise
     except KilledWorker:
-        problem = "several workers died while they worked on the same part of the text"
+        problem = "several workers died while they worked on the same task"
         raise WorkerError(f"{problem}; did they run out of memory?") from None
     except (concurrent.futures.CancelledError, asyncio.CancelledError):
         raise LostResultError(_LOST_CLUSTER) from None

@@ -13,7 +13,15 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.batch.cluster import ClusterProcesses, lost_cluster_as_error
-from nmtalign.training.result_store import Arguments, FileStore, Handle, Kept, Later, LostResultError, Other
+from nmtalign.training.result_store import (
+    Arguments,
+    FileStore,
+    Handle,
+    Kept,
+    LostResultError,
+    Other,
+    is_later,
+)
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -74,7 +82,7 @@ class ClusterStore:
 
     def _sent(self, argument: Any) -> Any:
         """Return an argument of a call, in place of which workers get its value."""
-        return self.share(argument.read()) if isinstance(argument, Later) else argument
+        return self.share(argument.read()) if is_later(argument) else argument
 
     def share(self, value: Kept) -> Handle[Kept]:
         """Send a value to a worker, from which other workers fetch it."""
@@ -95,7 +103,7 @@ class ClusterStore:
     def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
         """Yield the values of handles, in order; one at a time is fetched."""
         for handle in handles:
-            yield handle.read() if isinstance(handle, Later) else self._processes.result_of(handle)
+            yield handle.read() if is_later(handle) else self._processes.result_of(handle)
 
     def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
         """Write the values to a file of this program."""

@@ -1,14 +1,15 @@
-"""Expectation-maximization over a text in parts, with the counts of its word pairs in ranges.
+r"""Expectation-maximization over a text in parts, with the counts of its word pairs in ranges.
 
-A result store keeps parts and ranges: in temporary files, or on the workers of a cluster. In each pass, they
-send each other slices (:mod:`nmtalign.training.parts_and_ranges` has an example)::
+A result store keeps parts and ranges: in temporary files, or on the workers of a cluster. A pass, which is an
+M-step of the lexicon and one E-step, goes from the counts in the ranges to those after them::
 
-    range 0 --+--> part 0 --+--> range 0     ratios_of_range: the M-step, a slice of ratios for each part
-               \ /           \ /             counts_of_part: the E-step, a slice of counts for each range
-               / \           / \             sum_range: the sums of the slices, in the order of the parts
-    range 1 --+--> part 1 --+--> range 1
-        ratios        counts
+    range 0 ----> part 0 ----> range 0      ratios_of_range  a slice of ratios for each part (the M-step)
+             \/           \/                counts_of_part   a slice of counts for each range (the E-step)
+             /\           /\                sum_range        the sums of the slices, in the order of the parts
+    range 1 ----> part 1 ----> range 1
+         ratios       counts
 
+:mod:`nmtalign.training.parts_and_ranges` has these calls, and an example of slices.
 Nothing else passes between parts and ranges, so the bytes that move grow with the text. This program has the
 vocabularies, the counts of single words and of forms, and the jump models; the text and the counts of the
 ranges are in its temporary files. If a worker is lost, parts and ranges are made again from the text, and
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ from nmtalign.training.em import (
 from nmtalign.training.parts_and_ranges import (
     WORD_KIND,
     CountSlices,
+    LinkedWords,
     PairCounts,
     RangeCounts,
     RangePrior,
@@ -79,6 +81,14 @@ class PartitionedCounts:
     without_pairs: ExpectedCounts  # of single words and jumps; `links` is empty
     ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
     linked: tuple[Doubles, Doubles]  # (words,): joint counts of source words and of target words
+
+
+class MStep(NamedTuple):
+    """The parameters of the M-step of the lexicon, which the ranges compute."""
+
+    ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
+    factors_of_kinds: list[tuple[Floats, Floats]]  # of :func:`ratio_factors`, for each kind of form
+    floor: float
 
 
 class PartitionedEstimator(EMIterations[PartitionedCounts]):
@@ -160,45 +170,55 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
     # --- a pass ----------------------------------------------------------------------------------
 
     def _first_counts(self, step: EStep) -> PartitionedCounts:
-        def first_pass(divided: DividedText) -> PartitionedCounts:
-            slices_for_ranges, others = self._count_parts(divided, step, [None] * len(divided.parts))
-            return self._sum_counts(divided, step, slices_for_ranges, others)
-
-        return self._surviving(first_pass)
+        return self._surviving(lambda divided: self._pass(divided, None, step))
 
     def _next_counts(self, counts: PartitionedCounts, floor: float, step: EStep) -> PartitionedCounts:
         form_counts = self._form_counts_of(counts)
-        form_counts = form_counts._replace(smoothing=form_counts.smoothing._replace(floor=floor))
+        smoothing = form_counts.smoothing._replace(floor=floor)
+        form_counts = form_counts._replace(smoothing=smoothing)
+        factors_of_kinds = [ratio_factors(of_kind.sides, smoothing) for of_kind in form_counts.counts]
         null_emissions = Emissions(
             pair_ratios=np.zeros(0, np.float32),  # each part computes its own
             source_null=mean_null_ratios(form_counts, 0),
             target_null=mean_null_ratios(form_counts, 1),
         )
+        m_step = MStep(counts.ranges, factors_of_kinds, floor)
         step = step._replace(emissions=null_emissions)
+        return self._surviving(lambda divided: self._pass(divided, m_step, step))
 
-        def next_pass(divided: DividedText) -> PartitionedCounts:
-            slices_for_parts = self._compute_ratios(divided, counts, form_counts)
-            slices_for_ranges, others = self._count_parts(divided, step, slices_for_parts)
-            del slices_for_parts  # a store frees what has no handle
-            return self._sum_counts(divided, step, slices_for_ranges, others)
+    def _pass(self, divided: DividedText, m_step: MStep | None, step: EStep) -> PartitionedCounts:
+        """Return the expected counts of a pass; the first one, of uniform links, has no M-step."""
+        slices_for_parts: Sequence[Handle[RatioSlices] | None] = [None] * len(divided.parts)
+        if m_step is not None:
+            slices_for_parts = self._compute_ratios(divided, m_step)
+        slices_for_ranges, others = self._count_parts(divided, step, slices_for_parts)
+        del slices_for_parts  # a store frees what has no handle
+        ranges, linked_words = self._sum_slices(divided, slices_for_ranges)
+        del slices_for_ranges
+        words = len(self.source.words), len(self.target.words)
+        totals = ExpectedCounts.zeros(0, words, step.jump_models)
+        log_likelihood = 0.0
+        for counts_of_buckets in self._store.read(others):
+            log_likelihood += sum(map(totals.add, counts_of_buckets))
+        totals.source_null[0] = 0
+        totals.target_null[0] = 0
+        linked = np.zeros(words[0]), np.zeros(words[1])
+        for of_range in self._store.read(linked_words):
+            of_range.add_to(linked)
+        totals = totals._replace(log_likelihood=log_likelihood)
+        return PartitionedCounts(totals, self._store.saved(ranges), linked)
 
-        return self._surviving(next_pass)
-
-    def _compute_ratios(
-        self, divided: DividedText, counts: PartitionedCounts, form_counts: TextFormCounts
-    ) -> list[Handle[RatioSlices]]:
+    def _compute_ratios(self, divided: DividedText, m_step: MStep) -> list[Handle[RatioSlices]]:
         """Return the likelihood ratios of pairs of forms: for each part, its slices of all ranges."""
-        smoothing = form_counts.smoothing
-        factors = [ratio_factors(of_kind.sides, smoothing) for of_kind in form_counts.counts]
-        shared_factors = self._store.share(factors)
+        shared_factors = self._store.share(m_step.factors_of_kinds)
         calls: list[Arguments] = []
-        for key_range, pair_counts, prior in zip(divided.ranges, counts.ranges, self._priors, strict=True):
+        for key_range, pair_counts, prior in zip(divided.ranges, m_step.ranges, self._priors, strict=True):
             arguments = {
                 "key_range": key_range,
                 "counts": pair_counts,
                 "prior": prior,
                 "factors_of_kinds": shared_factors,
-                "floor": smoothing.floor,
+                "floor": m_step.floor,
             }
             calls.append(arguments)
         slices_for_parts, _ = self._store.exchange(ratios_of_range, calls, len(divided.parts))
@@ -224,14 +244,10 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             calls.append(arguments)
         return self._store.exchange(counts_of_part, calls, len(divided.ranges))
 
-    def _sum_counts(
-        self,
-        divided: DividedText,
-        step: EStep,
-        slices_for_ranges: list[Handle[CountSlices]],
-        others: list[Handle[list[BucketCounts]]],
-    ) -> PartitionedCounts:
-        """Return the sums of the counts of all parts."""
+    def _sum_slices(
+        self, divided: DividedText, slices_for_ranges: list[Handle[CountSlices]]
+    ) -> tuple[list[Handle[RangeCounts]], list[Handle[LinkedWords]]]:
+        """Return the counts of each range, and the joint counts of its word pairs."""
         calls: list[Arguments] = []
         for key_range, slices in zip(divided.ranges, slices_for_ranges, strict=True):
             arguments = {
@@ -240,19 +256,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
                 "target_words": len(self.target.words),
             }
             calls.append(arguments)
-        ranges, linked_words = self._store.map_to_pairs(sum_range, calls)
-        words = len(self.source.words), len(self.target.words)
-        totals = ExpectedCounts.zeros(0, words, step.jump_models)
-        log_likelihood = 0.0
-        for counts_of_buckets in self._store.read(others):
-            log_likelihood += sum(map(totals.add, counts_of_buckets))
-        totals.source_null[0] = 0
-        totals.target_null[0] = 0
-        linked = np.zeros(words[0]), np.zeros(words[1])
-        for of_range in self._store.read(linked_words):
-            of_range.add_to(linked)
-        totals = totals._replace(log_likelihood=log_likelihood)
-        return PartitionedCounts(totals, self._store.saved(ranges), linked)
+        return self._store.map_to_pairs(sum_range, calls)
 
     def _no_counts(self) -> PartitionedCounts:
         words = len(self.source.words), len(self.target.words)

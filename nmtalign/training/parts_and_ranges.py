@@ -5,14 +5,12 @@ form, whose keys are between two bounds. All that passes between parts and range
 entry for each pair that a part has in a range.
 
 For example, part 0 is the pair *the house = das Haus*, part 1 is *the book = das Buch*, and the second range
-begins with the key of *house-das*. Of the kind "whole words", these are the pairs of each slice and range::
+begins with the key of *house-das*. These are the slices of the kind "whole words", without the padding::
 
-                range 0                        range 1
-    part 0      the-das  the-Haus              house-das  house-Haus
-    part 1      the-das            the-Buch                           book-das  book-Buch
-    the range   the-das  the-Haus  the-Buch    house-das  house-Haus  book-das  book-Buch
-    positions of part 0     0  1                       0  1
-    positions of part 1     0  2                       2  3
+                range 0                       range 1
+    part 0      the-das the-Haus              house-das house-Haus
+    part 1      the-das          the-Buch                          book-das book-Buch
+    the range   the-das the-Haus the-Buch     house-das house-Haus book-das book-Buch
 
 A :class:`~nmtalign.training.result_store.ResultStore` makes these calls. Their slices are in the order of the
 parts, or of the ranges.

@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -159,8 +159,13 @@ class FileStore:
         return list(handles)
 
 
+def is_later(given: Any) -> TypeGuard[Later[Any]]:
+    """Return whether an argument of a call is the handle of a value in a file."""
+    return isinstance(given, Later)
+
+
 def _value_of(given: Any) -> Any:
-    return given.read() if isinstance(given, Later) else given
+    return given.read() if is_later(given) else given
 
 
 def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayPlace, Longs]:

@@ -117,6 +117,32 @@ def test_killed_workers_cost_nothing_but_time(client, alone, tmp_path):
     assert model_bytes(found, tmp_path / "model") == alone
 
 
+def kill_own_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def set_allowed_failures(number: int, dask_scheduler=None) -> int:
+    """Set how many workers a task may kill; return the number before."""
+    before = dask_scheduler.allowed_failures
+    dask_scheduler.allowed_failures = number
+    return before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_task_that_kills_its_workers_is_given_up_at_once(client):
+    store = ClusterStore(client)
+    allowed = client.run_on_scheduler(set_allowed_failures, 1)
+    try:
+        with pytest.raises(
+            WorkerError, match="several workers died while they worked on the same task"
+        ) as caught:
+            list(store.read(store.map(kill_own_worker, [{}])))
+    finally:
+        client.run_on_scheduler(set_allowed_failures, allowed)
+    assert not isinstance(caught.value, LostResultError)  # training would make all again, and repeat the step
+    client.wait_for_workers(2)  # for the tests that follow
+
+
 def test_a_cluster_that_always_loses_results_is_given_up(client, monkeypatch):
     class Losing(ClusterStore):
         def read(self, handles):
