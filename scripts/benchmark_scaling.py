@@ -208,14 +208,14 @@ class MeasuredStore(ClusterStore):
         self.calls: Counter[str] = Counter()
         self.tasks = self.sent = self.fetched = 0
 
-    def map(self, function: Callable[..., Any], calls: Any, items: int) -> Any:
+    def submit(self, function: Callable[..., Any], calls: Any, paths: Any) -> Any:
         name = function.__name__
         self.calls[name] += 1
-        self.tasks += len(calls) * (items + 1)
+        self.tasks += len(calls) * (len(paths) + 1)
         if self.phases and self.phases[0][0] == name and self.calls[name] >= self.phases[0][1]:
             self.phases.popleft()
             threading.Timer(SECONDS_OF_PHASE, kill_worker, [self._client]).start()
-        return super().map(function, calls, items)
+        return super().submit(function, calls, paths)
 
     def share(self, value: Any) -> Any:
         self.sent += len(pickle.dumps(value, 5))

@@ -151,16 +151,18 @@ answer = [[modifier.apply(row).split("\\t") for row in rows] for modifier in (pl
 """
 
 
-@pytest.fixture
-def subword_models(place: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def subword_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A sentencepiece model of each side of the raw sample."""
     from sentencepiece import SentencePieceTrainer
 
-    files = []
+    folder, files = tmp_path_factory.mktemp("subwords"), []
     for side in ("en", "fr"):
         options = {"vocab_size": 500, "hard_vocab_limit": False, "minloglevel": 2}
-        SentencePieceTrainer.train(input=str(SAMPLE / f"text.{side}"), model_prefix=side, **options)
-        files.append(str(place / f"{side}.model"))
+        SentencePieceTrainer.train(
+            input=str(SAMPLE / f"text.{side}"), model_prefix=str(folder / side), **options
+        )
+        files.append(str(folder / f"{side}.model"))
     return files
 
 
@@ -305,19 +307,33 @@ def _lines(path: str | Path) -> list[str]:
     return Path(path).read_text("utf-8").split("\n")[:-1]
 
 
-def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Path):
-    program = other("eflomal-align")
-    source, target = (Path(file).read_text("utf-8").splitlines() for file in TEXT)
+@pytest.fixture(scope="module")
+def wrong_pairs(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """The sample, in which each tenth pair has another target, and the model that is learned from it."""
+    folder = tmp_path_factory.mktemp("wrong")
+    source, target = map(_lines, TEXT)
     wrong = list(range(0, len(source), 10))
     target = [target[(n + 95) % len(target)] if n in wrong else line for n, line in enumerate(target)]
     for name, lines in (("source", source), ("target", target)):
-        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run([program, "-s", "source", "-t", "target", "-F", "forward", "-R", "reverse"])
-    ours("train source target -o model --pair-scores scores --quiet")
-    ours("align source target --model model --costs costs -o links --quiet")
-    values = {name: np.loadtxt(name) for name in ("forward", "reverse", "scores")}
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text, scores = f"{folder}/source {folder}/target", folder / "scores"
+    ours(f"train {text} -o {folder}/model --pair-scores {scores} --quiet")
+    align = f"align {text} --model {folder}/model -o links --quiet"
+    return SimpleNamespace(
+        folder=folder, pairs=list(zip(source, target, strict=True)), wrong=wrong, align=align
+    )
+
+
+def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(
+    place: Path, wrong_pairs: SimpleNamespace
+):
+    program, folder, wrong = other("eflomal-align"), wrong_pairs.folder, wrong_pairs.wrong
+    run([program, "-s", folder / "source", "-t", folder / "target", "-F", "forward", "-R", "reverse"])
+    ours(f"{wrong_pairs.align} --costs costs")
+    files = {"forward": "forward", "reverse": "reverse", "scores": folder / "scores"}
+    values = {name: np.loadtxt(file) for name, file in files.items()}
     values["own forward"], values["own reverse"] = np.loadtxt("costs").T
-    right = np.delete(np.arange(len(source)), wrong)
+    right = np.delete(np.arange(len(wrong_pairs.pairs)), wrong)
     share = {}  # of pairs of a right and a wrong pair that are in order
     for name, of_pairs in values.items():
         high, low = (right, wrong) if name == "scores" else (wrong, right)
@@ -336,20 +352,13 @@ answer = list(filter.score(pairs)), [filter.accept(costs_of_pair) for costs_of_p
 """
 
 
-def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path):
+def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path, wrong_pairs: SimpleNamespace):
     """They put the pairs into an order at least as good, and its own thresholds accept the right ones."""
     python_of("opusfilter")
-    source, target = map(_lines, TEXT)
-    wrong = set(range(0, len(source), 10))
-    target = [target[(n + 95) % len(target)] if n in wrong else line for n, line in enumerate(target)]
-    for name, lines in (("source", source), ("target", target)):
-        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    ours("train source target -o model --quiet")
-    ours("align source target --model model --costs costs.jsonl -o links --quiet")
+    ours(f"{wrong_pairs.align} --costs costs.jsonl")
     own = [json.loads(line)["WordAlignFilter"] for line in _lines("costs.jsonl")]
-    pairs = list(zip(source, target, strict=True))
-    its, accepted = ask("opusfilter", FILTERED, pairs=pairs, costs=own)
-    is_wrong = np.isin(np.arange(len(source)), list(wrong))
+    its, accepted = ask("opusfilter", FILTERED, pairs=wrong_pairs.pairs, costs=own)
+    is_wrong = np.isin(np.arange(len(own)), wrong_pairs.wrong)
     for direction in (0, 1):
         in_order = []
         for costs in (np.array(own)[:, direction], np.array(its)[:, direction]):
@@ -361,7 +370,7 @@ def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path):
 
 # --- SimAlign and awesome-align -------------------------------------------------------------------
 
-LINES = 40
+LINES = 20
 SIMALIGN = """
 import numpy as np
 from simalign import SentenceAligner
@@ -461,23 +470,27 @@ def test_links_grow_as_in_sil_machine():
 
 # --- CTranslate2 ----------------------------------------------------------------------------------
 
-SCORED = """
-import ctranslate2
-model = ctranslate2.Translator("model")
-answer = dir(model.score_batch([["a", "</s>"]], [["b"]])[0])
-"""
 
-
-def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path):
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small translation model, `tiny`, and the same as CTranslate2 reads it, `model`."""
     pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-    converter, python = other("ct2-transformers-converter"), python_of("ctranslate2")
+    converter, folder = other("ct2-transformers-converter"), tmp_path_factory.mktemp("translator")
+    from tests.encoders.tiny import make_translator
+
+    (folder / "tiny").mkdir()
+    make_translator(folder / "tiny")
+    run([converter, "--model", folder / "tiny", "--output_dir", folder / "model"])
+    return folder
+
+
+def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path, translator: Path):
+    python = python_of("ctranslate2")
     from sentencepiece import SentencePieceProcessor
 
-    from tests.encoders.tiny import make_translator, reversed_bitext
+    from tests.encoders.tiny import reversed_bitext
 
-    (place / "tiny").mkdir()
-    make_translator(place / "tiny")
-    run([converter, "--model", "tiny", "--output_dir", "model"])
+    shutil.copytree(translator, place, dirs_exist_ok=True)
     toy = reversed_bitext(20, seed=3)
     for side, lines in (("source", toy.source), ("target", toy.target)):
         pieces = SentencePieceProcessor(model_file=f"tiny/{side}.spm").encode(lines, out_type=str)
@@ -490,28 +503,24 @@ def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path):
     found = [set(links.links) for links in map(_links_of_line, Path("links.txt").read_text().splitlines())]
     right = sum(len(links & gold) for links, gold in zip(found, toy.links, strict=True))
     assert right > 0.8 * sum(map(len, toy.links))  # as the model was made: where it reads a word
-    assert "log_probs" in (scored := ask("ctranslate2", SCORED))
-    assert "attention" not in scored
 
 
 TRANSLATED = """
 import ctranslate2
 model = ctranslate2.Translator("model")
 options = {"use_vmap": True, "beam_size": 1, "max_decoding_length": 20, "max_batch_size": 1}
-answer = [result.hypotheses[0] for result in model.translate_batch(pieces, **options)]
+translated = [result.hypotheses[0] for result in model.translate_batch(pieces, **options)]
+scored = dir(model.score_batch([["a", "</s>"]], [["b"]])[0])
+answer = translated, scored
 """
 
 
-def test_ctranslate2_reads_our_vocabulary_map(place: Path):
-    pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-    converter = other("ct2-transformers-converter")
+def test_ctranslate2_reads_our_vocabulary_map_and_scores_without_attention(place: Path, translator: Path):
     from sentencepiece import SentencePieceProcessor
 
-    from tests.encoders.tiny import make_translator, reversed_bitext
+    from tests.encoders.tiny import reversed_bitext
 
-    (place / "tiny").mkdir()
-    make_translator(place / "tiny")
-    run([converter, "--model", "tiny", "--output_dir", "model"])
+    shutil.copytree(translator, place, dirs_exist_ok=True)
     toy = reversed_bitext(20, seed=3)
     pieces = {}
     for side, lines in (("source", toy.source), ("target", toy.target)):
@@ -523,7 +532,10 @@ def test_ctranslate2_reads_our_vocabulary_map(place: Path):
     ours("lexicon source target links --vmap model/vmap.txt --quiet")
     written = Path("model/vmap.txt").read_text("utf-8").splitlines()
     targets = {source: set(words.split(" ")) for source, words in (line.split("\t") for line in written)}
-    translated = ask("ctranslate2", TRANSLATED, pieces=[[*line, "</s>"] for line in pieces["source"]])
+    sources = [[*line, "</s>"] for line in pieces["source"]]
+    translated, scored = ask("ctranslate2", TRANSLATED, pieces=sources)
+    assert "log_probs" in scored
+    assert "attention" not in scored
     assert all(map(len, translated))
     for line, hypothesis in zip(pieces["source"], translated, strict=True):
         allowed = {"<unk>", "<s>", "</s>", "<pad>"}.union(*(targets.get(piece, ()) for piece in line))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from nmtalign.scorers.likelihood_ratios import TextFormCounts
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
-from nmtalign.training.em import Estimate, Estimator
+from nmtalign.training.em import EMIterations, Estimate, Estimator
 from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
@@ -72,7 +72,7 @@ def train_aligner(pairs: Iterable[Pair], settings: TrainingSettings | None = Non
     return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, settings))
 
 
-def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estimator:
+def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> EMIterations[Any]:
     """Return the estimator of a bitext: in memory, or in parts, on disk or on a cluster."""
     if bitext.part_cells is not None:
         from nmtalign.training.partitioned import PartitionedEstimator
@@ -83,7 +83,7 @@ def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estim
             prior=settings.prior,
             workers=settings.workers,
             report=settings.progress.step,
-            cells=bitext.part_cells,
+            part_cells=bitext.part_cells,
             store=settings.store,
         )
     return Estimator.prepare(
@@ -96,7 +96,10 @@ def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> Estim
 
 
 def estimate(
-    estimator: Estimator, bitext: PreparedBitext, settings: TrainingSettings, expert: Expert | None = None
+    estimator: EMIterations[Any],
+    bitext: PreparedBitext,
+    settings: TrainingSettings,
+    expert: Expert | None = None,
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides = bitext.source, bitext.target
@@ -225,7 +228,7 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, settings: TrainingSet
 def _alignment_of(
     bitext: PreparedBitext,
     aligner: Aligner,
-    estimator: Estimator,
+    estimator: EMIterations[Any],
     estimated: Estimate,
     settings: TrainingSettings,
 ) -> Callable[..., AlignedBatch]:
@@ -238,8 +241,8 @@ def _alignment_of(
     text = bitext.text
     aligner = replace(aligner, workers=settings.workers)
     counts: list[TextFormCounts] = []
-    if estimator.word_pairs.complete:
-        text = replace(text, numbered_pairs=estimator.word_pairs)
+    if estimator.complete_word_pairs is not None:
+        text = replace(text, numbered_pairs=estimator.complete_word_pairs)
         counts = [estimated.form_counts]
 
     @cache

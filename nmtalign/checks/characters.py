@@ -6,6 +6,7 @@ A whole text is searched first, which is fast; its lines are looked at only wher
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
@@ -17,9 +18,17 @@ Search = Callable[[str], str]  # returns what was found in a line, or ""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
+# Zero-width spaces, soft hyphens, a byte order mark, and characters that change the direction of text. The
+# joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
+_INVISIBLE = re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ELEMENT_TAG = re.compile("<[A-Za-z/][^<>]*+>")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 # UTF-8 that was read as another encoding: the first byte of a character, then one or more later bytes.
 _WRONG_ENCODINGS = ("cp1252", "latin-1", "cp1250", "cp1251")
+# Letters with marks, punctuation, symbols and emoji; other characters are rarely alone.
+_OFTEN_ALONE = re.compile("[\u0080-\u017f\u2000-\u2bff\ufeff\ufffd\U0001f000-\U0001faff]")
+_LATIN = re.compile("[\u0180-\u024f\u1e00-\u1eff]")
+_MARKS_AFTER_WORDS = "\u00a0”“’‘»«›‹…–—™®©°€•"
 _MIN_SEQUENCES = {"cp1252": 1, "latin-1": 1, "cp1250": 1, "cp1251": 3}
 
 
@@ -51,6 +60,8 @@ def _searches(text: str) -> dict[str, Search]:
             searches["line-separator"] = _line_separator_in_line
         if _may_have_mojibake(text):
             searches["mojibake"] = find_mojibake
+        if _INVISIBLE.search(text):
+            searches["invisible-character"] = _invisible_in_line
     if _CONTROL.search(text):
         searches["control-character"] = _control_in_line
     return searches
@@ -67,17 +78,27 @@ def _findings_of_line(
             kind = "moses-escape"
         yield Finding(number, side, kind, value)
         if kind == "mojibake":
-            return  # its control characters come from the wrong encoding
+            return  # its invisible characters come from the wrong encoding
 
 
 def _entity_in_line(line: str) -> str:
-    """Return an entity; one that only Moses writes goes before others."""
+    """Return an entity that text should not have; one that only Moses writes goes before others."""
     entities = _ENTITY.findall(line)
     for entity in entities:
         if entity in ESCAPES_OF_MOSES_ONLY:
             return str(entity)
+    if _has_markup(line):
+        return ""
     known = [entity for entity in entities if _is_known_entity(entity)]
     return str(known[0]) if known else ""
+
+
+def _has_markup(line: str) -> bool:
+    """Return whether a line has tags of XML or HTML, and so should have entities."""
+    for tag in _ELEMENT_TAG.findall(line):
+        if tag.startswith("</") or tag.endswith("/>") or "=" in tag or tag.lower() == "<br>":
+            return True
+    return False
 
 
 def _is_known_entity(entity: str) -> bool:
@@ -88,6 +109,11 @@ def _is_known_entity(entity: str) -> bool:
 
 def _control_in_line(line: str) -> str:
     match = _CONTROL.search(line)
+    return f"U+{ord(match[0]):04X}" if match else ""
+
+
+def _invisible_in_line(line: str) -> str:
+    match = _INVISIBLE.search(line)
     return f"U+{ord(match[0]):04X}" if match else ""
 
 
@@ -115,7 +141,7 @@ def _sequence_pattern(encoding: str) -> re.Pattern[str]:
     """Return the pattern of the characters of UTF-8 as they look in another encoding."""
     later = f"[{_look_in(encoding, 0x80, 0xBF)}]"
     two = f"[{_look_in(encoding, 0xC2, 0xDF)}]{later}"
-    three = f"[{_look_in(encoding, 0xE1, 0xEF)}]{later}{later}"
+    three = f"[{_look_in(encoding, 0xE0, 0xEF)}]{later}{later}"
     four = f"[{_look_in(encoding, 0xF0, 0xF4)}]{later}{later}{later}"
     return re.compile(f"{two}|{three}|{four}")
 
@@ -142,25 +168,33 @@ def find_mojibake(line: str) -> str:
     """Return what UTF-8 became in a wrong encoding, such as ``Ã©`` for *é*; "" if there is nothing.
 
     Mojibake shows as letters with a mark followed by symbols; a quotation mark after such a letter, as in
-    ``À »``, is none. In Cyrillic, where single sequences occur in words, several are expected.
+    ``À »`` or ``„groß“``, is none. In Cyrillic, where single sequences occur in words, several are expected.
 
     Examples
     --------
-    >>> find_mojibake("lâ€™Ã©tÃ©"), find_mojibake("l'été À « »")
-    ('â€™', '')
+    >>> find_mojibake("lâ€™Ã©tÃ©"), find_mojibake("l'été À « »"), find_mojibake("„groß“")
+    ('â€™', '', '')
     """
     if line.isascii() or not _may_have_mojibake(line):
         return ""
     for encoding, pattern in _sequence_patterns().items():
-        sequences = pattern.findall(line)
-        plausible = [text for text in sequences if _is_plausible(text, encoding)]
-        if len(plausible) >= _MIN_SEQUENCES[encoding] and len(plausible) == len(sequences):
-            return str(plausible[0])
+        sequences = list(pattern.finditer(line))
+        characters = [_decode_as(sequence[0], encoding) for sequence in sequences]
+        if not all(characters):
+            continue  # one of them is none, so the others are not, either
+        borders = Counter(border for sequence in sequences for border in sequence.span())
+        conclusive = []
+        for sequence, character in zip(sequences, characters, strict=True):
+            is_joined = max(borders[border] for border in sequence.span()) > 1
+            if is_joined or _is_conclusive(line, sequence, character):
+                conclusive.append(sequence[0])
+        if len(conclusive) >= _MIN_SEQUENCES[encoding]:
+            return str(conclusive[0])
     return ""
 
 
-def _is_plausible(text: str, encoding: str) -> bool:
-    """Return whether a sequence, read as UTF-8, is a letter or a symbol that texts have."""
+def _decode_as(text: str, encoding: str) -> str:
+    """Return the letter or symbol that a sequence is in UTF-8; "" if texts do not have it."""
     raw = b""
     for character in text:
         try:
@@ -168,7 +202,21 @@ def _is_plausible(text: str, encoding: str) -> bool:
         except UnicodeEncodeError:
             raw += character.encode("latin-1", "replace")
     try:
-        character = raw.decode("utf-8")
+        decoded = raw.decode("utf-8")
     except UnicodeDecodeError:
-        return False
-    return character.isprintable() or character == "\u00a0"
+        return ""
+    is_double = "\u0080" <= decoded <= "\u00ad"  # a part of a character that was encoded twice
+    return decoded if decoded.isprintable() or is_double else ""
+
+
+def _is_conclusive(line: str, sequence: re.Match[str], character: str) -> bool:
+    """Return whether a sequence that is not joined to another one cannot be honest text.
+
+    In honest text a letter at the end of a word is followed by a mark: ``„groß“``, ``créé »``, ``CAFÉ…``. Of
+    most scripts, mojibake has sequences that are joined to each other, because words have several letters.
+    """
+    before, after = line[: sequence.start()][-1:], line[sequence.end() :][:1]
+    if _OFTEN_ALONE.match(character) is None:
+        return _LATIN.match(character) is not None and after.isalpha()
+    ends_capitals = before.isupper() and sequence[0][0].isupper() and not after.isalpha()
+    return not (ends_capitals and sequence[0][1:] in _MARKS_AFTER_WORDS)

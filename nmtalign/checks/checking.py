@@ -23,6 +23,7 @@ from nmtalign.checks.pairs import (
     find_duplicates,
     find_empty,
     find_odd_lines,
+    find_unspaced_lines,
     find_unusual_lengths,
 )
 from nmtalign.checks.translations import (
@@ -196,6 +197,7 @@ def find_all(
         *find_copies(pairing.source, pairing.target),
         *find_duplicates(pairing.source, pairing.target),
         *find_unusual_lengths(pairing.source, pairing.target),
+        *find_unspaced_lines(pairing.source, pairing.target),
     ]
     translated = translation_evidence(pairing.source, pairing.target)
     is_copy = _pairs_with(of_pairs, {"copy", "maybe-copy"}, len(pairing.source))

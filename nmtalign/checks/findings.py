@@ -71,6 +71,9 @@ KINDS: dict[str, Kind] = {
         "error", "carriage returns inside lines", "replace the carriage return by a space or a line end"
     ),
     "control-character": Kind("error", "control characters inside lines", "remove the character"),
+    "invisible-character": Kind(
+        "hint", "invisible characters inside lines", "remove zero-width spaces and soft hyphens"
+    ),
     "line-separator": Kind(
         "error", "Unicode line separators inside lines", "replace the separator by a space"
     ),

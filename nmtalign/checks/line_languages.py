@@ -13,13 +13,19 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
-from nmtalign.checks.pairs import STANDARD_PER_MEDIAN_DEVIATION, find_words
+from nmtalign.checks.pairs import (
+    MIN_COPIED_WORDS,
+    STANDARD_PER_MEDIAN_DEVIATION,
+    find_words,
+    plain_words,
+)
 from nmtalign.names import SIDES
 
 MIN_LINES_FOR_LANGUAGES = 200  # fewer lines say too little about a language
 _MAX_WORD_LOG_ODDS = 3.0  # one word alone cannot decide
 _MIN_LINE_LOG_ODDS = 3.0  # a line with more belongs to the other side
 _MIN_WORDS = 3  # the language of a shorter line is not judged
+_MIN_COPIED_SHARE = 0.5  # of the words of both lines
 _MIN_ERROR_WORDS = 5  # a shorter line is never an error for being unlike its side
 _MAX_SEEN_LINES = 50  # words that occur in more lines count as equally well known
 _TRIGRAM_BUCKETS = 1 << 18
@@ -137,13 +143,23 @@ def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
 # --- findings ------------------------------------------------------------------------------------
 
 
+def _is_mostly_copied(source: str, target: str) -> bool:
+    """Return whether two lines have most of their plain words in common; names do not count."""
+    source_words, target_words = (
+        Counter(word for word in plain_words(line) if not word[0].isupper()) for line in (source, target)
+    )
+    shared = (source_words & target_words).total()
+    longest = max(source_words.total(), target_words.total())
+    return shared >= MIN_COPIED_WORDS and shared >= _MIN_COPIED_SHARE * longest
+
+
 def find_languages(
     source: Sequence[str], target: Sequence[str], translated: Doubles | None, is_copy: Flags
 ) -> Iterator[Finding]:
     """Yield swapped pairs, and lines in a different language from the rest of their side.
 
     `translated` (N,) is the evidence that the pairs are translations; a line that has a good partner is not
-    in another language. Copies (N,) are found elsewhere.
+    in another language, unless most of its words are those of its partner. Copies (N,) are found elsewhere.
     """
     if len(source) < MIN_LINES_FOR_LANGUAGES:
         return
@@ -158,7 +174,10 @@ def find_languages(
         is_foreign = of_other | ((outlying < _MAX_ERROR_SCORE) & evidence.has_words(index, _MIN_ERROR_WORDS))
         may_be_foreign = (outlying < _MAX_HINT_SCORE) & ~is_copy & ~is_swapped
         if translated is not None:
-            is_foreign &= translated < 0
+            has_no_partner = translated < 0
+            for number in np.flatnonzero(of_other).tolist():
+                has_no_partner[number] |= _is_mostly_copied(source[number], target[number])
+            is_foreign &= has_no_partner
             may_be_foreign &= translated < 0
         for number in np.flatnonzero(is_foreign | may_be_foreign).tolist():
             is_error = is_foreign[number] and not is_copy[number] and not is_swapped[number]

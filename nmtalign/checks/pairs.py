@@ -11,10 +11,12 @@ from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
 from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
-from nmtalign.names import Side
+from nmtalign.names import SIDES, Side
 
 MIN_COPIED_WORDS = 3  # fewer words with letters may be a name
-MIN_UNSPACED_CHARS = 24  # a shorter line without spaces may be a long word
+MIN_UNSPACED_CHARS = 24  # a shorter line without spaces may be a long word ...
+_MAX_CHARS_PER_WORD = 7  # ... and so may one with more characters for each word of the other side ...
+_MIN_UNSPACED_LETTERS = 40  # ... unless it has so many letters in a row
 # the standard deviation of a normal distribution, divided by its median absolute deviation
 STANDARD_PER_MEDIAN_DEVIATION = 1.4826
 _MIN_RATIO_CHARS = 20  # if both sides are shorter, they may differ by any ratio
@@ -32,6 +34,7 @@ _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNOREC
 # An element at the start of a line: such lines are metadata between the lines of a text.
 _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 _LETTER = re.compile(r"[^\W\d_]")
+_MANY_LETTERS = re.compile(rf"[^\W\d_]{{{_MIN_UNSPACED_LETTERS}}}")
 _WORD_EDGES = ".,;:!?()[]{}\"'«»“”„‘’…"
 find_words = re.compile(r"[^\W\d_]+").findall
 
@@ -62,19 +65,24 @@ def find_copies(source: TextLines, target: TextLines) -> Iterator[Finding]:
             continue
         words = find_words(source_line.casefold())
         if words and words == find_words(target_line.casefold()):
-            is_text = _is_text(source_line) and not _MARKUP.match(source_line)
+            is_text = _is_text(source_line) and _is_text(target_line) and not _MARKUP.match(source_line)
             kind = "copy" if is_text else "maybe-copy"
             yield Finding(number, "pair", kind, with_plural(len(words), "word"))
 
 
 def _is_text(line: str) -> bool:
     """Return whether a line has several words that are neither names nor parts of addresses or codes."""
-    tokens = [token.strip(_WORD_EDGES) for token in line.split()]
-    words = [token for token in tokens if token.isalpha()]
+    words = plain_words(line)
     if len(words) < MIN_COPIED_WORDS:
         return False
     # each longer word of a name or a title begins with a capital
     return any(word[0].islower() or not word[0].isupper() for word in words if len(word) > 3)
+
+
+def plain_words(line: str) -> list[str]:
+    """Return the words between spaces that consist of letters, without the punctuation at their edges."""
+    tokens = [token.strip(_WORD_EDGES) for token in line.split()]
+    return [token for token in tokens if token.isalpha()]
 
 
 def find_duplicates(source: TextLines, target: TextLines) -> Iterator[Finding]:
@@ -118,22 +126,30 @@ def _deviations(
 
 
 def find_odd_lines(lines: TextLines, side: Side) -> Iterator[Finding]:
-    """Yield lines of one side without letters, of addresses or one long word, or that begin with markup."""
+    """Yield lines of one side without letters, of addresses, or that begin with markup."""
     for number, line in enumerate(lines):
         if _LETTER.search(line) is None:
             if line.strip():
                 yield Finding(number, side, "only-numbers", line.strip()[:40])
         elif _MARKUP.match(line):
             yield Finding(number, side, "markup", line.strip()[:40])
-        elif "://" in line or "www." in line.casefold():
-            if _ADDRESSES.fullmatch(line):
-                yield Finding(number, side, "only-addresses", line.strip()[:40])
-        elif _is_unspaced(line.strip()):
-            yield Finding(number, side, "one-word", f"{len(line.strip())} characters")
+        elif _may_have_addresses(line) and _ADDRESSES.fullmatch(line):
+            yield Finding(number, side, "only-addresses", line.strip()[:40])
 
 
-def _is_unspaced(line: str) -> bool:
-    """Return whether a line of a language with spaces is one long word."""
-    if " " in line or len(line) < MIN_UNSPACED_CHARS:
-        return False
-    return find_spaceless_letter(line) is None
+def _may_have_addresses(line: str) -> bool:
+    return "://" in line or "www." in line.casefold()
+
+
+def find_unspaced_lines(source: TextLines, target: TextLines) -> Iterator[Finding]:
+    """Yield lines without spaces that are not just a compound, as their partners have many words."""
+    for number, pair in enumerate(zip(source, target, strict=True)):
+        for index, side in enumerate(SIDES):
+            line, other_line = pair[index].strip(), pair[1 - index]
+            if " " in line or len(line) < MIN_UNSPACED_CHARS or _may_have_addresses(line):
+                continue
+            if _LETTER.search(line) is None or find_spaceless_letter(line) is not None:
+                continue
+            has_many_words = len(line) <= _MAX_CHARS_PER_WORD * len(other_line.split())
+            if has_many_words or _MANY_LETTERS.search(line):
+                yield Finding(number, side, "one-word", f"{len(line)} characters")

@@ -180,11 +180,16 @@ class BitextOptions(PairsOptions):
 
     def open(self, on_error: OnError | None = None) -> na.Bitext:
         """Return the bitext of two files, or of one with both sides."""
+        from nmtalign.text.readers import FORMAT_OF_ENDING
+
         pairs = self.open_file(on_error, unescape=self.reads_escapes)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
-            raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
+            expected = "expected SOURCE and TARGET, or --pairs FILE"
+            if pairs is None and self.source is not None and format_ending(self.source) in FORMAT_OF_ENDING:
+                raise UsageError(f"{expected}; for a file with both sides write --pairs {self.source}")
+            raise UsageError(expected)
         for name in (self.source, self.target):
             if " " in name.strip() and not os.path.exists(name):
                 found = f"expected the name of a file, found {name[:80]!r}, which does not exist"

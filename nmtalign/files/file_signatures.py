@@ -74,7 +74,7 @@ _OTHER_KINDS = (
 _XML = (
     rb"\s*<\?xml\s",
     "an XML file",
-    "TMX and XLIFF are read as a file of pairs whose name ends in .tmx or .xlf",
+    "a file such as text.tmx or text.xlf has both sides; give it alone, for a command with --pairs",
 )
 
 _BYTE_ORDER_MARKS = {

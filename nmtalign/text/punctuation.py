@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 MAX_EDGE_MARKS = 8  # further marks on an edge of a word stay with its middle
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
@@ -24,7 +25,13 @@ def without_edge_marks(word: str) -> str:
 
 
 def edge_marks(word: str) -> tuple[int, int]:
-    """Return the number of marks before and after the middle of a word; all of it if it is punctuation."""
+    """Return the number of marks before and after the middle of a word; all of it if it is punctuation.
+
+    A bracket whose counterpart is inside the word belongs to the word.
+
+    >>> edge_marks("(file(s))."), edge_marks("(un)known")
+    ((1, 2), (0, 0))
+    """
     if all(map(_is_mark, word)):
         return len(word), 0
     lead = trail = 0
@@ -35,9 +42,35 @@ def edge_marks(word: str) -> tuple[int, int]:
             break  # its semicolon belongs to it
         trail += 1
     middle = word[lead : len(word) - trail]
+    lead_marks, trail_marks = word[:lead], word[len(word) - trail :]
+    lead -= _marks_up_to_counterpart(reversed(middle), reversed(lead_marks), opening="Pe", closing="Ps")
+    trail -= _marks_up_to_counterpart(middle, trail_marks, opening="Ps", closing="Pe")
+    middle = word[lead : len(word) - trail]
     if len(middle) > 2 and middle[0] in _OPENING_QUOTES and middle[-1] in _CLOSING_QUOTES:
         return lead + 1, trail + 1  # an apostrophe belongs to the word, a pair of quotation marks does not
     return lead, trail
+
+
+def _marks_up_to_counterpart(
+    middle: Iterable[str], marks: Iterable[str], *, opening: str, closing: str
+) -> int:
+    """Return the number of marks up to the last one that closes a bracket of the middle.
+
+    Brackets are known by their Unicode categories; the start of a word is read backwards.
+    """
+    depth = 0
+    for character in middle:
+        category = unicodedata.category(character)
+        if category == opening:
+            depth += 1
+        elif category == closing:
+            depth = max(depth - 1, 0)
+    count = 0
+    for number, mark in enumerate(marks, 1):
+        if depth and unicodedata.category(mark) == closing:
+            depth -= 1
+            count = number
+    return count
 
 
 def _is_mark(character: str) -> bool:

@@ -13,7 +13,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -451,7 +451,7 @@ def _stretches_of_path(path: Longs, first: int, last: int) -> list[_Stretch]:
 
 def _runs_of_path(path: Longs, shifts: Longs, evidence: Doubles, excess: int) -> list[LineRun]:
     """Return the runs of a path, whose partners rise; each change moves to where it explains most lines."""
-    stretches = _stretches_of_path(path, *_end_columns(shifts, excess))
+    stretches = _rising_stretches(_stretches_of_path(path, *_end_columns(shifts, excess)), shifts)
     lone = len(shifts)  # the column of lines without a partner
     for old, new in itertools.pairwise(stretches):
         missing = 0  # source lines without a partner
@@ -475,6 +475,48 @@ def _runs_of_path(path: Longs, shifts: Longs, evidence: Doubles, excess: int) ->
             runs.append(LineRun(source, shift, stretch.earlier, stretch.later))
             source_done, target_done = source.stop, source.stop + shift
     return runs
+
+
+def _rising_stretches(stretches: list[_Stretch], shifts: Longs) -> list[_Stretch]:
+    """Return stretches that do not go back in the target; the lines of others have no partner.
+
+    Those that together have most lines are kept. Otherwise a few lines that look like others far ahead would
+    take the partners of all lines between.
+    """
+    lone = len(shifts)
+    partnered = [stretch for stretch in stretches if stretch.column != lone]
+    kept = _longest_rising(partnered, shifts)
+    rising: list[_Stretch] = []
+    for stretch in stretches:
+        column = stretch.column if stretch in kept else lone
+        if column == lone and rising and rising[-1].column == lone:
+            rising[-1].stop = stretch.stop
+        else:
+            rising.append(replace(stretch, column=column))
+    return rising
+
+
+def _longest_rising(stretches: list[_Stretch], shifts: Longs) -> list[_Stretch]:
+    """Return the last stretch and those before it that together have most lines with partners."""
+    stops = np.array([stretch.stop for stretch in stretches])
+    shift_of = shifts[[stretch.column for stretch in stretches]]
+    line_counts = np.zeros(len(stretches), np.int64)  # of the best stretches up to each one
+    previous = np.full(len(stretches), -1)
+    for n, stretch in enumerate(stretches):
+        line_counts[n] = stretch.stop - stretch.start
+        if n == 0:
+            continue
+        starts = np.maximum(stretch.start, stops[:n] + shift_of[:n] - shift_of[n])
+        usable = np.maximum(stretch.stop - starts, 0)
+        totals = np.where((usable > 0) | (n == len(stretches) - 1), line_counts[:n] + usable, 0)
+        nearest = n - 1 - int(totals[::-1].argmax())  # of those that are as good
+        if totals[nearest] >= line_counts[n]:
+            line_counts[n] = totals[nearest]
+            previous[n] = nearest
+    kept = [len(stretches) - 1]
+    while previous[kept[-1]] >= 0:
+        kept.append(int(previous[kept[-1]]))
+    return [stretches[n] for n in kept]
 
 
 def _place_border(evidence: Doubles, old: _Stretch, new: _Stretch, missing: int) -> None:

@@ -7,11 +7,12 @@ and Klein (2006).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ from nmtalign.state import Stored
 from nmtalign.training.checkpoint import ArrayItems, Checkpoint
 from nmtalign.training.prior import FormPrior, Prior, form_prior
 from nmtalign.validation import check_choice
+
+Counts = TypeVar("Counts")  # the expected counts of an estimator
 
 LEMMA_LETTERS = 6  # lemmas replace the form of this many letters
 MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th bucket
@@ -133,17 +136,251 @@ class Estimate(NamedTuple):
     lexicon: Lexicon
 
 
-class EMState(NamedTuple):
+class EMState(NamedTuple, Generic[Counts]):
     """The state of training after some iterations of model 1, and then of the hidden Markov model."""
 
-    counts: ExpectedCounts
+    counts: Counts
     jump_models: BothJumpModels
     model1_iterations: int  # number of iterations that are done
     hmm_iterations: int
 
 
-class Estimator:
-    """Expectation-maximization over a text; :meth:`prepare` makes one."""
+class EMIterations(ABC, Generic[Counts]):
+    """The iterations of expectation-maximization over a text, wherever its word pairs are counted.
+
+    There are two kinds: :class:`Estimator` counts in memory, and
+    :class:`~nmtalign.training.partitioned.PartitionedEstimator` in parts of the text, on disk or on a
+    cluster. `Counts` is the type of their expected counts.
+    """
+
+    # the numbers of the word pairs of the text; None where they are not known as a whole
+    complete_word_pairs: WordPairIndex | None = None
+
+    def __init__(
+        self,
+        text: EncodedText,
+        form_pairs: list[FormPairs],
+        hyperparameters: Hyperparameters,
+        report: Callable[[str], None],
+    ) -> None:
+        self.text = text
+        self.source = text.source
+        self.target = text.target
+        self.form_pairs = form_pairs  # one entry for each kind of form
+        self.hyperparameters = hyperparameters
+        self.report = report
+        self.prior = Prior()
+        self.form_priors: list[FormPrior] = []  # one entry for each kind of form; empty without a prior
+
+    # --- what depends on the kind of counts ------------------------------------------------------
+
+    @abstractmethod
+    def _no_counts(self) -> Counts:
+        """Return counts of 0."""
+
+    @abstractmethod
+    def _first_counts(self, step: EStep) -> Counts:
+        """Return the expected counts of uniform links."""
+
+    @abstractmethod
+    def _next_counts(self, counts: Counts, floor: float, step: EStep) -> Counts:
+        """Return the expected counts after these: the M-step of the lexicon, then an E-step.
+
+        `step` is an E-step without emissions, which the M-step computes from `counts` and `floor`.
+        """
+
+    @abstractmethod
+    def _counts_without_pairs(self, counts: Counts) -> ExpectedCounts:
+        """Return the counts of single words and of jumps; those of word pairs may be missing."""
+
+    @abstractmethod
+    def _estimate(self, state: EMState[Counts]) -> Estimate:
+        """Return the estimate of the last iteration; very small counts are dropped."""
+
+    @abstractmethod
+    def _arrays_of_counts(self, counts: Counts) -> ArrayItems:
+        """Yield the arrays of counts, with their names."""
+
+    @abstractmethod
+    def _counts_from_checkpoint(self, stored: Stored) -> Counts:
+        """Return the counts of :meth:`_arrays_of_counts`; a DataError if they do not fit."""
+
+    # --- iterations ------------------------------------------------------------------------------
+
+    def set_prior(self, prior: Prior | None) -> None:
+        """Replace the prior, whose words the vocabularies contain."""
+        self.prior = prior or Prior()
+        self.form_priors = []
+        if prior is not None:
+            self.form_priors = [form_prior(form_pairs, prior) for form_pairs in self.form_pairs]
+
+    def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
+        """Run all EM iterations, or those after the checkpoint, and return the estimate."""
+        state = None if checkpoint is None else self._resume(checkpoint)
+        if state is None:
+            state = self._initial_state()
+        settings = self.hyperparameters
+        while state.hmm_iterations < settings.hmm_iterations or self._is_of_model1(state):
+            self._write_if_due(checkpoint, state)
+            try:
+                iterate = self._model1_iteration if self._is_of_model1(state) else self._hmm_iteration
+                state = iterate(state)
+            except KeyboardInterrupt:
+                if checkpoint is not None:
+                    # the work of less than a minute is kept, too
+                    checkpoint.write(partial(self._as_arrays, state))
+                raise
+        self._write_if_due(checkpoint, state)
+        return self._estimate(state)
+
+    def _is_of_model1(self, state: EMState[Counts]) -> bool:
+        """Return whether the next iteration is one of model 1."""
+        return state.model1_iterations < self.hyperparameters.model1_iterations
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """Constants of the likelihood ratios of this bitext."""
+        corpus_size = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        if self.prior.lexicon is not None:
+            corpus_size += self.prior.lexicon.smoothing.corpus_size
+        return Smoothing(
+            corpus_size=max(corpus_size, 1.0),
+            pseudo_count=self.hyperparameters.pseudo_count,
+            floor=self.hyperparameters.floor,
+        )
+
+    def _initial_state(self) -> EMState[Counts]:
+        """Return counts of uniform links with initial jump models, or none with those of an older model."""
+        older = self.prior.renumbered_jump_models(self.source, self.target)
+        if older is not None:
+            # The older model needs no iterations of model 1. Its counts are a prior, which every M-step adds
+            # to the expected counts: with zero counts of this text, the first emissions are those of the
+            # older model.
+            done = self.hyperparameters.model1_iterations
+            return EMState(self._no_counts(), older, model1_iterations=done, hmm_iterations=0)
+        settings = self.hyperparameters
+        counts = self._first_counts(EStep(settings.model1_null))
+        source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
+        target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
+        return EMState(counts, (source_model, target_model), model1_iterations=1, hmm_iterations=0)
+
+    def _model1_iteration(self, state: EMState[Counts]) -> EMState[Counts]:
+        """Run one iteration of model 1: M-step and E-step."""
+        settings = self.hyperparameters
+        number = state.model1_iterations  # the first one, of uniform links, does not count
+        step = EStep(settings.model1_null, mean=number <= settings.mean_iterations)
+        counts = self._next_counts(state.counts, MIN_LINK_COUNT, step)
+        self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
+        return state._replace(counts=counts, model1_iterations=number + 1)
+
+    def _hmm_iteration(self, state: EMState[Counts]) -> EMState[Counts]:
+        """Run one iteration: M-step of the emissions, E-step, M-step of the jump models."""
+        settings = self.hyperparameters
+        number = state.hmm_iterations + 1
+        agree = number > settings.hmm_iterations - settings.agreed_iterations
+        step = EStep(
+            settings.null, jump_models=state.jump_models, agree=agree, jump_period=self._jump_period()
+        )
+        counts = self._next_counts(state.counts, settings.floor, step)
+        of_words_and_jumps = self._counts_without_pairs(counts)
+        forward_jumps = of_words_and_jumps.forward_jumps
+        reverse_jumps = of_words_and_jumps.reverse_jumps
+        older = self.prior.jump_counts()
+        if older is not None:
+            forward_jumps = forward_jumps + older[0].ravel()
+            reverse_jumps = reverse_jumps + older[1].ravel()
+        if self.prior.jumps is not None:
+            forward_jumps = add_width_counts(forward_jumps, self.prior.jumps[0], state.jump_models[0])
+            reverse_jumps = add_width_counts(reverse_jumps, self.prior.jumps[1], state.jump_models[1])
+        tokens = len(self.source.tokens) + len(self.target.tokens)
+        per_word = of_words_and_jumps.log_likelihood / max(1, tokens)
+        iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
+        likelihood = f"log-likelihood {per_word:.4f} a word over chance"
+        self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
+        source_model = estimate_jump_model(forward_jumps, state.jump_models[0])
+        target_model = estimate_jump_model(reverse_jumps, state.jump_models[1])
+        return state._replace(counts=counts, jump_models=(source_model, target_model), hmm_iterations=number)
+
+    def _jump_period(self) -> int:
+        """Return n, where jumps are counted in every n-th bucket: about `MAX_JUMP_CELLS` cells in all.
+
+        It is odd: with an even period, one of two workers, which take every other bucket, would count the
+        jumps of all these buckets.
+        """
+        period = max(1, math.ceil(self.text.cell_count / MAX_JUMP_CELLS))
+        return period if period % 2 else period + 1
+
+    def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
+        """Return the lexicon with the counts of each kind of form, with the prior added, and phrases."""
+        if self.form_priors:
+            stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
+        lexicon = Lexicon(
+            source_words=self.source.words,
+            target_words=self.target.words,
+            source_counts=self.source.counts,
+            target_counts=self.target.counts,
+            counts_of_kinds=stored,
+            smoothing=self.smoothing,
+            spelling=self.hyperparameters.spelling,
+        )
+        return self._with_phrases(lexicon)
+
+    def _with_phrases(self, lexicon: Lexicon) -> Lexicon:
+        """Return a lexicon with the phrases of the prior that occur in the text, and of an older model."""
+        older = None if self.prior.lexicon is None else self.prior.lexicon.phrases
+        phrases = Phrases(self.prior.phrases, lexicon.phrase_kinds).occurring(self.text)
+        entries = [*([] if older is None else older.entries), *phrases.entries]
+        if not entries:
+            return lexicon
+        return replace(lexicon, phrases=replace(phrases, entries=list(dict.fromkeys(entries))))
+
+    def _resume(self, checkpoint: Checkpoint) -> EMState[Counts] | None:
+        """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""
+        arrays = checkpoint.read()
+        if arrays is None:
+            return None
+        stored = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
+        try:
+            with reraise_as_data_error(checkpoint.path):
+                return self._from_checkpoint(stored)
+        except DataError:
+            return None  # as with a damaged file, the work is done again
+
+    def _from_checkpoint(self, stored: Stored) -> EMState[Counts]:
+        """Return the state that :func:`_as_arrays` gave as arrays; a DataError if they do not fit."""
+        source_model = JumpModel.from_state(stored, "tables_0", "classes_0", len(self.source.words))
+        target_model = JumpModel.from_state(stored, "tables_1", "classes_1", len(self.target.words))
+        settings = self.hyperparameters
+        model1_done = stored.array(
+            "model1_done", "i", (), minimum=0, maximum=max(settings.model1_iterations, 1)
+        )
+        done = stored.array("done", "i", (), minimum=0, maximum=settings.hmm_iterations)
+        counts = self._counts_from_checkpoint(stored)
+        return EMState(counts, (source_model, target_model), int(model1_done), int(done))
+
+    def _write_if_due(self, checkpoint: Checkpoint | None, state: EMState[Counts]) -> None:
+        """Write the state to the checkpoint, if there is one and its last state is old enough."""
+        if checkpoint is not None:
+            checkpoint.write_if_due(partial(self._as_arrays, state))
+
+    def _as_arrays(self, state: EMState[Counts]) -> ArrayItems:
+        """Yield the arrays of a state of training, with their names."""
+        yield from self._arrays_of_counts(state.counts)
+        for k, model in enumerate(state.jump_models):
+            yield f"tables_{k}", model.tables
+            yield f"classes_{k}", model.classes
+        yield "model1_done", np.array(state.model1_iterations)
+        yield "done", np.array(state.hmm_iterations)
+
+    def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
+        """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
+        counts.links[counts.links < self.hyperparameters.prune] = 0
+        source, target = counts.sides
+        return counts._replace(sides=(source.apply(_rounded), target.apply(_rounded)))
+
+
+class Estimator(EMIterations[ExpectedCounts]):
+    """Expectation-maximization over a text in memory; :meth:`prepare` makes one."""
 
     def __init__(
         self,
@@ -156,14 +393,10 @@ class Estimator:
         workers: int,
         report: Callable[[str], None],
     ) -> None:
-        self.text = text
+        super().__init__(text, form_pairs, hyperparameters, report)
         self.word_pairs = word_pairs  # the word pairs of the text
-        self.source = text.source
-        self.target = text.target
-        self.form_pairs = form_pairs  # one entry for each kind of form
-        self.hyperparameters = hyperparameters
+        self.complete_word_pairs = word_pairs if word_pairs.complete else None
         self.workers = workers
-        self.report = report
         self.set_prior(prior)
 
     @classmethod
@@ -208,162 +441,26 @@ class Estimator:
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
-        self.prior = prior or Prior()
-        self.form_priors: list[FormPrior] = []  # empty without a prior
+        super().set_prior(prior)
         self.prior_counts: list[tuple[Longs, Floats]] = []  # the counts of the pairs of forms of the text
-        if prior is not None:
-            for form_pairs in self.form_pairs:
-                of_kind = form_prior(form_pairs, prior)
-                self.form_priors.append(of_kind)
+        if self.form_priors:
+            for of_kind, form_pairs in zip(self.form_priors, self.form_pairs, strict=True):
                 # looked up once, because every iteration adds them
                 self.prior_counts.append(of_kind.counts_of(form_pairs))
 
-    def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
-        """Run all EM iterations, or those after the checkpoint, and return the estimate."""
-        state = None if checkpoint is None else self._resume(checkpoint)
-        if state is None:
-            state = self._initial_state()
-        settings = self.hyperparameters
-        while state.hmm_iterations < settings.hmm_iterations or self._is_of_model1(state):
-            self._write_if_due(checkpoint, state)
-            try:
-                iterate = self._model1_iteration if self._is_of_model1(state) else self._hmm_iteration
-                state = iterate(state)
-            except KeyboardInterrupt:
-                if checkpoint is not None:
-                    # the work of less than a minute is kept, too
-                    checkpoint.write(partial(self._as_arrays, state))
-                raise
-        self._write_if_due(checkpoint, state)
-        return self._estimate(state)
-
-    def _is_of_model1(self, state: EMState) -> bool:
-        """Return whether the next iteration is one of model 1."""
-        return state.model1_iterations < self.hyperparameters.model1_iterations
-
-    def _estimate(self, state: EMState) -> Estimate:
-        """Return the estimate of the last iteration; very small counts are dropped."""
-        form_counts = self._form_counts_of(state.counts)
-        pruned = [self._pruned(counts) for counts in form_counts.counts]
-        stored = []
-        for form_pairs, counts in zip(self.form_pairs, pruned, strict=True):
-            stored.append(stored_forms(form_pairs, counts))
-        return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
-
-    def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
-        """Return the lexicon with the counts of each kind of form, with the prior added, and phrases."""
-        if self.form_priors:
-            stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
-        lexicon = Lexicon(
-            source_words=self.source.words,
-            target_words=self.target.words,
-            source_counts=self.source.counts,
-            target_counts=self.target.counts,
-            counts_of_kinds=stored,
-            smoothing=self.smoothing,
-            spelling=self.hyperparameters.spelling,
-        )
-        return self._with_phrases(lexicon)
-
-    def _with_phrases(self, lexicon: Lexicon) -> Lexicon:
-        """Return a lexicon with the phrases of the prior that occur in the text, and of an older model."""
-        older = None if self.prior.lexicon is None else self.prior.lexicon.phrases
-        phrases = Phrases(self.prior.phrases, lexicon.phrase_kinds).occurring(self.text)
-        entries = [*([] if older is None else older.entries), *phrases.entries]
-        if not entries:
-            return lexicon
-        return replace(lexicon, phrases=replace(phrases, entries=list(dict.fromkeys(entries))))
-
-    def _resume(self, checkpoint: Checkpoint) -> EMState | None:
-        """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""
-        arrays = checkpoint.read()
-        if arrays is None:
-            return None
-        stored = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
-        try:
-            with reraise_as_data_error(checkpoint.path):
-                return self._from_checkpoint(stored)
-        except DataError:
-            return None  # as with a damaged file, the work is done again
-
-    def _from_checkpoint(self, stored: Stored) -> EMState:
-        """Return the state that :func:`_as_arrays` gave as arrays; a DataError if they do not fit."""
-        source_words = len(self.source.words)
-        target_words = len(self.target.words)
-        source_model = JumpModel.from_state(stored, "tables_0", "classes_0", source_words)
-        target_model = JumpModel.from_state(stored, "tables_1", "classes_1", target_words)
-        counts = ExpectedCounts(
-            links=stored.array("links", "f", (len(self.word_pairs),), minimum=0),
-            source_null=stored.array("source_null", "f", (source_words,), minimum=0),
-            target_null=stored.array("target_null", "f", (target_words,), minimum=0),
-            # the jump models have been estimated from the jumps, which are not needed again
-            forward_jumps=np.zeros(0),
-            reverse_jumps=np.zeros(0),
-            log_likelihood=float(stored.array("log_likelihood", "f", ())),
-        )
-        settings = self.hyperparameters
-        model1_done = stored.array(
-            "model1_done", "i", (), minimum=0, maximum=max(settings.model1_iterations, 1)
-        )
-        done = stored.array("done", "i", (), minimum=0, maximum=settings.hmm_iterations)
-        return EMState(counts, (source_model, target_model), int(model1_done), int(done))
-
-    def _write_if_due(self, checkpoint: Checkpoint | None, state: EMState) -> None:
-        """Write the state to the checkpoint, if there is one and its last state is old enough."""
-        if checkpoint is not None:
-            checkpoint.write_if_due(partial(self._as_arrays, state))
-
-    def _as_arrays(self, state: EMState) -> ArrayItems:
-        """Yield the arrays of a state of training, with their names."""
-        for name, values in state.counts._asdict().items():
-            yield name, np.asarray(values)
-        for k, model in enumerate(state.jump_models):
-            yield f"tables_{k}", model.tables
-            yield f"classes_{k}", model.classes
-        yield "model1_done", np.array(state.model1_iterations)
-        yield "done", np.array(state.hmm_iterations)
-
-    @property
-    def smoothing(self) -> Smoothing:
-        """Constants of the likelihood ratios of this bitext."""
-        corpus_size = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
-        if self.prior.lexicon is not None:
-            corpus_size += self.prior.lexicon.smoothing.corpus_size
-        return Smoothing(
-            corpus_size=max(corpus_size, 1.0),
-            pseudo_count=self.hyperparameters.pseudo_count,
-            floor=self.hyperparameters.floor,
-        )
-
-    def _initial_state(self) -> EMState:
-        """Return counts of uniform links with initial jump models, or none with those of an older model."""
-        older = self.prior.renumbered_jump_models(self.source, self.target)
-        if older is not None:
-            # The older model needs no iterations of model 1. Its counts are a prior, which every M-step adds
-            # to the expected counts: with zero counts of this text, the first emissions are those of the
-            # older model.
-            done = self.hyperparameters.model1_iterations
-            return EMState(self._no_counts(), older, model1_iterations=done, hmm_iterations=0)
-        settings = self.hyperparameters
-        counts = self._e_step(EStep(settings.model1_null))
-        source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
-        target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
-        return EMState(counts, (source_model, target_model), model1_iterations=1, hmm_iterations=0)
-
-    def _model1_iteration(self, state: EMState) -> EMState:
-        """Run one iteration of model 1: M-step and E-step."""
-        settings = self.hyperparameters
-        number = state.model1_iterations  # the first one, of uniform links, does not count
-        ratios = self._emissions(state.counts, floor=MIN_LINK_COUNT)
-        mean = number <= settings.mean_iterations
-        counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
-        self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
-        return state._replace(counts=counts, model1_iterations=number + 1)
-
     def _no_counts(self) -> ExpectedCounts:
-        """Return counts of 0."""
         words = len(self.source.words), len(self.target.words)
         return ExpectedCounts.zeros(len(self.word_pairs), words, None)
+
+    def _first_counts(self, step: EStep) -> ExpectedCounts:
+        return self._e_step(step)
+
+    def _next_counts(self, counts: ExpectedCounts, floor: float, step: EStep) -> ExpectedCounts:
+        emissions = self._emissions(counts, floor)
+        return self._e_step(step._replace(emissions=emissions))
+
+    def _counts_without_pairs(self, counts: ExpectedCounts) -> ExpectedCounts:
+        return counts
 
     def _emissions(self, counts: ExpectedCounts, floor: float) -> Emissions:
         """Return the likelihood ratios of words and word pairs: the M-step of the lexicon."""
@@ -381,42 +478,6 @@ class Estimator:
             form_counts = [prior.add_to(added, learned) for prior, added, learned in kinds]
         return TextFormCounts(self.form_pairs, form_counts, self.smoothing)
 
-    def _hmm_iteration(self, state: EMState) -> EMState:
-        """Run one iteration: M-step of the emissions, E-step, M-step of the jump models."""
-        settings = self.hyperparameters
-        number = state.hmm_iterations + 1
-        emissions = self._emissions(state.counts, settings.floor)
-        agree = number > settings.hmm_iterations - settings.agreed_iterations
-        step = EStep(
-            settings.null, emissions, state.jump_models, agree=agree, jump_period=self._jump_period()
-        )
-        counts = self._e_step(step)
-        forward_jumps = counts.forward_jumps
-        reverse_jumps = counts.reverse_jumps
-        older = self.prior.jump_counts()
-        if older is not None:
-            forward_jumps = forward_jumps + older[0].ravel()
-            reverse_jumps = reverse_jumps + older[1].ravel()
-        if self.prior.jumps is not None:
-            forward_jumps = add_width_counts(forward_jumps, self.prior.jumps[0], state.jump_models[0])
-            reverse_jumps = add_width_counts(reverse_jumps, self.prior.jumps[1], state.jump_models[1])
-        per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
-        iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
-        likelihood = f"log-likelihood {per_word:.4f} a word over chance"
-        self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
-        source_model = estimate_jump_model(forward_jumps, state.jump_models[0])
-        target_model = estimate_jump_model(reverse_jumps, state.jump_models[1])
-        return state._replace(counts=counts, jump_models=(source_model, target_model), hmm_iterations=number)
-
-    def _jump_period(self) -> int:
-        """Return n, where jumps are counted in every n-th bucket: about `MAX_JUMP_CELLS` cells in all.
-
-        It is odd: with an even period, one of two workers, which take every other bucket, would count the
-        jumps of all these buckets.
-        """
-        period = max(1, math.ceil(self.text.cell_count / MAX_JUMP_CELLS))
-        return period if period % 2 else period + 1
-
     def _e_step(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts; pairs that share a number have none."""
         counts = expected_counts(step, self.text, self.word_pairs, self.workers)
@@ -424,11 +485,35 @@ class Estimator:
             counts.links[SHARED_NUMBER] = 0
         return counts
 
-    def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
-        """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
-        counts.links[counts.links < self.hyperparameters.prune] = 0
-        source, target = counts.sides
-        return counts._replace(sides=(source.apply(_rounded), target.apply(_rounded)))
+    def _estimate(self, state: EMState[ExpectedCounts]) -> Estimate:
+        form_counts = self._form_counts_of(state.counts)
+        pruned = [self._pruned(counts) for counts in form_counts.counts]
+        stored = []
+        for form_pairs, counts in zip(self.form_pairs, pruned, strict=True):
+            stored.append(stored_forms(form_pairs, counts))
+        return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
+
+    def _arrays_of_counts(self, counts: ExpectedCounts) -> ArrayItems:
+        for name, values in counts._asdict().items():
+            yield name, np.asarray(values)
+
+    def _counts_from_checkpoint(self, stored: Stored) -> ExpectedCounts:
+        words = len(self.source.words), len(self.target.words)
+        return counts_from_arrays(stored, words, len(self.word_pairs))
+
+
+def counts_from_arrays(stored: Stored, words: tuple[int, int], word_pairs: int) -> ExpectedCounts:
+    """Return expected counts that were stored; a DataError if they are of other numbers of words or pairs."""
+    source_words, target_words = words
+    return ExpectedCounts(
+        links=stored.array("links", "f", (word_pairs,), minimum=0),
+        source_null=stored.array("source_null", "f", (source_words,), minimum=0),
+        target_null=stored.array("target_null", "f", (target_words,), minimum=0),
+        # the jump models have been estimated from the jumps, which are not needed again
+        forward_jumps=np.zeros(0),
+        reverse_jumps=np.zeros(0),
+        log_likelihood=float(stored.array("log_likelihood", "f", ())),
+    )
 
 
 def _rounded(values: Doubles) -> Doubles:

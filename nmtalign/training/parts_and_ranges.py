@@ -1,18 +1,31 @@
 """The calls of training over parts of a text and ranges of the keys of its word pairs.
 
 A part is a run of buckets, which numbers its own word pairs. A range has the pairs of forms, of every kind of
-form, whose keys are between two bounds. All that passes between parts and ranges are slices: the arrays of
-the pairs of one part in one range. A :class:`~nmtalign.training.result_store.ResultStore` makes these calls.
+form, whose keys are between two bounds. All that passes between parts and ranges are slices: arrays with an
+entry for each pair that a part has in a range.
 
-Axes: L word pairs of a part, K pairs of forms of a part, Q pairs of forms of a range, P parts, R ranges, V
-words of a vocabulary, with the padding as word 0.
+For example, part 0 is the pair *the house = das Haus*, part 1 is *the book = das Buch*, and the second range
+begins with the key of *house-das*. Of the kind "whole words", these are the pairs of each slice and range::
+
+                range 0                        range 1
+    part 0      the-das  the-Haus              house-das  house-Haus
+    part 1      the-das            the-Buch                           book-das  book-Buch
+    the range   the-das  the-Haus  the-Buch    house-das  house-Haus  book-das  book-Buch
+    positions of part 0     0  1                       0  1
+    positions of part 1     0  2                       2  3
+
+A :class:`~nmtalign.training.result_store.ResultStore` makes these calls. Their slices are in the order of the
+parts, or of the ranges.
+
+Axes: T target words, S source words, B sentence pairs of a bucket. Other axes are named: *words* of a
+vocabulary, *word pairs* of a part, *form pairs* (pairs of forms) of a part or a range. Number 0 is padding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,64 +55,71 @@ NO_COUNTS = Sparse(np.zeros(0, np.int32), np.zeros(0, np.float32))
 class TextPart(NamedTuple):
     """A run of buckets with the numbers of its word pairs. Pair 0 is the padding."""
 
-    first: int  # number of the first bucket
+    first_bucket: int  # its number in the text
     buckets: list[Bucket]
-    cells: list[Ints]  # (T, S, B) for each bucket: word pair of every cell
-    word_pairs: int  # L
-    # (L,) for each kind of form: pair of forms of each word pair; None if the numbers are the same
-    pairs: list[Ints | None]
+    pair_numbers: list[Ints]  # (T, S, B) for each bucket: number of the word pair of every cell
+    word_pair_count: int
+    # (word pairs,) for each kind of form: pair of forms of each word pair; None if the numbers are the same
+    form_pair_numbers: list[Ints | None]
 
 
-class PartKeys(NamedTuple):
-    """The keys of the word pairs of a part, while ranges are made of them."""
+class WordKeys(NamedTuple):
+    """The keys of the word pairs of a part, or of a slice, while ranges are made of them."""
 
-    keys: Longs  # (L,): ``source word * number of target words + target word``, sorted
-    meetings: Ints | None  # how often each pair occurs together; None if all pairs are kept
+    keys: Longs  # (word pairs,): ``source word * number of target words + target word``, sorted
+    meetings: Ints | None  # (word pairs,): how often each pair occurs together; None if all are kept
 
-    def cut(self, begin: int, end: int) -> PartKeys:
-        """Return some of the keys."""
+    def between(self, begin: int, end: int) -> WordKeys:
+        """Return the keys of some of the word pairs."""
         meetings = None if self.meetings is None else self.meetings[begin:end]
-        return PartKeys(self.keys[begin:end], meetings)
+        return WordKeys(self.keys[begin:end], meetings)
 
 
-class KeyRange(NamedTuple):
+class FormKeys(NamedTuple):
+    """The keys of the pairs of forms of a part, and where each range begins in its word pairs."""
+
+    word_cuts: Longs  # as in :func:`_find_cuts`
+    keys_of_kinds: list[Longs]  # (form pairs,) for each kind of form but whole words
+
+
+class KindOfRange(NamedTuple):
     """The pairs of forms of one kind whose keys are in a range."""
 
-    keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
-    similar: Longs  # the pairs with similar spellings
-    spelling: Floats  # their prior counts
-    positions: list[Ints]  # for each part: the place of its pairs of forms in the range
-
-
-class KindOfForms(NamedTuple):
-    """What ranges need to know of the forms of one kind."""
-
-    targets: int  # number of target forms
-    spellings: Spellings
-    spelling: float  # prior count of two identical forms
+    keys: Longs  # (form pairs,): ``source form * number of target forms + target form``, sorted
+    similar_pairs: Longs  # positions of the pairs with similar spellings
+    spelling_counts: Floats  # prior counts of the similar pairs
+    positions_of_parts: list[Ints]  # for each part: positions in `keys` of the pairs of its slice
 
 
 class FormNumbers(NamedTuple):
-    """What parts need to know of the forms of one kind."""
+    """The forms of the words of a text, of one kind."""
 
-    source: Ints  # (V,): number of the form of each source word
-    target: Ints
-    targets: int  # number of target forms
+    source: Ints  # (words,): number of the form of each source word
+    target: Ints  # (words,)
+    target_forms: int  # number of target forms
+
+
+class FormSpellings(NamedTuple):
+    """The spellings of the forms of a text, of one kind."""
+
+    spellings: Spellings
+    target_forms: int  # number of target forms
+    identical_count: float  # prior count of two identical forms
 
 
 class RangePrior(NamedTuple):
     """The prior counts of the pairs of a range."""
 
-    counts: list[tuple[Longs, Floats]]  # indices and values for each kind of form
+    counts_of_kinds: list[tuple[Longs, Floats]]  # positions and prior counts for each kind of form
 
-    def add_to(self, kind: int, pairs: Floats) -> None:
+    def add_to(self, counts: Floats, kind: int) -> None:
         """Add the prior to the counts of the pairs of one kind, in place."""
-        indices, values = self.counts[kind]
-        pairs[indices] += values
+        positions, prior_counts = self.counts_of_kinds[kind]
+        counts[positions] += prior_counts
 
 
 class LinkedWords(NamedTuple):
-    """The joint counts of word pairs, in the order of their keys."""
+    """The joint counts of the word pairs of a range, in the order of their keys."""
 
     source: Ints
     target: Ints
@@ -107,136 +127,169 @@ class LinkedWords(NamedTuple):
 
     def add_to(self, linked: tuple[Doubles, Doubles]) -> None:
         """Add the counts to those of the source words and of the target words, in place and in order."""
-        np.add.at(linked[0], self.source, self.counts)
-        np.add.at(linked[1], self.target, self.counts)
+        source_linked, target_linked = linked
+        np.add.at(source_linked, self.source, self.counts)
+        np.add.at(target_linked, self.target, self.counts)
 
 
 class SliceCounts(NamedTuple):
-    """The counts of the pairs of one part in one range."""
+    """The counts of the pairs of a slice, of one kind of form."""
 
-    counted: Ints | None  # the pairs with a count; None: all pairs
+    counted: Ints | None  # indices of the pairs with a count; None: all pairs
     counts: Doubles
 
     @classmethod
     def of(cls, counts: Doubles) -> SliceCounts:
         """Return counts without zeros, if that is shorter; in later passes, most are 0."""
         counted = np.flatnonzero(counts).astype(np.int32)
-        if 3 * len(counted) > 2 * len(counts):  # a count has 8 bytes, and a number 4
+        if 3 * len(counted) > 2 * len(counts):  # a count has 8 bytes, and an index 4
             return cls(None, counts)
         return cls(counted, counts[counted])
 
-    def add_to(self, total: Doubles, positions: Ints) -> None:
-        """Add the counts to those of a range in place; `positions` are the places of all pairs, distinct."""
-        places = positions if self.counted is None else positions[self.counted]
-        total[places] += self.counts
+    def add_to(self, totals: Doubles, positions: Ints) -> None:
+        """Add the counts to those of a range in place; `positions` are those of the pairs of the slice."""
+        counted = positions if self.counted is None else positions[self.counted]
+        totals[counted] += self.counts  # the positions are distinct
 
 
-KeyRanges = list[KeyRange]  # one for each kind of form
-RangeCounts = list[Floats]  # (Q,) for each kind of form
-Slice = list[Any]  # one array for each kind of form, or one :class:`SliceCounts`
+KeyRange = list[KindOfRange]  # one for each kind of form
+RangeCounts = list[Floats]  # (form pairs,) for each kind of form
+RatioSlices = list[list[Floats]]  # of a part: one for each range, with an array for each kind of form
+CountSlices = list[list[SliceCounts]]  # of a range: one for each part, with counts for each kind of form
+PairCounts = tuple[Longs, Floats]  # sorted keys of pairs of forms of one kind, and their counts
+PairArray = TypeVar("PairArray", Longs, Doubles)  # (form pairs,) of a part
 
 
 # --- calls that make parts and ranges ------------------------------------------------------------
 
 
 def number_part(
-    first: int, buckets: list[Bucket], targets: int, step: int, drops_rare_pairs: bool
-) -> tuple[TextPart, PartKeys, Longs]:
-    """Number the word pairs of a part; also return their keys, and every `step`-th key."""
-    index = number_word_pairs(buckets, targets)
-    keys = join_keys(index.source, index.target, targets)
+    first_bucket: int, buckets: list[Bucket], target_words: int, drops_rare_pairs: bool
+) -> tuple[TextPart, WordKeys]:
+    """Number the word pairs of a part; also return their keys."""
+    index = number_word_pairs(buckets, target_words)
+    keys = join_keys(index.source, index.target, target_words)
     meetings = index.count_meetings() if drops_rare_pairs else None
-    part = TextPart(first, buckets, list(index.pair_numbers), len(keys), pairs=[None])
-    return part, PartKeys(keys, meetings), keys[::step]
+    part = TextPart(first_bucket, buckets, list(index.pair_numbers), len(keys), form_pair_numbers=[None])
+    return part, WordKeys(keys, meetings)
 
 
-def cut_word_keys(keys: PartKeys, bounds: Longs) -> list[Any]:
-    """Return the keys for each range, and where each range begins in the keys."""
-    cuts = _find_cuts(keys.keys, bounds)
-    return [*(keys.cut(begin, end) for begin, end in pairwise(cuts.tolist())), cuts]
+def sample_word_keys(word_keys: WordKeys, step: int) -> Longs:
+    """Return every `step`-th key of the word pairs of a part."""
+    return word_keys.keys[::step]
 
 
-def merge_words(kinds: list[KindOfForms], words: WordCounts | None, *parts: PartKeys) -> list[Any]:
-    """Make a range of whole words from the keys of all parts.
+def cut_word_keys(word_keys: WordKeys, bounds: Longs) -> tuple[list[WordKeys], Longs]:
+    """Cut the keys of a part into slices for the ranges; also return where each begins."""
+    cuts = _find_cuts(word_keys.keys, bounds)
+    return [word_keys.between(begin, end) for begin, end in pairwise(cuts.tolist())], cuts
 
-    With the counts of words, rare pairs are dropped. For each part, also return which of its pairs are kept;
-    None if all are.
+
+def merge_words(
+    slices: list[WordKeys], forms_of_kinds: list[FormSpellings], word_counts: WordCounts | None
+) -> tuple[list[Flags | None], KindOfRange]:
+    """Make the whole words of a range from the slices of all parts.
+
+    With the counts of words, rare pairs are dropped. For each part, also return which of the pairs of its
+    slice are kept; None if all are.
     """
-    keys, positions = _merge_keys([part.keys for part in parts])
-    kept_of_parts: list[Flags | None] = [None] * len(parts)
-    if words is not None:
-        meetings_of_parts = [part.meetings for part in parts if part.meetings is not None]
-        meetings = np.bincount(np.concatenate(positions), np.concatenate(meetings_of_parts), len(keys))
-        kept = frequent_or_associated(keys, meetings.astype(np.int32), words)
+    keys, positions_of_parts = _merge_keys([of_part.keys for of_part in slices])
+    kept_of_parts: list[Flags | None] = [None] * len(slices)
+    if word_counts is not None:
+        meetings_of_parts = [of_part.meetings for of_part in slices if of_part.meetings is not None]
+        meetings = np.bincount(
+            np.concatenate(positions_of_parts), np.concatenate(meetings_of_parts), len(keys)
+        )
+        kept = frequent_or_associated(keys, meetings.astype(np.int32), word_counts)
         keys = keys[kept]
         new_position = (np.cumsum(kept) - 1).astype(np.int32)
-        kept_of_parts = [kept[of_part] for of_part in positions]
-        positions = [new_position[of_part[kept[of_part]]] for of_part in positions]
-    return [[_make_range(kinds[WORD_KIND], keys, positions)], *kept_of_parts]
+        kept_of_parts = [kept[positions] for positions in positions_of_parts]
+        positions_of_parts = [new_position[positions[kept[positions]]] for positions in positions_of_parts]
+    return kept_of_parts, _make_kind_of_range(forms_of_kinds[WORD_KIND], keys, positions_of_parts)
 
 
 def number_forms_of_part(
     part: TextPart,
-    keys: PartKeys,
-    cuts: Longs,
-    targets: int,
-    numbers_of_kinds: list[FormNumbers],
-    step: int,
-    *kept_of_ranges: Flags,
-) -> tuple[TextPart, Longs, list[Longs], list[Longs]]:
-    """Number the pairs of forms of a part for all kinds but whole words.
+    word_keys: WordKeys,
+    word_cuts: Longs,
+    kept_of_ranges: list[Flags] | None,
+    target_words: int,
+    forms_of_kinds: list[FormNumbers],
+) -> tuple[TextPart, FormKeys]:
+    """Number the pairs of forms of a part for all kinds but whole words; also return their keys.
 
-    `kept_of_ranges` are passed if word pairs are dropped. Return the part, where each range begins in its
-    kept word pairs, its keys of each kind, and every `step`-th of these keys.
+    `kept_of_ranges`, where word pairs are dropped, are the slices of :func:`merge_words`.
     """
-    word_keys = keys.keys
+    keys = word_keys.keys
     kept = None
-    pairs = part.pairs
-    if kept_of_ranges:
+    form_pair_numbers = part.form_pair_numbers
+    if kept_of_ranges is not None:
         kept = np.concatenate(kept_of_ranges)
         kept_before = np.concatenate([[0], np.cumsum(kept)])
-        pairs = [np.where(kept, kept_before[:-1], 0).astype(np.int32)]
-        cuts = kept_before[cuts]
-        word_keys = word_keys[kept]
-    source, target = split_keys(word_keys, targets)
+        form_pair_numbers = [np.where(kept, kept_before[:-1], 0).astype(np.int32)]
+        word_cuts = kept_before[word_cuts]
+        keys = keys[kept]
+    source, target = split_keys(keys, target_words)
     keys_of_kinds = []
-    for numbers in numbers_of_kinds:
-        all_keys = join_keys(numbers.source[source], numbers.target[target], numbers.targets)
-        form_keys, pair = rank_distinct(all_keys)
+    for forms in forms_of_kinds:
+        all_keys = join_keys(forms.source[source], forms.target[target], forms.target_forms)
+        form_keys, numbers = rank_distinct(all_keys)
         if kept is not None:
-            pair_of_kept = pair
-            pair = np.zeros(len(kept), np.int32)
-            pair[kept] = pair_of_kept
-        pairs = [*pairs, pair]
+            numbers_of_kept = numbers
+            numbers = np.zeros(len(kept), np.int32)
+            numbers[kept] = numbers_of_kept
+        form_pair_numbers = [*form_pair_numbers, numbers]
         keys_of_kinds.append(form_keys)
-    samples = [form_keys[::step] for form_keys in keys_of_kinds]
-    return part._replace(pairs=pairs), cuts, keys_of_kinds, samples
+    return part._replace(form_pair_numbers=form_pair_numbers), FormKeys(word_cuts, keys_of_kinds)
 
 
-def cut_form_keys(keys_of_kinds: list[Longs], bounds_of_kinds: list[Longs], ranges: int) -> list[Any]:
-    """Return the keys for each range, and where each range begins in the keys of each kind."""
-    kinds = zip(keys_of_kinds, bounds_of_kinds, strict=True)
-    cuts = [_find_cuts(keys, bounds) for keys, bounds in kinds]
-    return [*_cut_kinds(keys_of_kinds, cuts, ranges), cuts]
+def sample_form_keys(form_keys: FormKeys, step: int) -> list[Longs]:
+    """Return every `step`-th key of the pairs of forms of a part, for each kind but whole words."""
+    return [keys[::step] for keys in form_keys.keys_of_kinds]
+
+
+def cut_form_keys(form_keys: FormKeys, bounds_of_kinds: list[Longs]) -> tuple[list[list[Longs]], list[Longs]]:
+    """Cut the keys of a part, of each kind but whole words, into slices for the ranges.
+
+    Also return, for each kind of form and with whole words, where the slice of each range begins.
+    """
+    kinds = zip(form_keys.keys_of_kinds, bounds_of_kinds, strict=True)
+    cuts_of_kinds = [_find_cuts(keys, bounds) for keys, bounds in kinds]
+    ranges = len(form_keys.word_cuts) - 1
+    slices = _cut_kinds(form_keys.keys_of_kinds, cuts_of_kinds, ranges)
+    return slices, [form_keys.word_cuts, *cuts_of_kinds]
 
 
 def merge_forms(
-    kinds: list[KindOfForms], words: KeyRanges, *parts: list[Longs]
-) -> tuple[KeyRanges, list[int]]:
-    """Add the pairs of forms of the other kinds to a range; also return its numbers of pairs."""
-    ranges = list(words)
-    for kind, *keys_of_parts in zip(kinds[WORD_KIND + 1 :], *parts, strict=True):
-        keys, positions = _merge_keys(keys_of_parts)
-        ranges.append(_make_range(kind, keys, positions))
-    return ranges, [len(key_range.keys) for key_range in ranges]
+    slices: list[list[Longs]], words: KindOfRange, forms_of_kinds: list[FormSpellings]
+) -> tuple[KeyRange, list[int]]:
+    """Make a range of its whole words and the slices of all parts; also return its numbers of pairs."""
+    key_range = [words]
+    for forms, *keys_of_parts in zip(forms_of_kinds[WORD_KIND + 1 :], *slices, strict=True):
+        keys, positions_of_parts = _merge_keys(keys_of_parts)
+        key_range.append(_make_kind_of_range(forms, keys, positions_of_parts))
+    return key_range, [len(of_kind.keys) for of_kind in key_range]
+
+
+def prior_of_range(key_range: KeyRange, prior_of_kinds: list[PairCounts]) -> RangePrior:
+    """Return the prior counts of the pairs of a range, from those of all keys between its bounds."""
+    counts_of_kinds = []
+    for of_kind, (keys, counts) in zip(key_range, prior_of_kinds, strict=True):
+        prior_counts = lookup_values(keys, counts, of_kind.keys)
+        positions = np.flatnonzero(prior_counts)
+        counts_of_kinds.append((positions, prior_counts[positions]))
+    return RangePrior(counts_of_kinds)
 
 
 def _find_cuts(keys: Longs, bounds: Longs) -> Longs:
+    """Return where each range begins in the sorted keys of a part, and the end, shape (ranges + 1,)."""
     return np.concatenate([[0], np.searchsorted(keys, bounds), [len(keys)]])
 
 
-def _cut_kinds(arrays_of_kinds: Sequence[Any], cuts_of_kinds: Sequence[Longs], ranges: int) -> list[Slice]:
-    """Return the slice for each range."""
+def _cut_kinds(
+    arrays_of_kinds: Sequence[PairArray], cuts_of_kinds: Sequence[Longs], ranges: int
+) -> list[list[PairArray]]:
+    """Cut arrays of the pairs of a part, one for each kind of form, into slices for the ranges."""
     slices = []
     for number in range(ranges):
         kinds = zip(arrays_of_kinds, cuts_of_kinds, strict=True)
@@ -245,82 +298,92 @@ def _cut_kinds(arrays_of_kinds: Sequence[Any], cuts_of_kinds: Sequence[Longs], r
 
 
 def _merge_keys(keys_of_parts: Sequence[Longs]) -> tuple[Longs, list[Ints]]:
-    """Return the distinct keys of all parts, sorted, and their positions for each part."""
+    """Return the distinct keys of all parts, sorted, and the positions of the keys of each part."""
     keys, positions = rank_distinct(np.concatenate(keys_of_parts))
-    ends = np.cumsum([len(of_part) for of_part in keys_of_parts])
+    ends = np.cumsum([len(keys_of_part) for keys_of_part in keys_of_parts])
     return keys, np.split(positions, ends[:-1])
 
 
-def _make_range(kind: KindOfForms, keys: Longs, positions: list[Ints]) -> KeyRange:
-    spelling = np.float32(kind.spelling) * spelled_alike(kind.spellings, *split_keys(keys, kind.targets))
-    similar = np.flatnonzero(spelling)
-    return KeyRange(keys, similar, spelling[similar], positions)
-
-
-def prior_of_range(ranges: KeyRanges, prior: Sequence[list[Any]]) -> tuple[RangePrior]:
-    """Return the prior counts of the pairs of a range, from those of all keys between its bounds.
-
-    For each kind of form, the prior has sorted keys and their counts.
-    """
-    found = []
-    for key_range, keys, counts in zip(ranges, *prior, strict=True):
-        values = lookup_values(keys, counts, key_range.keys)
-        indices = np.flatnonzero(values)
-        found.append((indices, values[indices]))
-    return (RangePrior(found),)
+def _make_kind_of_range(forms: FormSpellings, keys: Longs, positions_of_parts: list[Ints]) -> KindOfRange:
+    similarity = spelled_alike(forms.spellings, *split_keys(keys, forms.target_forms))
+    spelling_counts = np.float32(forms.identical_count) * similarity
+    similar_pairs = np.flatnonzero(spelling_counts)
+    return KindOfRange(keys, similar_pairs, spelling_counts[similar_pairs], positions_of_parts)
 
 
 # --- calls of an iteration -----------------------------------------------------------------------
 
 
 def ratios_of_range(
-    ranges: KeyRanges,
+    key_range: KeyRange,
     counts: RangeCounts,
     prior: RangePrior | None,
     factors_of_kinds: list[tuple[Floats, Floats]],
-    targets_of_kinds: list[int],
     floor: float,
-) -> list[Slice]:
-    """Return the likelihood ratios of a range for each part: the M-step of the lexicon."""
-    slices: list[Slice] = [[] for _ in ranges[WORD_KIND].positions]
-    for kind, key_range in enumerate(ranges):
+) -> tuple[list[list[Floats]], None]:
+    """Return slices of the likelihood ratios of a range for the parts: the M-step of the lexicon.
+
+    `factors_of_kinds` are those of :func:`~nmtalign.scorers.likelihood_ratios.ratio_factors`. There is no
+    other result.
+    """
+    slices: list[list[Floats]] = [[] for _ in key_range[WORD_KIND].positions_of_parts]
+    for kind, of_kind in enumerate(key_range):
         ratios = counts[kind].copy()
         if prior is not None:
-            prior.add_to(kind, ratios)
-        ratios[key_range.similar] += key_range.spelling
-        forms = split_keys(key_range.keys, targets_of_kinds[kind])
-        scale_to_ratios(ratios, forms, factors_of_kinds[kind], floor)
-        for of_part, positions in zip(slices, key_range.positions, strict=True):
+            prior.add_to(ratios, kind)
+        ratios[of_kind.similar_pairs] += of_kind.spelling_counts
+        factors = factors_of_kinds[kind]
+        target_forms = len(factors[1])
+        scale_to_ratios(ratios, split_keys(of_kind.keys, target_forms), factors, floor)
+        for of_part, positions in zip(slices, of_kind.positions_of_parts, strict=True):
             of_part.append(ratios.take(positions))
-    return slices
+    return slices, None
 
 
-def counts_of_part(part: TextPart, cuts: list[Longs], step: EStep, *ratios: Slice) -> list[Any]:
-    """Return the expected counts of the word pairs of a part for each range, and then its other counts.
+def counts_of_part(
+    part: TextPart, cuts_of_kinds: list[Longs], step: EStep, ratios: RatioSlices | None
+) -> tuple[list[list[SliceCounts]], list[BucketCounts]]:
+    """Return slices of the expected counts of the word pairs of a part for the ranges; also its other counts.
 
-    `ratios` are the slices of all ranges; there are none in the first iteration.
+    `ratios` are the slices of all ranges; None in the first iteration, whose links are uniform.
     """
-    if step.emissions is not None:
-        ratios_of_kinds = [np.concatenate(of_ranges) for of_ranges in zip(*ratios, strict=True)]
-        kinds = zip(ratios_of_kinds, part.pairs, strict=True)
-        pairs = mean_of_kinds(kinds, part.word_pairs, len(part.pairs))
-        step = step._replace(emissions=step.emissions._replace(pair_ratios=pairs))
-    links = np.zeros(part.word_pairs, np.float64)
+    if step.emissions is not None and ratios is not None:
+        pair_ratios = _word_pair_ratios(part, ratios)
+        step = step._replace(emissions=step.emissions._replace(pair_ratios=pair_ratios))
+    pair_counts = np.zeros(part.word_pair_count, np.float64)
     others = []
-    for k, (bucket, cells) in enumerate(zip(part.buckets, part.cells, strict=True), part.first):
-        counts = step.counts(k, bucket, cells)
-        np.add.at(links, counts.links.indices.ravel(), counts.links.values.ravel().astype(np.float64))
+    numbered_buckets = zip(part.buckets, part.pair_numbers, strict=True)
+    for k, (bucket, pair_numbers) in enumerate(numbered_buckets, part.first_bucket):
+        counts = step.counts(k, bucket, pair_numbers)
+        links = counts.links
+        np.add.at(pair_counts, links.indices.ravel(), links.values.ravel().astype(np.float64))
         others.append(counts._replace(links=NO_COUNTS))
-    counted = np.flatnonzero(links)
+    slices = []
+    ranges = len(cuts_of_kinds[WORD_KIND]) - 1
+    for counts_of_kinds in _cut_kinds(_sum_by_form(part, cuts_of_kinds, pair_counts), cuts_of_kinds, ranges):
+        slices.append([SliceCounts.of(of_kind) for of_kind in counts_of_kinds])
+    return slices, _join_buckets(others)
+
+
+def _word_pair_ratios(part: TextPart, ratios: RatioSlices) -> Floats:
+    """Return the ratios of the word pairs of a part from the slices of all ranges, shape (word pairs,)."""
+    ratios_of_kinds = [np.concatenate(of_ranges) for of_ranges in zip(*ratios, strict=True)]
+    kinds = zip(ratios_of_kinds, part.form_pair_numbers, strict=True)
+    return mean_of_kinds(kinds, part.word_pair_count, len(part.form_pair_numbers))
+
+
+def _sum_by_form(part: TextPart, cuts_of_kinds: list[Longs], pair_counts: Doubles) -> list[Doubles]:
+    """Return the counts of the pairs of forms of a part, shape (form pairs,), for each kind of form."""
+    counted = np.flatnonzero(pair_counts)
     sums_of_kinds = []
-    for pair, cuts_of_kind in zip(part.pairs, cuts, strict=True):
-        sums = links
-        if pair is not None:
-            sums = sum_at(pair[counted], int(cuts_of_kind[-1]), links[counted])
+    for numbers, cuts in zip(part.form_pair_numbers, cuts_of_kinds, strict=True):
+        sums = pair_counts
+        if numbers is not None:
+            form_pairs = int(cuts[-1])
+            sums = sum_at(numbers[counted], form_pairs, pair_counts[counted])
         sums[0] = 0  # the padding, and pairs that are dropped
         sums_of_kinds.append(sums)
-    slices = _cut_kinds(sums_of_kinds, cuts, len(cuts[WORD_KIND]) - 1)
-    return [*([SliceCounts.of(sums) for sums in of_range] for of_range in slices), _join_buckets(others)]
+    return sums_of_kinds
 
 
 def _join_buckets(counts_of_buckets: Sequence[BucketCounts]) -> list[BucketCounts]:
@@ -351,29 +414,30 @@ def _sum_sparse(counts: Sequence[Sparse]) -> Sparse:
     return Sparse(counted, sums[counted])
 
 
-def sum_range(ranges: KeyRanges, targets: int, *slices: Slice) -> tuple[RangeCounts, LinkedWords]:
-    """Sum the counts of all parts in a range; also return those of word pairs in double precision."""
-    totals = []
-    for kind, key_range in enumerate(ranges):
-        total = np.zeros(len(key_range.keys), np.float64)
-        for of_part, positions in zip(slices, key_range.positions, strict=True):
-            of_part[kind].add_to(total, positions)
-        totals.append(total)
-    words = totals[WORD_KIND]
-    counted = np.flatnonzero(words)
-    source, target = split_keys(ranges[WORD_KIND].keys[counted], targets)
-    return [total.astype(np.float32) for total in totals], LinkedWords(source, target, words[counted])
+def sum_range(key_range: KeyRange, slices: CountSlices, target_words: int) -> tuple[RangeCounts, LinkedWords]:
+    """Sum the slices of all parts in a range; also return the sums of word pairs in double precision."""
+    totals_of_kinds = []
+    for kind, of_kind in enumerate(key_range):
+        totals = np.zeros(len(of_kind.keys), np.float64)
+        for of_part, positions in zip(slices, of_kind.positions_of_parts, strict=True):
+            of_part[kind].add_to(totals, positions)
+        totals_of_kinds.append(totals)
+    word_totals = totals_of_kinds[WORD_KIND]
+    counted = np.flatnonzero(word_totals)
+    source, target = split_keys(key_range[WORD_KIND].keys[counted], target_words)
+    linked = LinkedWords(source, target, word_totals[counted])
+    return [totals.astype(np.float32) for totals in totals_of_kinds], linked
 
 
 def linked_pairs_of_range(
-    ranges: KeyRanges, counts: RangeCounts, prior: RangePrior | None, prune: float
-) -> tuple[list[tuple[Longs, Floats]]]:
+    key_range: KeyRange, counts: RangeCounts, prior: RangePrior | None, prune: float
+) -> list[PairCounts]:
     """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
-    found = []
-    for kind, key_range in enumerate(ranges):
-        pairs = counts[kind].copy()
+    pairs_of_kinds = []
+    for kind, of_kind in enumerate(key_range):
+        pair_counts = counts[kind].copy()
         if prior is not None:
-            prior.add_to(kind, pairs)
-        kept = np.flatnonzero((pairs >= prune) & (pairs > 0))
-        found.append((key_range.keys[kept], pairs[kept]))
-    return (found,)
+            prior.add_to(pair_counts, kind)
+        kept = np.flatnonzero((pair_counts >= prune) & (pair_counts > 0))
+        pairs_of_kinds.append((of_kind.keys[kept], pair_counts[kept]))
+    return pairs_of_kinds

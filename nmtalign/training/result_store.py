@@ -7,9 +7,10 @@ values, or handles of what a store keeps; only results that this program asks fo
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,42 +21,68 @@ from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays
 
 PICKLE_PROTOCOL = 5  # copies arrays without a detour
 
-Handle = Any  # of a kept value: its type depends on the store
+Kept = TypeVar("Kept")
+Other = TypeVar("Other")
+
+Arguments = Mapping[str, Any]  # of a call, by name: values and handles; the function gets values only
 
 
 class LostResultError(WorkerError):
     """A kept result is lost, with the worker that kept it; the calls that led to it can be repeated."""
 
 
-class Later(NamedTuple):
+class Handle(Generic[Kept]):
+    """Stands for a kept value in the arguments of calls; its class depends on the store.
+
+    The value is kept as long as a handle of it, or of a result that is still to be computed from it, exists.
+    """
+
+
+@dataclass(frozen=True)
+class Later(Handle[Kept]):
     """A handle of a value that is read from a file of this program where a call needs it."""
 
-    read: Callable[[], Any]
+    read: Callable[[], Kept]
 
 
 class ResultStore(Protocol):
-    """Calls functions, and keeps their results."""
+    """Calls functions, and keeps their results.
 
-    place: str  # where they are, in words
+    `calls` are the arguments of each call. The handles that a method returns are in the order of the calls.
+    """
 
-    def map(
-        self, function: Callable[..., Sequence[Any]], calls: Sequence[Sequence[Any]], items: int
-    ) -> list[Sequence[Handle]]:
-        """Call a function with the arguments of each call, some of which may be handles.
+    place: str  # where results are kept, in words
 
-        The function returns so many items, which are kept one by one; their handles are returned.
+    def map(self, function: Callable[..., Kept], calls: Sequence[Arguments]) -> list[Handle[Kept]]:
+        """Call a function; keep its result."""
+
+    def map_to_pairs(
+        self, function: Callable[..., tuple[Kept, Other]], calls: Sequence[Arguments]
+    ) -> tuple[list[Handle[Kept]], list[Handle[Other]]]:
+        """Call a function that returns two results; keep the first results, and the second ones."""
+
+    def exchange(
+        self,
+        function: Callable[..., tuple[Sequence[Kept], Other]],
+        calls: Sequence[Arguments],
+        receivers: int,
+    ) -> tuple[list[Handle[list[Kept]]], list[Handle[Other]]]:
+        """Call a function that returns slices, one for each receiver, and another result.
+
+        Return, for each receiver, a handle of the list of its slices, one from each call. Also return handles
+        of the other results, one for each call.
         """
 
-    def share(self, value: Any) -> Handle:
+    def share(self, value: Kept) -> Handle[Kept]:
         """Return a handle of a value of this program that many calls need."""
 
-    def put(self, values: Iterable[Any]) -> list[Later]:
+    def put(self, values: Iterable[Kept]) -> list[Handle[Kept]]:
         """Write values, one at a time, to a file of this program, and return their handles."""
 
-    def read(self, handles: Iterable[Handle]) -> Iterator[Any]:
+    def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
         """Yield the values of handles, in order; only a few are in memory."""
 
-    def saved(self, handles: Sequence[Handle]) -> list[Later]:
+    def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
         """Return handles of the same values, which cannot be lost with a worker."""
 
 
@@ -67,51 +94,73 @@ class FileStore:
     def __init__(self, workers: int = 1) -> None:
         self._workers = workers
 
-    def map(
-        self, function: Callable[..., Sequence[Any]], calls: Sequence[Sequence[Any]], items: int
-    ) -> list[Sequence[Handle]]:
-        """Call a function in several processes, which write the results to one file."""
+    def map(self, function: Callable[..., Kept], calls: Sequence[Arguments]) -> list[Handle[Kept]]:
+        """Call a function; keep its result."""
+        return [results[0] for results in self._results(lambda **given: [function(**given)], calls)]
+
+    def map_to_pairs(
+        self, function: Callable[..., tuple[Kept, Other]], calls: Sequence[Arguments]
+    ) -> tuple[list[Handle[Kept]], list[Handle[Other]]]:
+        """Call a function that returns two results; keep the first results, and the second ones."""
+        pairs = self._results(function, calls)
+        return [first for first, _ in pairs], [second for _, second in pairs]
+
+    def exchange(
+        self,
+        function: Callable[..., tuple[Sequence[Kept], Other]],
+        calls: Sequence[Arguments],
+        receivers: int,
+    ) -> tuple[list[Handle[list[Kept]]], list[Handle[Other]]]:
+        """Call a function that returns slices, one for each receiver, and another result."""
+
+        def slices_and_other(**given: Any) -> list[Any]:
+            slices, other = function(**given)
+            return [*slices, other]
+
+        results = self._results(slices_and_other, calls)
+        slices_of_receivers = [Later(partial(_read_all, results, number)) for number in range(receivers)]
+        return list(slices_of_receivers), [of_call[receivers] for of_call in results]
+
+    def _results(
+        self, function: Callable[..., Sequence[Any]], calls: Sequence[Arguments]
+    ) -> list[_StoredResults]:
+        """Call a function in several processes, which write its results one by one to one file."""
         file = TemporaryArrays()
 
-        def call(arguments: Sequence[Any]) -> list[bytes]:
-            results = function(*map(_value_of, arguments))
+        def call(arguments: Arguments) -> list[bytes]:
+            results = function(**{name: _value_of(given) for name, given in arguments.items()})
             return [pickle.dumps(result, PICKLE_PROTOCOL) for result in results]
 
-        def write(results: list[bytes]) -> tuple[ArrayPlace, Longs]:
-            return _append_all(file, results)
+        def write(pickles: list[bytes]) -> tuple[ArrayPlace, Longs]:
+            return _append_all(file, pickles)
 
         places = parallel_map(call, calls, self._workers, then=write, work=MIN_PARALLEL_CELLS)
-        return [_StoredItems(file, *place) for place in places]
+        return [_StoredResults(file, *place) for place in places]
 
-    def share(self, value: Any) -> Handle:
-        """Return the value, which is in the memory of all processes."""
-        return value
+    def share(self, value: Kept) -> Handle[Kept]:
+        """Return a handle of the value, which is in the memory of all processes."""
+        return Later(lambda: value)
 
-    def put(self, values: Iterable[Any]) -> list[Later]:
+    def put(self, values: Iterable[Kept]) -> list[Handle[Kept]]:
         """Write values, one at a time, to one file."""
         file = TemporaryArrays()
-        handles: list[Later] = []
+        handles: list[Handle[Kept]] = []
         for value in values:
             place = _append_all(file, [pickle.dumps(value, PICKLE_PROTOCOL)])
-            handles.extend(_StoredItems(file, *place))
+            handles.extend(_StoredResults(file, *place))
         return handles
 
-    def read(self, handles: Iterable[Handle]) -> Iterator[Any]:
+    def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
         """Yield the values of handles, in order."""
         return map(_value_of, handles)
 
-    def saved(self, handles: Sequence[Handle]) -> list[Later]:
+    def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
         """Return the handles: files are not lost."""
         return list(handles)
 
 
-def is_later(given: Any) -> bool:
-    """Return whether an argument of a call is the handle of a value in a file."""
-    return isinstance(given, Later)
-
-
 def _value_of(given: Any) -> Any:
-    return given.read() if is_later(given) else given
+    return given.read() if isinstance(given, Later) else given
 
 
 def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayPlace, Longs]:
@@ -123,8 +172,11 @@ def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayP
     return place, begins
 
 
-class _StoredItems(Sequence[Later]):
-    """Handles of values that are pickled in a file, which exists as long as one of the handles."""
+class _StoredResults(Sequence[Later[Any]]):
+    """Handles of the results of one call, which are pickled in a file; it exists as long as a handle.
+
+    A handle is made when it is needed: there may be hundreds of thousands of slices.
+    """
 
     def __init__(self, file: TemporaryArrays, place: ArrayPlace, begins: Longs) -> None:
         self._file = file
@@ -134,10 +186,15 @@ class _StoredItems(Sequence[Later]):
     def __len__(self) -> int:
         return len(self._begins) - 1
 
-    def __getitem__(self, k: int) -> Later:  # type: ignore[override]
+    def __getitem__(self, k: int) -> Later[Any]:  # type: ignore[override]
         begin = int(self._begins[k])
-        end = int(self._begins[k + 1])  # raises IndexError after the last item
+        end = int(self._begins[k + 1])  # raises IndexError after the last result
         return Later(partial(self._load, begin, end))
 
     def _load(self, begin: int, end: int) -> Any:
         return pickle.loads(self._file.read(self._place, begin, end).data)
+
+
+def _read_all(results_of_calls: Sequence[_StoredResults], number: int) -> list[Any]:
+    """Return a result, by its number, of each call."""
+    return [results[number].read() for results in results_of_calls]

@@ -341,10 +341,22 @@ def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
         pass
 
 
+# The program with small chunks and a log of each half second. A lost scheduler has one second to come back.
+IMPATIENT = """
+from nmtalign.batch import cluster
+from nmtalign.cli import main, progress_display
+from nmtalign.text import bitext
+bitext.PAIRS_PER_CHUNK = 500
+cluster.CONNECT_SECONDS = 1
+progress_display.LOG_SECONDS = 0.5
+main()
+"""
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_a_killed_scheduler_is_one_line_of_the_log(text, tmp_path):
     for side, path in zip(("en", "fr"), text, strict=True):
-        (tmp_path / side).write_bytes(path.read_bytes() * 600)
+        (tmp_path / side).write_bytes(path.read_bytes() * 100)
     start = "from distributed import LocalCluster; import time\n"
     start += "cluster = LocalCluster(n_workers=1, processes=False, protocol='tcp', dashboard_address=':0')\n"
     start += "print(cluster.scheduler_address, flush=True); time.sleep(600)"
@@ -356,7 +368,7 @@ def test_a_killed_scheduler_is_one_line_of_the_log(text, tmp_path):
         address = scheduler.stdout.readline().strip()
         arguments = [tmp_path / "en", tmp_path / "fr", "-o", tmp_path / "links", "--log-json"]
         arguments += ["--engine", "dask", "--scheduler", address]
-        program = [sys.executable, "-m", "nmtalign", "align", *map(str, arguments)]
+        program = [sys.executable, "-c", IMPATIENT, "align", *map(str, arguments)]
         with open(tmp_path / "log", "w+") as log:
             process = subprocess.Popen(program, stderr=log)
             wait_for(lambda: "pairs" in (tmp_path / "log").read_text())

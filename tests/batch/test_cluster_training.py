@@ -21,6 +21,7 @@ from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from nmtalign.training.result_store import LostResultError
 from tests.aligner.toy_language import toy_bitext
+from tests.training.exchange import check_exchange
 
 pytest.importorskip("distributed")
 
@@ -49,6 +50,10 @@ def alone(tmp_path_factory) -> dict[str, bytes]:
     return model_bytes(train_aligner(TOY.pairs, settings()), tmp_path_factory.mktemp("alone") / "model")
 
 
+def test_slices_reach_their_receivers(client):
+    check_exchange(ClusterStore(client))
+
+
 class CountingStore(ClusterStore):
     """Passes the name of each function to `on_call` before it is called."""
 
@@ -56,9 +61,9 @@ class CountingStore(ClusterStore):
         super().__init__(client)
         self.on_call = on_call
 
-    def map(self, function, calls, items):
+    def submit(self, function, calls, paths):
         self.on_call(function.__name__)
-        return super().map(function, calls, items)
+        return super().submit(function, calls, paths)
 
 
 def test_the_model_is_that_of_one_machine(client, alone, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,8 +13,10 @@ from nmtalign.checks.characters import find_mojibake
 from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import find_unusual_lengths
 from nmtalign.checks.translations import find_slips
+from nmtalign.names import SIDES
 from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 
@@ -39,6 +42,8 @@ def kinds(source: str, target: str) -> set[tuple[str, str]]:
         ("", "une maison", {("pair", "one-sided")}),
         ("The old house.", "the old house", {("pair", "copy")}),
         ("Tom Jones", "Tom Jones", {("pair", "maybe-copy")}),
+        ("Ticket code generator", "Ticket-Code-Generator", {("pair", "maybe-copy")}),
+        ("Unique ticket number", "Unique Ticket Number", {("pair", "maybe-copy")}),
         ("Universal Declaration Rights", "Universal Declaration Rights", {("pair", "maybe-copy")}),
         ("a\thouse", "une maison", {("source", "tab")}),
         ("a house", "une ||| maison", {("target", "bars")}),
@@ -46,7 +51,11 @@ def kinds(source: str, target: str) -> set[tuple[str, str]]:
         ("a house", "une\x07 maison", {("target", "control-character")}),
         ("a house", "une\x9c maison", {("target", "control-character")}),
         ("a\u2028house", "une maison", {("source", "line-separator")}),
+        ("a ho\u00aduse", "une maison", {("source", "invisible-character")}),
+        ("a house", "une \ufeffmaison", {("target", "invisible-character")}),
+        ("a \u202ehouse", "une\u200b maison", {(side, "invisible-character") for side in SIDES}),
         ("Tom &amp; Ann", "Tom et Ann", {("source", "html-entity")}),
+        ("to <unk> &amp; Ann", "à <unk> et Ann", {("source", "html-entity")}),
         ("a house", "l&#8217;&eacute;t&eacute; vient", {("target", "html-entity")}),
         ("it &apos;s a house", "une maison", {("source", "moses-escape")}),
         ("a house &#124; a car", "une maison | une auto", {("source", "moses-escape")}),
@@ -61,7 +70,8 @@ def kinds(source: str, target: str) -> set[tuple[str, str]]:
         ),
         ("12 - 15 %", "de 12 à 15 %", {("source", "only-numbers")}),
         ("<speaker>Ann Lee</speaker>", "Ann Lee parle", {("source", "markup")}),
-        ("thehouseonthehillisveryold", "la maison", {("source", "one-word")}),
+        ("thehouseonthehillisveryold", "la maison sur la colline", {("source", "one-word")}),
+        ("un mot", "motslongs" * 5, {("target", "one-word")}),
     ],
 )
 def test_each_kind_of_a_single_pair(source, target, expected):
@@ -73,6 +83,10 @@ def test_each_kind_of_a_single_pair(source, target, expected):
     [
         ("AT&T and R&D; that's all", "AT&T et R&D ; c'est tout"),
         ("x &lambdaish; y", "x y"),
+        ("put &lt;p&gt; into <code>page</code>", "mettez &lt;p&gt; dans <code>page</code>"),
+        ("Notification settings", "Benachrichtigungseinstellungen"),
+        ("Template filter documentation", "Template-Filter-Dokumentation"),
+        ("می\u200cروم 👩\u200d👩\u200d👧", "I go"),
         ("« À » Â Ã ÉTÉ", "naïve façade — “œuvre”"),
         ("Её подъезд ёлка «Ёж»", "her entrance"),
         ("the a|b||c line", "la ligne a|b||c"),
@@ -89,6 +103,29 @@ def test_utf8_in_another_encoding_is_found(encoding):
     spoiled = line.encode().decode(encoding, "replace").replace("\ufffd", "")
     assert find_mojibake(spoiled)
     assert not find_mojibake(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "er sagt „groß“, sie sagt „muß“",
+        "wie groß… und wie weiß–grau",
+        "«\u00a0il est créé\u00a0» et «\u00a0voilà\u00a0»",
+        "CAFÉ… CAFÉ™ NESTLÉ® «CAFÉ»",
+        "„TÜV“ MENÜ–ROMÂNĂ” MAÇÃ®",
+        "«СССР» и «РСФСР» в «СССР»",
+    ],
+)
+def test_marks_after_letters_are_not_mojibake(line):
+    assert find_mojibake(line) == ""
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1250"])
+@pytest.mark.parametrize("line", ["LE CAFÉ", "ELŐ", "și", "это", "日本", "हिन्दी", "50 €", "½", "là"])
+def test_single_words_in_another_encoding_are_found(line, encoding):
+    spoiled = "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in line.encode())
+    assert find_mojibake(spoiled)
+    assert find_mojibake(spoiled.encode().decode("latin-1"))
 
 
 def test_a_duplicate_names_the_first_line():
@@ -182,6 +219,20 @@ def test_findings_of_a_spoiled_text():
     lone = frame.loc[frame["kind"] == "no-partner", ["line", "side"]]
     assert lone.to_numpy().tolist() == [[401, "target"]]
     assert list(frame["line"]) == sorted(frame["line"])
+
+
+@pytest.mark.parametrize(("form", "is_found"), [(str, True), (str.title, False)])
+def test_lines_that_are_mostly_left_in_the_other_language(form, is_found):
+    source, target = list(SOURCE), list(TARGET)
+    numbers = [number for number, line in enumerate(SOURCE) if len(set(line.split())) >= 8][:10]
+    for number in numbers:
+        source[number] = form(source[number])
+        target[number] = " ".join(source[number].split()[:-2] + target[number].split()[-2:])
+    # words that both lines have make them look like translations
+    seem_translated = np.ones(len(source))
+    found = list(find_languages(source, target, seem_translated, np.zeros(len(source), bool)))
+    expected = [(number, "target", "language") for number in numbers] if is_found else []
+    assert [(finding.line, finding.side, finding.kind) for finding in found] == expected
 
 
 def test_all_rows_of_a_slip_have_an_index():

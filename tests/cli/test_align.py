@@ -257,6 +257,8 @@ def test_a_missing_configuration_is_named(bitext, capsys):
     ("arguments", "message"),
     [
         (["a.txt"], "expected SOURCE and TARGET"),
+        (["memory.tmx"], "for a file with both sides write --pairs memory.tmx"),
+        (["text.xlf.gz"], "for a file with both sides write --pairs text.xlf.gz"),
         (["a.txt", "b.txt", "--pairs", "c.txt"], "expected SOURCE and TARGET"),
         (["a.txt", "b.txt", "--source-vectors", "v"], "--target-vectors must be used together"),
         (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors cannot be combined"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import nmtalign as na
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training import attention_parameters
+from nmtalign.training.attention_parameters import ATTENTION_SCHEDULE
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
 from tests.cli.test_align import run
@@ -19,6 +22,7 @@ NOMBRES = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit")
 ORDER = np.random.default_rng(0).permutation(
     len(NUMBERS)
 )  # two spaces that only a projection brings together
+PAIRS = 80  # enough parts for several steps of each pass
 
 
 @pytest.fixture
@@ -34,11 +38,18 @@ def vectors(tmp_path) -> Path:
 @pytest.fixture
 def bitext(tmp_path) -> tuple[Path, Path]:
     random = np.random.default_rng(1)
-    chosen = [random.choice(len(NUMBERS), size=5, replace=False) for _ in range(400)]
+    chosen = [random.choice(len(NUMBERS), size=5, replace=False) for _ in range(PAIRS)]
     for name, words in (("text.en", NUMBERS), ("text.fr", NOMBRES)):
         lines = [" ".join(words[n] for n in numbers) for numbers in chosen]
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return tmp_path / "text.en", tmp_path / "text.fr"
+
+
+@pytest.fixture
+def few_steps(monkeypatch) -> None:
+    """End the learning long before its end, where two runs of it are compared."""
+    few = replace(ATTENTION_SCHEDULE, min_steps=60)
+    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", few)
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
@@ -54,7 +65,7 @@ def test_what_is_learned_lies_in_the_folder_and_aligns(score, bitext, vectors, t
         about = json.loads(bytes(found["about"]))
     assert about["score"] == score
     assert about["units"] == 32
-    assert about["pairs"] == 400
+    assert about["pairs"] == PAIRS
     assert about["aligner"] == "learned from the same text"
     for positions in ("none", "diagonal", "hmm"):
         assert (
@@ -76,6 +87,7 @@ def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
         assert na.load(tmp_path / score).description == aligner.description
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_another_run_or_number_of_workers_writes_the_same_bytes(bitext, vectors):
     command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", "bahdanau", "--size", 8]
     found = []
@@ -109,6 +121,7 @@ def test_bahdanau_without_weights_names_the_command(bitext, vectors, capsys):
     assert wanted in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
 def test_two_files_of_vectors_learn_and_align_as_their_folder_does(score, bitext, vectors, tmp_path, capsys):
     """The same bytes of parameters, which a file of any name gives back."""

@@ -6,6 +6,7 @@ damaged, on a disk without any room, and on one whose room ends with the last by
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -13,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Collection
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.cli.commands import demo_command, report_command
 from nmtalign.encoders import transformer
+from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training import attention_parameters
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_embeddings, save_pair
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -174,6 +177,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     toy_training("fast").aligner.save(folder / "model")
+    (folder / "sample").mkdir()
+    for path in bundled_path("en_fr_sample").iterdir():
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / "sample" / path.name).write_text("".join(lines[:5]), encoding="utf-8")
     words = [f"word{n}" for n in range(200)]
     for name in ("x.vec", "y.vec"):
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
@@ -217,6 +224,9 @@ def attempt(folder: Path, line: str, limit: int | None = None) -> tuple[int, str
 
 def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> None:
     code = 99
+    gc.freeze()  # a collection would touch, and so copy, all objects of the first process
+    few = replace(attention_parameters.ATTENTION_SCHEDULE, min_steps=60)
+    attention_parameters.ATTENTION_SCHEDULE = few
     try:
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -224,7 +234,7 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         transformer.Encoder.check = lambda encoder: None
         transformer.Encoder.identity = []
         transformer.Encoder.vectors = vectors
-        demo_command.LINES_IN_PDF, report_command.DEFAULT_SAMPLE_PAIRS = (1,), 3
+        small_demo(folder)
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         main(arguments)
@@ -233,6 +243,13 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def small_demo(folder: Path) -> None:
+    """Let the demo align, draw and report the few pairs of the folder `sample`."""
+    demo_command.LINES_IN_PDF, demo_command.COMPARED_LINE = (1,), 2
+    demo_command.bundled_path = lambda name: folder / "sample" if "sample" in name else bundled_path(name)
+    report_command.DEFAULT_SAMPLE_PAIRS = 3
 
 
 def vectors(encoder: Any, pairs: dict[int, tuple[list[str], list[str]]]) -> list[Any]:

@@ -14,7 +14,13 @@ import pytest
 
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, EMState, Estimator, Hyperparameters
+from nmtalign.training.em import (
+    PRESET_HYPERPARAMETERS,
+    EMIterations,
+    EMState,
+    Estimator,
+    Hyperparameters,
+)
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
@@ -151,8 +157,8 @@ def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, na
     with np.load(path) as file:
         arrays = dict(file)
     with monkeypatch.context() as patched:
-        patched.delattr(Estimator, "_initial_state")  # the state that was written is taken
-        patched.delattr(Estimator, "_hmm_iteration")
+        patched.delattr(EMIterations, "_initial_state")  # the state that was written is taken
+        patched.delattr(EMIterations, "_hmm_iteration")
         estimator.run(Checkpoint(path, "mine"))
     arrays[name] = changed(arrays[name])
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
@@ -246,7 +252,7 @@ def test_a_run_that_is_interrupted_in_an_iteration_keeps_the_ones_before(
         "run.json",
     ]
 
-    monkeypatch.delattr(Estimator, "_initial_state")  # the state of the checkpoint is taken
+    monkeypatch.delattr(EMIterations, "_initial_state")  # the state of the checkpoint is taken
     assert run("train", *bitext, "-o", model, *OPTIONS) == 0
     assert "iteration 3 of" in capsys.readouterr().err
     assert contents(model) == undisturbed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -66,6 +67,7 @@ def in_child(steps: Iterator[tuple[str, Run]], folder: Path) -> list[tuple[str, 
 
 def _take(steps: Iterator[tuple[str, Run]], folder: Path, writing: int) -> None:
     code = 1
+    gc.freeze()  # a collection would touch, and so copy, all objects of the first process
     try:
         os.chdir(folder)
         warnings.resetwarnings()

@@ -7,7 +7,8 @@ import pickle
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams
 from nmtalign.vectors.storage import save_pair
 from tests.hostile import readers
-from tests.hostile.mutations import in_array, in_json, in_npz, in_text
+from tests.hostile.mutations import Mutation, in_array, in_json, in_npz, in_text
 
-Change = tuple[str, Path, bytes]
+# What is changed, in which file, and its new content, or a function that returns it
+Change = tuple[str, Path, bytes | Callable[[], bytes]]
 PAIRS = [("the cat", "le chat"), ("a dog", "un chien"), ("the dog", "le chien")]
 
 
@@ -35,7 +37,7 @@ class Format:
     """Files that others write, and the commands that read them."""
 
     make: Callable[[Path], object]  # writes good files into a folder
-    changes: Callable[[Path], Iterator[Change]]  # what is changed, in which file, and its new content
+    changes: Callable[[Path], Iterator[Change]]  # label, file, new content
     commands: tuple[str, ...]
     named: str  # what each message has to contain
     repair: Callable[[Path], object] = nothing  # makes hashes right again
@@ -129,12 +131,18 @@ def in_folder(name: str) -> Callable[[Path], Iterator[Change]]:
     return changes
 
 
-def save_learned(folder: Path) -> None:
-    write_text(folder)
+@cache
+def learned() -> nmtalign.Aligner:
+    """Return an aligner with all parts that training can give it."""
     pairs = PAIRS * 17
     gold = [nmtalign.GoldAlignment({(0, 0), (1, 1)})] * len(pairs)
     expert = [{(0, 0), (1, 1)}] * len(pairs)
-    nmtalign.train(pairs, gold=gold, expert=expert, languages=("en", "fr")).save(folder / "m")
+    return nmtalign.train(pairs, gold=gold, expert=expert, languages=("en", "fr"))
+
+
+def save_learned(folder: Path) -> None:
+    write_text(folder)
+    learned().save(folder / "m")
 
 
 def embeddings(seed: int, words: list[str]) -> nmtalign.Embeddings:
@@ -316,6 +324,7 @@ def in_index(folder: Path) -> Iterator[Change]:
         other = folder / "other.db"
         other.write_bytes(good)
         database = sqlite3.connect(other)
+        database.execute("PRAGMA synchronous = OFF")  # nobody waits for the disk
         try:
             database.execute(f"UPDATE OR REPLACE {table} SET {column} = ?", (value,))
             database.commit()
@@ -464,12 +473,22 @@ def in_word2int(folder: Path) -> Iterator[Change]:
 _TMX = readers._TMX.encode()
 _GIZA = "".join(readers._GIZA.replace("(1)", f"({n})", 1) for n in range(1, 52)).encode()
 _XLIFF = readers._XLIFF.encode()
-ALIGN = "align --pairs {} -o out/l --pair-scores out/p"
 LINKS = (
     "evaluate l1 {0} --gold-format {1}",
     "convert {0} --from {1} --to pharaoh -o out/l",
     "convert {0} --from {1} --to naacl -o out/n",
 )
+
+
+def container(name: str, content: bytes, changes: Callable[[bytes], Iterator[Mutation]] = in_text) -> Format:
+    """Return a format of pairs, which a model of few words aligns: it takes little time to load."""
+    format = of_file(name, content, changes, f"align --pairs {name} --model m -o out/l --pair-scores out/p")
+
+    def make(folder: Path) -> None:
+        format.make(folder)
+        learned().save(folder / "m")
+
+    return replace(format, make=make)
 
 
 def links(name: str, content: bytes, format: str, changes: Any = in_text) -> Format:
@@ -689,18 +708,17 @@ FORMATS: dict[str, Format] = {
     "opennmt": of_file(
         "s.txt", readers._OPENNMT.encode() * 3, in_text, "links-from a.en a.fr --matrices s.txt -o out/l"
     ),
-    "tmx": of_file("x.tmx", _TMX, in_text, ALIGN.format("x.tmx")),
-    "xliff": of_file("x.xliff", _XLIFF, in_text, ALIGN.format("x.xliff")),
-    "po": of_file("x.po", readers._PO.encode(), in_text, ALIGN.format("x.po")),
-    "json lines": of_file(
+    "tmx": container("x.tmx", _TMX),
+    "xliff": container("x.xliff", _XLIFF),
+    "po": container("x.po", readers._PO.encode()),
+    "json lines": container(
         "x.jsonl",
         b'{"source": "the cat", "target": "le chat"}\n' * 2,
         in_lines_of_json,
-        ALIGN.format("x.jsonl"),
     ),
-    "csv": of_file("x.csv", b"source,target\nthe cat,le chat\n", in_text, ALIGN.format("x.csv")),
-    "fast-align": of_file("x.txt", b"the cat ||| le chat\n", in_text, ALIGN.format("x.txt")),
-    "parquet": of_file("x.parquet", readers._parquet(), in_parquet, ALIGN.format("x.parquet")),
+    "csv": container("x.csv", b"source,target\nthe cat,le chat\n"),
+    "fast-align": container("x.txt", b"the cat ||| le chat\n"),
+    "parquet": container("x.parquet", readers._parquet(), in_parquet),
     "word list": of_file(
         "w.txt",
         b"the\tle\t0.5\ncat\tchat\t2\n",

@@ -7,7 +7,8 @@ import json
 import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,10 +132,13 @@ def claiming(array: np.ndarray, shape: tuple[int, ...]) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + array.tobytes()
 
 
-def in_npz(arrays: dict[str, np.ndarray]) -> Iterator[Mutation]:
-    """Yield .npz files with one array changed, or left out."""
+def in_npz(arrays: dict[str, np.ndarray]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Yield functions that return .npz files with one array changed, or left out.
+
+    A model has thousands of such files, of which a test reads a few: only these are compressed.
+    """
     good = {name: npy(array) for name, array in arrays.items()}
     for name, array in arrays.items():
-        yield f"{name} left out", npz({key: value for key, value in good.items() if key != name})
+        yield f"{name} left out", partial(npz, {key: value for key, value in good.items() if key != name})
         for label, changed in in_array(array):
-            yield f"{name} {label}", npz({**good, name: changed})
+            yield f"{name} {label}", partial(npz, {**good, name: changed})

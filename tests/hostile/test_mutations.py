@@ -56,7 +56,7 @@ def runs(format: Format) -> Iterator[tuple[str, Run]]:
     for command in format.commands:
         yield "unchanged", fresh_run(command)
     for number, (label, path, content) in enumerate(changes):
-        path.write_bytes(content)
+        path.write_bytes(content if isinstance(content, bytes) else content())
         format.repair(Path())
         yield label, fresh_run(format.commands[number % len(format.commands)])
         restore(good)

@@ -57,6 +57,12 @@ def test_a_shifted_block_begins_and_ends():
     assert runs(SOURCE, rotated) == [(0, 100, 0), (101, 150, -1), (150, 300, 0)]
 
 
+@pytest.mark.parametrize(("place", "copied"), [(60, 230), (200, 60), (100, 200)])
+def test_a_copied_block_does_not_take_the_partners_of_the_lines_between(place, copied):
+    source = [*SOURCE[:place], *SOURCE[copied : copied + 40], *SOURCE[place + 40 :]]
+    assert runs(source, TARGET) == [(0, place, 0), (place + 40, 300, 0)]
+
+
 def test_a_text_that_is_shifted_from_its_first_line():
     assert runs(SOURCE, TARGET[1:] + TARGET[:1]) == [(1, 300, -1)]
 

@@ -10,6 +10,7 @@ import pytest
 
 from nmtalign.training import attention_parameters
 from nmtalign.training.attention_parameters import (
+    ATTENTION_SCHEDULE,
     PARAMETER_CLASSES,
     AdditiveParameters,
     DotParameters,
@@ -149,7 +150,9 @@ def test_planted_parameters_are_found(score, monkeypatch):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_any_number_of_workers_learns_the_same_bytes(score):
+def test_any_number_of_workers_learns_the_same_bytes(score, monkeypatch):
+    few = replace(ATTENTION_SCHEDULE, min_steps=60)
+    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", few)
     _, parts = planted(score, pairs=300)
     known = tuple(side.astype(np.float32) for side in vectors())
     first = PARAMETER_CLASSES[score].init(D, A, (2.0, 2.0))

@@ -22,9 +22,15 @@ from nmtalign.files.temporary_arrays import TemporaryArrays, on_disk, release
 from nmtalign.positions.e_step import EStep
 from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.training.checkpoint import Checkpoint
-from nmtalign.training.em import Estimate, Estimator, Hyperparameters, preset_hyperparameters
+from nmtalign.training.em import (
+    EMIterations,
+    Estimate,
+    Estimator,
+    Hyperparameters,
+    preset_hyperparameters,
+)
 from nmtalign.training.memory import cells_of_parts, default_memory, fits_in_memory, memory_bytes
-from nmtalign.training.partitioned import PartitionedEstimator
+from nmtalign.training.partitioned import PartitionedCounts, PartitionedEstimator
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 
@@ -70,7 +76,7 @@ def test_partitions_do_not_change_the_estimate(pairs, cells: int, drops_rare: bo
         if drops_rare:
             patched.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 0)
         wanted = Estimator.prepare(text, SHORT, workers=1).run()
-        found = PartitionedEstimator(text, SHORT, workers=1, cells=cells).run()
+        found = PartitionedEstimator(text, SHORT, workers=1, part_cells=cells).run()
     assert_same(found, wanted)
 
 
@@ -82,7 +88,7 @@ def test_many_parts_and_ranges(monkeypatch, drops_rare: bool, workers: int):
         monkeypatch.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 0)
     monkeypatch.setattr("nmtalign.training.result_store.MIN_PARALLEL_CELLS", 1 << 21)
     wanted = Estimator.prepare(text, DEFAULT, workers=1).run()
-    estimator = PartitionedEstimator(text, DEFAULT, workers=workers, cells=1_000)
+    estimator = PartitionedEstimator(text, DEFAULT, workers=workers, part_cells=1_000)
     sizes = np.array(estimator.range_sizes)  # (ranges, kinds of form)
     assert len(sizes) > 5
     assert ((sizes > 0).sum(axis=0) > 1).all()
@@ -93,7 +99,7 @@ def test_forms_that_are_not_nested():
     hyperparameters = Hyperparameters(forms=(0, 1, 4, -1), model1_iterations=2, hmm_iterations=1)
     text = encode_text(long_text(100))
     wanted = Estimator.prepare(text, hyperparameters, workers=1).run()
-    assert_same(PartitionedEstimator(text, hyperparameters, workers=1, cells=500).run(), wanted)
+    assert_same(PartitionedEstimator(text, hyperparameters, workers=1, part_cells=500).run(), wanted)
 
 
 def test_priors_and_older_models_are_added():
@@ -107,7 +113,7 @@ def test_priors_and_older_models_are_added():
         extended = encode_text(long_text(100))
         extended.__dict__.update(source=source, target=target)
         wanted = Estimator.prepare(extended, FAST, prior=prior, workers=1).run()
-        found = PartitionedEstimator(extended, FAST, prior=prior, workers=1, cells=500).run()
+        found = PartitionedEstimator(extended, FAST, prior=prior, workers=1, part_cells=500).run()
         assert_same(found, wanted)
 
 
@@ -116,7 +122,7 @@ def test_phrases_of_the_text_are_kept_in_many_parts():
     phrases = [(source[0], " ".join(target[:2])) for source, target in text if len(target) > 1]
     prior = Prior(phrases=[*phrases, ("ba1", "not there")])
     wanted = Estimator.prepare(encode_text(text), FAST, prior=prior, workers=1).run()
-    estimator = PartitionedEstimator(encode_text(text), FAST, prior=prior, workers=1, cells=500)
+    estimator = PartitionedEstimator(encode_text(text), FAST, prior=prior, workers=1, part_cells=500)
     assert len(estimator.range_sizes) > 5
     found = estimator.run()
     assert phrases_of(found) == list(dict.fromkeys(phrases))
@@ -125,44 +131,44 @@ def test_phrases_of_the_text_are_kept_in_many_parts():
 
 def test_whole_words_come_first():
     with pytest.raises(UsageError, match="begin `forms` with 0"):
-        PartitionedEstimator(encode_text(long_text(5)), Hyperparameters(forms=(3, 0)), cells=100)
+        PartitionedEstimator(encode_text(long_text(5)), Hyperparameters(forms=(3, 0)), part_cells=100)
 
 
 def test_a_checkpoint_resumes(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0)
     text = encode_text(long_text(60))
     path = tmp_path / "checkpoint.npz"
-    wanted = PartitionedEstimator(text, FAST, workers=1, cells=500).run(Checkpoint(path, "mine"))
-    resumed = PartitionedEstimator(text, FAST, workers=1, cells=500)
+    wanted = PartitionedEstimator(text, FAST, workers=1, part_cells=500).run(Checkpoint(path, "mine"))
+    resumed = PartitionedEstimator(text, FAST, workers=1, part_cells=500)
     with monkeypatch.context() as patched:
-        patched.delattr(Estimator, "_initial_state")
-        patched.delattr(Estimator, "_hmm_iteration")
+        patched.delattr(EMIterations, "_initial_state")
+        patched.delattr(EMIterations, "_hmm_iteration")
         assert_same(resumed.run(Checkpoint(path, "mine")), wanted)
     # other partitions do not fit, so the work is done again
-    again = PartitionedEstimator(text, FAST, workers=1, cells=300)
+    again = PartitionedEstimator(text, FAST, workers=1, part_cells=300)
     assert_same(again.run(Checkpoint(path, "mine")), wanted)
 
 
 def test_an_interrupted_iteration_keeps_the_state_before_it(tmp_path: Path, monkeypatch):
     text = encode_text(long_text(60))
     path = tmp_path / "checkpoint.npz"
-    wanted = PartitionedEstimator(text, FAST, workers=1, cells=500).run()
-    estimator = PartitionedEstimator(text, FAST, workers=1, cells=500)
-    whole_step = estimator._e_step
+    wanted = PartitionedEstimator(text, FAST, workers=1, part_cells=500).run()
+    estimator = PartitionedEstimator(text, FAST, workers=1, part_cells=500)
+    whole_pass = estimator._next_counts
 
-    def counted_step(step: EStep):
-        counts = whole_step(step)
+    def counted_pass(counts: PartitionedCounts, floor: float, step: EStep) -> PartitionedCounts:
+        counts = whole_pass(counts, floor, step)
         if not remaining:
             raise KeyboardInterrupt
         remaining.pop()
         return counts
 
-    remaining = list(range(FAST.model1_iterations + 1))
-    monkeypatch.setattr(estimator, "_e_step", counted_step)
+    remaining = list(range(FAST.model1_iterations))
+    monkeypatch.setattr(estimator, "_next_counts", counted_pass)
     with pytest.raises(KeyboardInterrupt):
         estimator.run(Checkpoint(path, "mine"))
-    resumed = PartitionedEstimator(text, FAST, workers=1, cells=500)
-    monkeypatch.delattr(Estimator, "_initial_state")
+    resumed = PartitionedEstimator(text, FAST, workers=1, part_cells=500)
+    monkeypatch.delattr(EMIterations, "_initial_state")
     assert_same(resumed.run(Checkpoint(path, "mine")), wanted)
 
 
@@ -181,9 +187,9 @@ def test_counts_take_little_memory(monkeypatch):
         tracemalloc.stop()
         return most
 
-    PartitionedEstimator(text, hyperparameters, workers=1, cells=5_000).run()  # caches what both need
+    PartitionedEstimator(text, hyperparameters, workers=1, part_cells=5_000).run()  # caches what both need
     in_memory = peak(Estimator.prepare(text, hyperparameters, workers=1).run)
-    estimator = PartitionedEstimator(text, hyperparameters, workers=1, cells=5_000)
+    estimator = PartitionedEstimator(text, hyperparameters, workers=1, part_cells=5_000)
     initial = estimator._initial_state
     assert peak(initial) < in_memory / 2
 
