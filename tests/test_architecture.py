@@ -67,8 +67,7 @@ def lettered_axes() -> set[str]:
 def test_axes_have_the_letters_of_the_table():
     letters = lettered_axes()
     assert {"B", "T", "S", "D"} <= letters
-    # formulas of maps have letters, too; training in parts has axes of parts and of ranges
-    others = {"spaces.py": {"W", "X", "Y"}, "parts_and_ranges.py": {"K", "R"}, "partitioned.py": {"R"}}
+    others = {"spaces.py": {"W", "X", "Y"}}  # the matrices of a formula
     for path in sorted(PACKAGE.rglob("*.py")):
         named = re.search(
             r"^Axes:(.*?)(?:\n\n|\"\"\")", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

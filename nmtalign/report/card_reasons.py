@@ -29,6 +29,7 @@ NO_PARTNER = "no partner"
 THE_REST = "the rest"
 BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
 OVERCONFIDENT = "The combined value is not the mean, because each direction by itself is overconfident."
+PLAN_METHOD = "transport"  # its threshold applies to a plan, not to posteriors
 _PLACE_OF_WORD = re.compile(r"([st])(\d{1,9})", re.ASCII)
 
 Part = tuple[str, str]  # a piece of a sentence, and its style: "", "bold", or a kind of links
@@ -473,13 +474,18 @@ def _second_word_clause(
     )
 
 
+def min_posterior(pair: AlignedPair) -> float | None:
+    """Return the posterior that a link needs; None if the method compares no posteriors with a number."""
+    return None if pair.extraction == PLAN_METHOD else pair.threshold
+
+
 def _together_clause(content: CardContent, pair: AlignedPair, link: Link, *, is_second: bool) -> list[Part]:
     posterior = content.posterior(link)
     has_both = pair.forward is not None and pair.reverse is not None
     start: Part = ("Together that makes a posterior of " if has_both else "Its weight is ", "")
     told: Part = (whole_percent(posterior), "bold")
     is_linked = link in set(content.links)
-    threshold = pair.threshold
+    threshold = min_posterior(pair)
     if threshold is None or (is_linked and (is_second or posterior < threshold)):
         return [start, told, (". ", "")]
     needs = f"; a link needs {whole_percent(threshold)}"

@@ -25,7 +25,7 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, Alig
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
-from nmtalign.report.card_reasons import pinned_word
+from nmtalign.report.card_reasons import min_posterior, pinned_word
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -394,7 +394,7 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
         links=pair.alignment.links if settings.links is None else settings.links,
         gold=settings.gold,
         probabilities=matrix_with_probabilities(pair),
-        threshold=pair.threshold,
+        threshold=min_posterior(pair),
         has_second_words=pair.second is not None,
         title=settings.title,
         dark=settings.dark,

@@ -42,6 +42,7 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
+from nmtalign.report.card_reasons import min_posterior
 from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.sample import (
     OWN_LINKS,
@@ -428,7 +429,11 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
         "headline": headline(figures),
         "settings": aligned.description,
         "caption": aligned.matrix.caption,
-        "rule": {"name": aligned.extraction, "threshold": aligned.threshold, "second": aligned.second},
+        "rule": {
+            "name": aligned.extraction,
+            "threshold": min_posterior(aligned),
+            "second": aligned.second,
+        },
         "gold": with_gold,
         "languages": aligned.languages,
         "others": [visible(name) for name in others],

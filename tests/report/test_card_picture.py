@@ -198,6 +198,16 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
+def test_no_posterior_is_said_to_be_needed_where_the_threshold_is_one_of_a_plan(tmp_path: Path) -> None:
+    sentences = "the black cat", "le chat noir"
+    for method, is_said in (("threshold", True), ("transport", False)):
+        pair = load(extract=method).align(*sentences)
+        assert pair.threshold == 0.5
+        pair.save(tmp_path / "card.svg", card=True, pin="noir")
+        drawn = (tmp_path / "card.svg").read_text(encoding="utf-8")
+        assert ("a link needs" in drawn) == is_said
+
+
 def test_a_text_begins_where_the_bold_text_before_it_ends() -> None:
     pair = pair_to_explain()
     figure = draw_card(matrix_with_probabilities(pair), links=pair.links, pin=pinned_word(pair, "a"))
