@@ -8,6 +8,7 @@ import json
 import pytest
 
 import nmtalign as na
+from nmtalign.cli.texts import languages_of_files
 from tests.checks.test_findings import ENGLISH, FRENCH
 from tests.cli.running import run
 from tests.text.test_slips import SOURCE, TARGET, write
@@ -36,6 +37,23 @@ def test_check_of_files_of_different_length(tmp_path):
     found = [row[:4] for row in rows(table.read_text())[1:]]
     assert ["201", "201", "target", "no-partner"] in found
     assert ["201", "300", "source", "slip"] in found
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [
+        ("news.en.txt", "news.fr.txt", ("en", "fr")),
+        ("en/news.txt.gz", "fr/news.txt.gz", ("en", "fr")),
+        ("news_english.txt", "news_french.txt", ("en", "fr")),
+        ("a.deu", "a.eng", ("deu", "eng")),
+        ("en-fr.en", "en-fr.fr", ("en", "fr")),
+        ("old.en.txt", "new.fr.txt", ("source", "target")),
+        ("yes.txt", "no.txt", ("source", "target")),
+        ("text.en", None, ("source", "target")),
+    ],
+)
+def test_names_of_files_tell_their_languages(source, target, languages):
+    assert languages_of_files(source, target) == languages
 
 
 def test_check_of_empty_files(tmp_path, capsys):
