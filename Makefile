@@ -6,6 +6,8 @@ VENV ?= .venv
 SECONDS_OF_SEARCH ?= 60
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# pip would compile 20,000 files one after the other; Python compiles those that are imported, and keeps them
+PIP_INSTALL := pip install --quiet --no-compile
 export OPENBLAS_NUM_THREADS ?= 1
 # compiled files are kept, whatever the shell says: tests start the program a hundred times
 export PYTHONDONTWRITEBYTECODE =
@@ -37,11 +39,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m $(PIP_INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m $(PIP_INSTALL) --editable '.[test]'
 	touch $@ $(VENV)/.installed
 
 # Tests of a program that cannot be installed, for lack of a compiler perhaps, are skipped
@@ -49,12 +51,12 @@ $(VENV)/.installed-others: tests/other_programs.txt $(VENV)/.installed-test
 	$(BIN)/python -m venv --clear --without-pip $(VENV)/others
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> "$$($(VENV)/others/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_tests.pth"
-	$(BIN)/python -m pip --python $(VENV)/others/bin/python install --quiet --no-deps -r tests/other_programs.txt \
+	$(BIN)/python -m pip --python $(VENV)/others/bin/python install --quiet --no-compile --no-deps -r tests/other_programs.txt \
 		|| echo "other programs are not installed; their tests are skipped"
 	touch $@
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m $(PIP_INSTALL) --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 clean:

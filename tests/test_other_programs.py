@@ -207,6 +207,8 @@ def test_opustrainer_runs_the_configuration_with_lossless_tokens(place: Path, su
         f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided corpus.tsv --quiet -o links"
     )
     (place / "corpus.yml").write_text(block("howtos/units.md", "yaml", "datasets"), encoding="utf-8")
+    for model in subword_models:
+        shutil.copy(model, place)
     done = run([program, "--config", "corpus.yml"])
     assert "Skipping" not in done.stderr
     rows = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
@@ -370,7 +372,7 @@ def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path, wr
 
 # --- SimAlign and awesome-align -------------------------------------------------------------------
 
-LINES = 20
+LINES = 40
 SIMALIGN = """
 import numpy as np
 from simalign import SentenceAligner

@@ -236,6 +236,7 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         transformer.Encoder.vectors = vectors
         small_demo(folder)
         if limit is not None:
+            sys.dont_write_bytecode = True  # the first half of a compiled file would be kept
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         main(arguments)
     except SystemExit as end:

@@ -135,6 +135,7 @@ def test_a_disk_that_fills_during_the_run_leaves_the_older_file(tmp_path, pairs)
 
     def small() -> None:
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # what is covered would not fit either
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the first half of a compiled file would be kept
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
