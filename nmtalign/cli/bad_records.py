@@ -129,11 +129,11 @@ class LearningErrorOptions(ErrorOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
-    """The treatment of bad lines, where no line is written for a pair."""
+    """The treatment of bad records, where no line is written for a pair."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",
-        "Stop at a bad line, or do without its pair in all files and list it in --error-report.",
+        "Stop at a bad record, or leave its pair out and list it in --error-report.",
         default="stop",
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.outputs import OutputFileOptions, log_written
@@ -44,7 +44,7 @@ class CheckOptions(Options):
 @command("check")
 def check_command(
     bitext: EscapedBitextOptions,
-    errors: ErrorOptions,
+    errors: LeftOutOptions,
     outputs: OutputFileOptions,
     options: CheckOptions,
 ) -> None:
