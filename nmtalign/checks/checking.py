@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.calls import check_call
 from nmtalign.checks.characters import find_characters
-from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.findings import KINDS, Finding, SideOfFinding
 from nmtalign.checks.known_languages import find_swapped_files
 from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import (
@@ -181,17 +181,23 @@ def find_all(
     *,
     languages: Languages = (None, None),
     workers: int | None = None,
+    unread: tuple[Collection[int], Collection[int]] = ((), ()),
 ) -> list[Finding]:
-    """Return all findings in the order of the lines."""
+    """Return all findings in the order of the lines.
+
+    `unread` are the numbers of source and target lines that could not be read, and are empty here. The pairs
+    of these lines have no findings.
+    """
     runs = find_line_runs(source, target)
     pairing = _Pairing(source, target, runs)
+    of_lines: list[Finding] = []
+    for lines, side in zip((source, target), SIDES, strict=True):
+        of_lines += find_characters(lines, side)
+        of_lines += find_odd_lines(lines, side)
     findings: list[Finding] = [
         *find_swapped_files(source, target, languages),
         *find_slips(runs, len(source), len(target)),
     ]
-    for lines, side in zip((source, target), SIDES, strict=True):
-        findings += find_characters(lines, side)
-        findings += find_odd_lines(lines, side)
     of_pairs = [
         *find_empty(pairing.source, pairing.target),
         *find_copies(pairing.source, pairing.target),
@@ -202,12 +208,15 @@ def find_all(
     translated = translation_evidence(pairing.source, pairing.target)
     is_copy = _pairs_with(of_pairs, {"copy", "maybe-copy"}, len(pairing.source))
     of_pairs += find_languages(pairing.source, pairing.target, translated, is_copy)
-    faults = chain(of_pairs, pairing.pairs_of_findings(findings))
+    faults = chain(of_pairs, pairing.pairs_of_findings(of_lines))
     is_judged = ~_pairs_with(faults, _FAULTS_OF_PAIRS, len(pairing.source))
     of_pairs += _find_by_scores(pairing, aligner, translated, is_judged, workers)
     if any(finding.kind == "swapped-files" for finding in findings):
         of_pairs = [finding for finding in of_pairs if finding.kind != "swapped-files"]  # one is enough
-    findings += pairing.with_line_numbers(of_pairs)
+    skipped = pairing.lines_of_unread_pairs(unread)
+    for finding in chain(of_lines, pairing.with_line_numbers(of_pairs)):
+        if finding.kind == "swapped-files" or finding.line not in skipped[finding.side]:
+            findings.append(finding)
     return in_order_of_lines(findings)
 
 
@@ -220,6 +229,18 @@ class _Pairing:
         self.source = [source[number] for number in source_numbers]
         self.target = [target[number] for number in target_numbers]
         self._numbers = {"source": source_numbers, "target": target_numbers, "pair": source_numbers}
+
+    def lines_of_unread_pairs(
+        self, unread: tuple[Collection[int], Collection[int]]
+    ) -> dict[SideOfFinding, set[int]]:
+        """Return the lines of the pairs with a source or target line in `unread`, by the side of findings."""
+        skipped_sources = set(unread[0])
+        skipped_targets = set(unread[1])
+        for source, target in zip(self._numbers["source"], self._numbers["target"], strict=True):
+            if source in unread[0] or target in unread[1]:
+                skipped_sources.add(source)
+                skipped_targets.add(target)
+        return {"source": skipped_sources, "target": skipped_targets, "pair": skipped_sources}
 
     def with_line_numbers(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings about pairs with the numbers of their lines."""

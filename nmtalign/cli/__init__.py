@@ -49,7 +49,7 @@ COMMANDS = {
         ("train", "train", "Learn an alignment model from a bitext."),
         ("check", "check", "Find what is wrong with a bitext, line by line."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
-        ("symmetrize", "symmetrize", "Symmetrize: join the links of two directions."),
+        ("symmetrize", "symmetrize", "Join the links of two directions (symmetrize them)."),
         ("info", "info", "Show whether links fit a text, and what they count."),
         ("convert", "convert", "Convert files of links: Pharaoh, NAACL, GIZA A3, ..."),
         ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),

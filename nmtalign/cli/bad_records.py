@@ -29,6 +29,8 @@ class BadRecords:
     """
 
     def __init__(self, write: Callable[[str], object] | None = None) -> None:
+        # the bad records of each file that was tracked, counted from 0
+        self.of_files: list[set[int]] = []
         self._bad_numbers: set[int] = set()
         self._write = write
         self._done = 0  # how many records are done
@@ -73,7 +75,11 @@ class BadRecords:
     def track(self, records: Iterable[Counted]) -> Iterator[Counted]:
         """Yield the records of a file and count them, to know the number of a bad one."""
         self._done = self._last = 0
+        bad_records: set[int] = set()
+        self.of_files.append(bad_records)
         for record in records:
+            if self.has_current:
+                bad_records.add(self._done)
             yield record
             self._done += 1
 
@@ -123,11 +129,11 @@ class LearningErrorOptions(ErrorOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutOptions(ErrorOptions):
-    """The treatment of bad lines, where no line is written for a pair."""
+    """The treatment of bad records, where no line is written for a pair."""
 
     on_error: Literal["stop", "skip-marked"] = option(
         "--on-error",
-        "Stop at a bad line, or do without its pair in all files and list it in --error-report.",
+        "Stop at a bad record, or leave its pair out and list it in --error-report.",
         default="stop",
     )
 

@@ -179,7 +179,7 @@ class EncoderOptions(Options):
     layer: int | None = option(
         "--layer N", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
     )
-    device: DeviceName | None = option("--device", "Device on which the encoder runs.  [cpu]")
+    device: DeviceName | None = option("--device", "Device on which the Hugging Face model runs.  [cpu]")
     cache: str | None = option(
         "--cache FILE", "Keep the encoder's similarities in FILE and reuse them in the next run.", type=OUTPUT
     )
@@ -229,17 +229,22 @@ class ExtractionOptions(Options):
 
     extract: ExtractionName | None = option(
         "--extract",
-        "Method that chooses the links, defined in docs/reference/extraction.md."
-        "  [posterior; with --positions none or diagonal: mutual]",
+        "Method that chooses the links: `posterior` takes the cells above --threshold, and second words;"
+        " `one-to-one` at most one link per word; `mutual` the cells that are the best of their row and of"
+        " their column.",
+        shown_defaults={
+            "links-from": "mutual; with --method: the rule of the method",
+            OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",
+        },
     )
     threshold: float | None = option(
         "--threshold P",
-        "Keep links whose posterior (transport: share of the plan) is at least P; adds no second words and"
-        " no phrases of dictionaries.",
+        "Keep only links whose posterior (`transport`: share of the plan) is at least P; turns off second"
+        " words and phrases of dictionaries.",
         type=Number(0, 1, min_open=True),
     )
     symmetrize: Symmetrization | None = option(
-        "--symmetrize", "Symmetrize the best links of both directions by this method."
+        "--symmetrize", "Instead of --extract, join the best links of both directions by this method."
     )
 
 
@@ -395,17 +400,20 @@ class SourceOptions(Options):
     )
     translator: str | None = option(
         "--translator NAME",
-        "Use the attention of this Hugging Face translation model.",
+        "Use the attention of this Hugging Face translation model. Without --layers, --attention-heads and"
+        " --shift, the head is chosen on the first pairs of the text.",
         type=parameter_types.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
-        "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=NumberList(0)
+        "--layers", "Attention layers to average, such as 0,2-3.  [all, or see --translator]", type=NumberList(0)
     )
     attention_heads: tuple[int, ...] | None = option(
-        "--attention-heads", "Attention heads to average.  [all]", type=NumberList(0)
+        "--attention-heads", "Attention heads to average.  [all, or see --translator]", type=NumberList(0)
     )
     shift: int | None = option(
-        "--shift N", "Use row t + N as the attention of target word t.  [0]", type=Integer(-1, 1)
+        "--shift N",
+        "Use row t + N as the attention of target word t.  [0, or see --translator]",
+        type=Integer(-1, 1),
     )
     pieces: SubwordMarks | None = option("--pieces", "Join sub-words with these marks into words.")
     normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")

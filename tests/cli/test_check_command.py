@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -189,3 +190,45 @@ def test_bad_records_are_left_out_and_listed(command, tmp_path, capsys):
     assert run(command, "--pairs", path, *output, *skipping) == 0
     assert report.read_text().startswith("6\t")
     assert "1 bad record, listed in" in capsys.readouterr().err
+
+
+def test_pairs_with_a_line_that_cannot_be_read_have_no_findings(tmp_path, capsys):
+    english, french = list(SOURCE), list(TARGET)
+    french.insert(200, "zu viel")  # from line 201 on, the lines are shifted by one
+    french[250] = "une\ttabulation"  # the partner of source line 250, which cannot be read
+    french[0] = ""
+    source, target = map(Path, write(tmp_path, english, french))
+    for path, number in ((source, 250), (target, 6)):
+        lines = path.read_bytes().split(b"\n")
+        lines[number - 1] = b"caf\xe9"
+        path.write_bytes(b"\n".join(lines))
+    table, report = tmp_path / "findings.tsv", tmp_path / "bad"
+    skipping = ("--on-error", "skip-marked", "--error-report", report)
+    assert run("check", source, target, "-o", table, *skipping) == 0
+    findings = [row[:4] for row in rows(table.read_text())[1:]]
+    assert ["1", "1", "pair", "one-sided"] in findings
+    assert ["201", "300", "source", "slip"] in findings
+    lines_of_pairs = {row[0] for row in findings if row[3] not in ("slip", "no-partner")}
+    assert not lines_of_pairs & {"6", "250", "251"}
+    assert [line.split("\t")[0] for line in report.read_text().splitlines()] == ["250", "6"]
+    assert "2 bad records, listed in" in capsys.readouterr().err
+
+
+def test_a_record_that_cannot_be_read_is_not_an_empty_pair(tmp_path):
+    path = tmp_path / "a.jsonl"
+    empty = json.dumps({"source": "", "target": ""})
+    path.write_text(f"{{broken\n{empty}\n", encoding="utf-8")
+    table = tmp_path / "findings.tsv"
+    skipping = ("--on-error", "skip-marked", "--error-report", tmp_path / "bad")
+    assert run("check", "--pairs", path, "-o", table, *skipping) == 0
+    assert [row[:4] for row in rows(table.read_text())[1:]] == [["2", "2", "pair", "empty"]]
+
+
+def test_swapped_files_are_found_although_the_first_line_cannot_be_read(tmp_path):
+    source, target = tmp_path / "first", tmp_path / "second"  # only the model can know the languages
+    source.write_bytes(b"\xe9\n" + "\n".join(FRENCH).encode())
+    target.write_text("\n".join(["", *ENGLISH]), encoding="utf-8")
+    table = tmp_path / "findings.tsv"
+    skipping = ("--on-error", "skip-marked", "--error-report", tmp_path / "bad")
+    assert run("check", source, target, "-o", table, "--model", "en_fr_model", *skipping) == 0
+    assert "swapped-files" in [row[3] for row in rows(table.read_text())[1:]]

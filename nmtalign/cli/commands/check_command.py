@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.outputs import OutputFileOptions, log_written
@@ -44,7 +44,7 @@ class CheckOptions(Options):
 @command("check")
 def check_command(
     bitext: EscapedBitextOptions,
-    errors: ErrorOptions,
+    errors: LeftOutOptions,
     outputs: OutputFileOptions,
     options: CheckOptions,
 ) -> None:
@@ -72,7 +72,9 @@ def check_command(
         if not (sides.source or sides.target):
             raise DataError("expected lines of text, found none").at(" and ".join(bitext.files))
         languages = options.langs or bitext.sides or languages_of_files(bitext.source, bitext.target)
-        findings = find_all(sides.source, sides.target, aligner, languages=languages)
+        # two files of lines are tracked one after the other, a file with both sides once
+        unread = bad.of_files[0], bad.of_files[-1]
+        findings = find_all(sides.source, sides.target, aligner, languages=languages, unread=unread)
         write_findings(findings, outputs.output, files)
         progress.advance(max(len(sides.source), len(sides.target)))
     log_findings(KindCounts(findings), bitext)

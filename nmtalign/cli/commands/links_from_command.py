@@ -35,7 +35,8 @@ class SourceTextOptions(Options):
     )
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
-        "Source and target language, as the translation model names them.",
+        "Source and target language in the model's own codes, such as eng_Latn,fra_Latn; for --translator,"
+        " and for an --encoder that requires languages.",
         type=texts.LANGUAGES,
         section=model_options.SOURCE_SECTION,
     )

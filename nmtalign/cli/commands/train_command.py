@@ -101,7 +101,11 @@ class TrainingSourceOptions(Options):
         type=Integer(min=1),
         section="Input",
     )
-    preset: PresetName = option("--preset", "Learn faster, or more accurately.", default="default")
+    preset: PresetName = option(
+        "--preset",
+        "`fast` takes less time than `default` and has a slightly higher error rate.",
+        default="default",
+    )
     prior: tuple[str, ...] = option(
         "--prior FILE",
         "Use a bilingual dictionary or word list; may be repeated. The format is detected from the content.",
@@ -110,7 +114,8 @@ class TrainingSourceOptions(Options):
     )
     bridge: tuple[str, ...] = option(
         "--bridge FILE",
-        "Continue the dictionaries of --prior by one from a third language; may be repeated.",
+        "Dictionary from a third language into one of the text's: --prior English-German and --bridge"
+        " German-Russian act as English-Russian. May be repeated.",
         type=DictionaryInput(writes=False),
         default=(),
     )

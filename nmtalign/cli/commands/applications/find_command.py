@@ -119,14 +119,17 @@ class SearchOptions(Options):
 
     word: str = argument()
     index: str | None = option(
-        "--index DB", "Search this file of `index` instead of texts.", type=INPUT, section="Input"
+        "--index DB",
+        "Search the index DB, which `nmtalign index` wrote, instead of texts.",
+        type=INPUT,
+        section="Input",
     )
     side: Side | None = option("--side", "Search this side only.  [both]")
     translation: str | None = option(
         "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
-    translations: int = option(
-        "--translations N", "Show at most N translations.", type=Integer(min=1), default=12
+    max_translations: int = option(
+        "--max-translations N", "Show at most N translations.", type=Integer(min=1), default=12
     )
     examples: int = option(
         "--examples N", "Show at most N example lines, drawn at random.", type=Integer(min=0), default=10
@@ -172,7 +175,7 @@ def find_command(
             word,
             side,
             translation=options.translation,
-            max_translations=options.translations,
+            max_translations=options.max_translations,
             max_examples=options.examples,
         )
         if result.occurrence_count:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, print_text
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
@@ -73,7 +73,7 @@ class LexiconOptions(Options):
 
 
 @command("lexicon")
-def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
+def lexicon_command(linked: OptionalLinkedOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities, from LINKS or from a learned model.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Words without a link count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.outputs import log_written
 from nmtalign.cli.parameter_types import Integer, OutputPrefix
@@ -31,7 +31,7 @@ class PhraseOptions(Options):
 
 
 @command("phrases")
-def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
+def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with LINKS.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Each line is
