@@ -405,7 +405,9 @@ class SourceOptions(Options):
         type=parameter_types.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
-        "--layers", "Attention layers to average, such as 0,2-3.  [all, or see --translator]", type=NumberList(0)
+        "--layers",
+        "Attention layers to average, such as 0,2-3.  [all, or see --translator]",
+        type=NumberList(0),
     )
     attention_heads: tuple[int, ...] | None = option(
         "--attention-heads", "Attention heads to average.  [all, or see --translator]", type=NumberList(0)
