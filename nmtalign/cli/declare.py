@@ -208,8 +208,8 @@ MIN_NAME_SIMILARITY = 0.8
 def unknown_variables(context: click.Context) -> Iterator[tuple[str, str | None]]:
     """Yield the environment variables that seem to set an option and do not, each with a similar right name.
 
-    These are the variables of the command that runs, and those whose command is misspelt. Others that begin
-    with the name of the program may belong to something else.
+    These are the variables of the command that runs, and those whose command is misspelt or missing. Others
+    that begin with the name of the program may belong to something else.
     """
     known = _variables(context)
     prefix = f"{context.auto_envvar_prefix}_"
@@ -218,7 +218,12 @@ def unknown_variables(context: click.Context) -> Iterator[tuple[str, str | None]
             near = get_close_matches(name, known, 1)
             yield name, near[0] if near else None
     while context.parent is not None:
-        context = context.parent
+        parent = context.parent
+        for variable in known:
+            without_command = f"{parent.auto_envvar_prefix}_{variable.removeprefix(prefix)}"
+            if without_command in os.environ and without_command not in _variables(parent):
+                yield without_command, variable
+        context = parent
         yield from _misspelt_commands(context)
 
 

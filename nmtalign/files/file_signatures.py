@@ -131,6 +131,8 @@ def detect_encoding(head: bytes, encoding: str) -> str:
         raise DataError(f"{reason}; {advice}")
     if wanted in ("utf-16", "utf-32"):
         return found or f"{wanted}-le"
+    if wanted in WIDE_ENCODINGS:
+        return wanted
     return "utf-8" if wanted == "utf-8-sig" else encoding
 
 

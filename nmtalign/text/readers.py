@@ -290,6 +290,9 @@ def _sides_of_row(
         return "", ""
     if row == header:
         raise DataError("expected a sentence pair, found the names of the columns again")
+    if header is not None and any(row[len(header) :]):
+        found = f"found {len(row)} where the first line names {len(header)}"
+        raise DataError(f"expected as many columns in each line, {found}; is a separator inside a text?")
     if width is not None and len(row) != width:
         advice = "choose those of source and target (`select=A,B`)"
         if len(row) == 1:
@@ -323,7 +326,10 @@ def _read_csv(lines: Iterator[LineOrError], path: str | Path, select: Select) ->
 
 
 def _csv_separator(lines: list[str]) -> str:
-    """Return the separator of the columns: a comma, unless only another one gives all rows equal widths."""
+    """Return the separator of the columns: a comma, unless only another one gives all rows equal widths.
+
+    If none does, because some rows are damaged, it is the only one that is in the first row.
+    """
     for separator in _CSV_SEPARATORS:
         try:
             rows = list(csv.reader(map(_with_end, lines), strict=True, delimiter=separator))
@@ -332,7 +338,8 @@ def _csv_separator(lines: list[str]) -> str:
         widths = {len(row) for row in rows if row}
         if len(widths) == 1 and widths != {1}:
             return separator
-    return ","
+    in_first_row = [separator for separator in _CSV_SEPARATORS if lines and separator in lines[0]]
+    return in_first_row[0] if len(in_first_row) == 1 else ","
 
 
 def _csv_rows(

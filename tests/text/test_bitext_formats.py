@@ -605,6 +605,24 @@ def test_csv_dialects(separator, header, tmp_path):
     assert len(found) == (2 if header.startswith("source") else 3)
 
 
+def test_damaged_rows_do_not_hide_the_separator(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id;source;target\n1;a, cat;un chat\n2;a;b;c\n3;a dog;un chien\n4\n")
+    problems: list[DataError] = []
+    pairs = [tuple(pair) for pair in read_bitext(path, on_error=problems.append)]
+    assert pairs == [("a, cat", "un chat"), ("", ""), ("a dog", "un chien"), ("", "")]
+    assert [str(problem).split(":")[0] for problem in problems] == [f"{path}, line {n}" for n in (3, 5)]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16LE", "utf_16_be", "utf-32le", "U16"])
+def test_other_names_of_wide_encodings(encoding, tmp_path):
+    files = tmp_path / "a.en", tmp_path / "a.fr"
+    for path, text in zip(files, ("the cat\na dog\n", "le chat\nun chien\n"), strict=True):
+        path.write_bytes(text.encode(encoding))
+    found = [tuple(pair) for pair in read_bitext(*files, encoding=encoding)]
+    assert found == [("the cat", "le chat"), ("a dog", "un chien")]
+
+
 @pytest.mark.parametrize(
     "record",
     [
