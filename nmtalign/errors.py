@@ -4,7 +4,7 @@ NmtalignError            1   the program failed
 ├── WorkerError          1   a worker process died, or a cluster was lost
 ├── UsageError           2   the call makes no sense, whatever the data
 ├── DataError            3   the data is bad; the message says where, what was expected, what was found
-└── StoppedError         4   stopped part-way; what is done is kept and the run can be resumed
+└── StoppedError         4   stopped part-way; finished work is kept and the run can be resumed
 
 Inner code raises a short sentence. The outermost function that knows the file and the line adds them
 with :meth:`DataError.at`.
@@ -127,7 +127,10 @@ class WorkerError(NmtalignError):
 
 
 class UsageError(_OneLineError):
-    """A call or a combination of options that makes no sense."""
+    """Wrong usage: an argument, a combination of options, or an output that would be overwritten.
+
+    The message says what to change.
+    """
 
     exit_code = 2
 

@@ -104,7 +104,7 @@ class ProgressReporter:
         self._inputs = inputs
         self._stage = stage
         self._total: float | None = None  # records of the inputs, as far as it is known
-        self._first = self._last = 0  # numbers of the records between which the time went by
+        self._first = self._last = 0  # first and last record on which the estimate of the time left is based
         self._costs = list(costs)
         self._total_steps: int | None = len(self._costs) - 1 if costs else None
         self._current_cost = 0  # number of the stage that runs, among `costs`

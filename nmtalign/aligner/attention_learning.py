@@ -258,7 +258,7 @@ def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     target = scores.queries[:, 0]
     for name, side in (("source", source), ("target", target)):
         if not side.any():
-            raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
+            raise DataError(f"no {name} word of the text has a vector; are the languages swapped?")
     return source.astype(np.float32), target.astype(np.float32)
 
 

@@ -115,12 +115,11 @@ def train(
         a kilobyte each. Default: all pairs.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
-        Pharaoh lines. They train a rescorer.
-        A file of corrections has to be one of this text.
+        Pharaoh lines. They train a rescorer. Corrections of a different text are rejected.
     expert : path or iterable, optional
         Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
-        (source, target). They are prior counts of word pairs, and vote on the links. An empty set says
-        nothing about its pair. Do not pass links of another aligner that was trained on the same text: they
+        (source, target). They are prior counts of word pairs, and vote on the links. An empty set
+        means no opinion about the pair. Do not pass links of another aligner that was trained on the same text: they
         increase the alignment error rate.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.

@@ -260,10 +260,11 @@ def lexicon(
     Returns
     -------
     pandas.DataFrame
-        One row per word pair: both words, the number of their links (of an aligner, the expected number),
-        p(target|source), p(source|target), and the log-likelihood ratio G² of the two words, which is
-        negative if they are linked less often than by chance (unknown, NaN, of an aligner). The rows of a
-        bitext are sorted by source word and falling count, those of an aligner by falling count.
+        One row per word pair, with the columns ``source`` and ``target`` (the words), ``count`` (the number
+        of their links; of an aligner, the expected number), ``p_target_given_source``,
+        ``p_source_given_target``, and ``association``: the log-likelihood ratio G² of the two words, which is
+        negative if they are linked less often than by chance, and NaN for an aligner. The rows of a bitext
+        are sorted by source word and falling count, those of an aligner by falling count.
 
     Raises
     ------

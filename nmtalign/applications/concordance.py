@@ -328,10 +328,11 @@ def find(
     Returns
     -------
     pandas.DataFrame
-        One row per occurrence, in the order of the bitext, the source side first: the number of the pair,
-        counted from 0; the side of the words; their translation in lower case, ``…`` between words that are
-        not adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without an occurrence there are no rows. If the pairs come from a DataFrame, the
+        One row per occurrence, in the order of the bitext, the source side first, with the columns ``pair``
+        (the number of the pair, counted from 0), ``side`` (the side of the words), ``translation`` (in lower
+        case, ``…`` between words that are not adjacent, empty without a link), ``source`` and ``target`` (the
+        sentences), and ``source_positions`` and ``target_positions`` (of the words and of their translation).
+        Without an occurrence there are no rows. If the pairs come from a DataFrame, the
         rows have its index, also from a file of :func:`write_index`, so that the table can be joined to the
         DataFrame. Otherwise their index is the number of the pair.
 

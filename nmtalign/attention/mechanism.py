@@ -206,7 +206,7 @@ def glorot(random: np.random.Generator, *shape: int) -> Doubles:
 
 @check_call()
 def map_arrays(function: Callable[[Array], Array], parameters: Any) -> Any:
-    """Return `parameters` with `function` done to every array, for instance ``torch.asarray``.
+    """Return a copy of `parameters` with `function` applied to every array, such as ``torch.asarray``.
 
     Examples
     --------

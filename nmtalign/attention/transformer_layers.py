@@ -281,7 +281,7 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
 
 
 class DecoderOutput(NamedTuple):
-    """What a decoder block gives: the words, and the weights of each head of its two attentions."""
+    """Output of a decoder block: the words, and the weights of each head of its two attentions."""
 
     words: Array  # (..., T, D)
     self_weights: Array  # (..., H, T, T)
@@ -415,7 +415,7 @@ def _torch_layers(state: StateDict) -> list[dict[str, Any]]:
 
 
 class TransformerOutput(NamedTuple):
-    """What the forward pass gives; the weights are tuples, one entry for each block."""
+    """Output of the forward pass; the weights are tuples with one entry for each block."""
 
     words: Array  # (..., T, D)
     memory: Array  # (..., S, D)

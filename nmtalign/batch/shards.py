@@ -263,7 +263,8 @@ def stopped_as_resumable(
         if isinstance(error, OSError) and error.errno not in TRANSIENT_ERRNOS:
             raise
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else error_text(error)
-        raise StoppedError(f"{why}\nnmtalign: what is done is kept in {folder}; {again} goes on") from None
+        kept = f"finished work is kept in {folder}"
+        raise StoppedError(f"{why}\nnmtalign: {kept}; {again} resumes the run") from None
 
 
 def _shard_file_name(number: int, kind: str) -> str:

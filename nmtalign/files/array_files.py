@@ -15,6 +15,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from nmtalign.arrays import NUMERIC_KINDS, AnyArray
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files import limits
 from nmtalign.files.compressed import open_binary
@@ -43,7 +44,7 @@ class NpzReader(ExitStack):
             infos = self._file.infolist()
             self._members = {info.filename.removesuffix(".npy"): info for info in infos}
             if len(self._members) < len(infos):
-                raise DataError("expected arrays of different names, found one twice")
+                raise DataError("expected arrays of different names, found two of the same name")
             claimed = sum(info.file_size for info in infos)
             self._most = max(limits.FREE_ARRAY_BYTES, limits.MAX_COMPRESSION_RATIO * os.path.getsize(path))
             if claimed > self._most:
@@ -90,16 +91,19 @@ def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]
     """
     numbered = {}
     for name in names:
-        number = _TRAILING_NUMBER.search(name)
-        if number is None or int(number[1]) in numbered:
-            twice = "" if number is None else ", whose number another has"
-            expected = "expected names that end with the number of the pair"
-            raise DataError(f"{expected}, found {name!r}{twice}").at(path)
-        numbered[int(number[1])] = name
+        match = _TRAILING_NUMBER.search(name)
+        if match is None:
+            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
+        number = int(match[1])
+        if number in numbered:
+            found = f"{numbered[number]!r} and {name!r}"
+            raise DataError(f"expected one array per pair, found two with the same number: {found}").at(path)
+        numbered[number] = name
     order = sorted(numbered)
     if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
-        numbers = f"{len(order)} with numbers from {order[0]} to {order[-1]}"
-        raise DataError(f"expected an array for each pair, found {numbers}").at(path)
+        expected = "expected one array per pair, numbered from 0 or 1 without gaps"
+        numbers = f"{with_plural(len(order), 'array')} numbered from {order[0]} to {order[-1]}"
+        raise DataError(f"{expected}, found {numbers}").at(path)
     return [numbered[n] for n in order]
 
 

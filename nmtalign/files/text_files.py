@@ -229,7 +229,7 @@ def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> U
     """Return the error for files with different numbers of lines."""
     lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
     advice = "a line is missing or too many, so the lines after it do not belong together"
-    return UnequalLinesError(f"expected as many lines in each file, found {lines}; {advice}")
+    return UnequalLinesError(f"expected the same number of lines in each file, found {lines}; {advice}")
 
 
 def is_encodable(text: str) -> bool:

@@ -292,7 +292,8 @@ def count_matches(
             with_gold = known
             break
     if linked != with_gold:
-        raise DataError(f"expected links for as many pairs as have gold links, {with_gold}, found {linked}")
+        expected = f"expected links for the {with_plural(with_gold, 'pair')} with gold links"
+        raise DataError(f"{expected}, found links for {linked}")
     if not sentences:
         raise DataError("expected links and gold links of at least one pair, found none")
     return tuple(sentences)

@@ -209,7 +209,8 @@ def symmetrize_many(
     Each set contains the intersection of the two and lies within their union.
     """
     if len(forward) != len(reverse):
-        raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
+        found = f"found {len(forward)} and {len(reverse)}"
+        raise DataError(f"expected the same number of pairs in both directions, {found}")
     pairs, sources, targets = _symmetrize(
         _flatten_links(forward), _flatten_links(reverse), len(forward), method
     )

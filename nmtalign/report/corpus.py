@@ -260,7 +260,7 @@ def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float,
         return 0.0 if math.isnan(rate) else rate
     if by not in record.others:
         needed = "`gold`" if by == "gold" else f"`compare={by}=LINKS`"
-        raise UsageError(f"the worst by {by!r} needs {needed}")
+        raise UsageError(f"sorting by {by!r} requires {needed}")
     theirs = record.others[by]
     size = len(links) + len(theirs)
     return 1 - 2 * len(links & theirs) / size if size else 0.0
@@ -280,7 +280,7 @@ def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:
     cell_count = count_cells(record, aligner)
     if cell_count > MAX_MATRIX_CELLS and record.aligned is None:
         expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words)"
-        found = f"found {cell_count:,}; align gives the links alone"
+        found = f"found {cell_count:,}; `nmtalign align` writes the links alone"
         raise DataError(f"pair {record.number}: {expected}, {found}")
     return _align_records([record], aligner)[0]
 
@@ -356,7 +356,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
         limit = f"a page has room for {MAX_MATRIX_CELLS:,} weights (target by source words)"
         text = f"pair {left_out[0]}{more}: omitted, because {limit}"
         if not pairs:
-            raise DataError(f"{text}; align gives the links alone")
+            raise DataError(f"{text}; `nmtalign align` writes the links without a page")
         warn_caller(text)
     return pairs
 

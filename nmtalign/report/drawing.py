@@ -425,9 +425,9 @@ def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 15
     if path.suffix.lower() not in MATRIX_FORMATS:
         is_card = _is_card(result, settings)
         if settings.dark and not is_card:
-            raise UsageError("`dark` is a color of the card; pass `card=True`, and no option of a heatmap")
+            raise UsageError("`dark` applies to cards only; pass `card=True`, and no option of a heatmap")
         if settings.pin is not None and not is_card:
-            raise UsageError("`pin` is a word of the card; pass `card=True`, and no option of a heatmap")
+            raise UsageError("`pin` applies to cards only; pass `card=True`, and no option of a heatmap")
         other = replace(settings, card=None)
         figure = _draw_result_as_card(result, settings) if is_card else to_heatmap(result, other)
         save_heatmaps([figure], path, dpi=dpi)

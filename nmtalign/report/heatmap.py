@@ -118,7 +118,7 @@ def draw_heatmap(
         A color map of matplotlib, or its name. The default ``inferno`` can be read without color vision and
         in gray, as can ``"Blues"``, for paper.
     columns : int, optional
-        Panels in a row; by default as square as it gets.
+        Number of panels per row. Default: a layout that is as square as possible.
 
     Returns
     -------

@@ -306,7 +306,7 @@ def write_report(
         raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
     check_same_pairs(aligned_pairs, gold, "pairs and `gold`")
     if golds is not None and isinstance(aligned_pairs, Sequence):
-        # A file may claim any number of pairs; that there are as many as pairs is checked below.
+        # A file may claim any number of pairs: check only as many as there are; the total is checked below.
         golds_of_pairs = islice(golds, len(aligned_pairs))
         collections.deque(check_gold_inside(golds_of_pairs, aligned_pairs), maxlen=0)
     listed = as_sample_pairs(aligned_pairs, golds)
@@ -413,7 +413,7 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
     """Return the data that the script draws, and the levels of the weights of all pairs."""
     numbers = {pair.line for pair in pairs}
     if len(numbers) < len(pairs):
-        raise UsageError("expected every pair of a report to have a number of its own, found one twice")
+        raise UsageError("two pairs of the report have the same number; numbers must be unique")
     if len({tuple(pair.others) for pair in pairs}) > 1:
         raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
     others = list(pairs[0].others) if pairs else []

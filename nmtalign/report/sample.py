@@ -71,7 +71,7 @@ class SamplePair:
     choices : dict of str to Alignment
         Links that a scorer would choose alone, for those of `parts` where that is known.
     weights : dict of str to array of shape (T, S)
-        Those of other systems by their name, where they are known.
+        Weights of other systems by their name, if they are known.
 
     Raises
     ------

@@ -111,7 +111,8 @@ def read_bitext(
         ``tmx``, ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then
         by the first line.
     encoding : str
-        Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
+        Encoding of text files. A byte order mark overrides it; XML files declare their own encoding, and
+        Parquet is always UTF-8.
     select : (str or int, str or int), optional
         The location of the two sides: columns of a TSV or CSV, counted from 1 or named by its first line;
         keys of JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without

@@ -35,7 +35,7 @@ from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # with more words on a side, words that share only their first letters are not used
-MIN_PHRASE_SHARE = 0.5  # a small text has at least this share of the words of a phrase
+MIN_PHRASE_SHARE = 0.5  # in a small text, a phrase is used if at least this share of its words occurs
 MAX_TABLE_COLUMNS = 10  # of a dictionary in memory; one with more keys has words
 MAX_PIVOT_WORDS = 100  # headwords, or translations, of a word of a third language
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation

@@ -295,7 +295,7 @@ class EMIterations(ABC, Generic[Counts]):
         tokens = len(self.source.tokens) + len(self.target.tokens)
         per_word = of_words_and_jumps.log_likelihood / max(1, tokens)
         iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
-        likelihood = f"log-likelihood {per_word:.4f} a word over chance"
+        likelihood = f"log-likelihood {per_word:.4f} per word above chance"
         self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
         source_model = estimate_jump_model(forward_jumps, state.jump_models[0])
         target_model = estimate_jump_model(reverse_jumps, state.jump_models[1])

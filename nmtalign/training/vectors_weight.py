@@ -107,7 +107,7 @@ def likeliest_weight(
                 bucket, ratios, null_ratios, jump_models, null, agree=False, count_jumps=False
             )
             links = forward.posterior * reverse.posterior.transpose(1, 0, 2)
-            # a cell has lost as much of the link as the cell has of the link
+            # leave one out: the more of a link a cell has, the more its ratio is the one without the link
             lexicon_ratios = links * without_link.take(cells) + (1 - links) * with_link.take(cells)
             vector_ratios_of_cells = vector_ratios.take(cells)
             known = np.isfinite(vector_ratios_of_cells) & bucket.inside

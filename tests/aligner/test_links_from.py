@@ -34,9 +34,9 @@ def test_npz_arrays_come_by_number(tmp_path):
     ("names", "message"),
     [
         (["pair-0", "other"], "names that end with the number of the pair, found 'other'"),
-        (["pair-0", "pair-2"], "found 2 with numbers from 0 to 2"),
-        (["pair-1", "arr_1"], "found 'arr_1'"),
-        (["pair-5"], "numbers from 5 to 5"),
+        (["pair-0", "pair-2"], "found 2 arrays numbered from 0 to 2"),
+        (["pair-1", "arr_1"], "found two with the same number: 'pair-1' and 'arr_1'"),
+        (["pair-5"], "found 1 array numbered from 5 to 5"),
     ],
 )
 def test_names_without_order_are_refused(names, message, tmp_path):

@@ -50,7 +50,7 @@ def test_symmetrize_takes_batches_files_and_lines(tmp_path: Path) -> None:
     assert na.symmetrize(files[0], files[1], reversed=True) == joined
     both = na.symmetrize(forward, reverse, method="intersection")
     assert [len(both.links(n)) for n in range(2)] == [2, 0]
-    with pytest.raises(na.DataError, match="as many pairs in both directions, found 2 and 1"):
+    with pytest.raises(na.DataError, match="the same number of pairs in both directions, found 2 and 1"):
         na.symmetrize(forward, ["0-0"])
     with pytest.raises(na.UsageError, match="did you mean 'union'"):
         na.symmetrize(forward, reverse, method="unio")  # type: ignore[arg-type]

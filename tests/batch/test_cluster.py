@@ -189,7 +189,7 @@ def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_p
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 4, told
-    assert "--resume goes on" in told
+    assert "--resume resumes the run" in told
     assert "Traceback" not in told
     assert run(*arguments[:7], "--resume", "-o", tmp_path / "links", "--workers", 1) == 0
     assert (tmp_path / "links").read_bytes() == wanted["links"] * 9

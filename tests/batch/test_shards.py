@@ -80,7 +80,7 @@ def test_ctrl_c_right_after_the_manifest_says_how_to_go_on(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(ShardRun, "start", interrupted)
         assert run(*arguments) == 4
-    assert "the same command with --resume goes on" in capsys.readouterr().err
+    assert "the same command with --resume resumes the run" in capsys.readouterr().err
     assert run(*arguments, "--resume") == 0
     assert (tmp_path / "links").read_text() == "0-0 1-1\n"
 
@@ -199,7 +199,7 @@ def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, mon
 
     monkeypatch.setattr(Aligner, "link_text", stopping)
     assert run(*command, *files(tmp_path), "--workers", 1) == StoppedError.exit_code
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume resumes the run" in capsys.readouterr().err
     assert not found(tmp_path)
     assert run(*command, *files(tmp_path), "--resume", "--workers", 1) == 0
     assert found(tmp_path) == wanted
@@ -330,7 +330,7 @@ def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch,
     assert run(*command, "--resume") == 3  # to resume would meet the same error
     err = capsys.readouterr().err
     assert f"{sides[0]}: No such file" in err
-    assert "goes on" not in err
+    assert "resumes the run" not in err
 
 
 def test_ctrl_c_without_shards_leaves_nothing(text, tmp_path, monkeypatch, capsys):

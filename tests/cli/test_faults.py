@@ -90,8 +90,8 @@ def test_a_signal_to_a_run_in_shards_says_how_to_go_on(tmp_path, pairs, number):
         process.send_signal(signal.Signals[number])
         code, err = ended(process)
     assert code == 4
-    assert "interrupted\nnmtalign: what is done is kept in" in err
-    assert "the same command with --resume goes on" in err
+    assert "interrupted\nnmtalign: finished work is kept in" in err
+    assert "the same command with --resume resumes the run" in err
     assert not (tmp_path / "links").exists()
 
 

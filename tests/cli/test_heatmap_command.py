@@ -142,7 +142,7 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
         (
             ["--pairs", "PAIRS", "--gold", "GOLD"],
             3,
-            "expected as many lines in each file, found 4 in the bitext",
+            "expected the same number of lines in each file, found 4 in the bitext",
         ),
     ],
 )

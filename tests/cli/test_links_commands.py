@@ -91,7 +91,7 @@ def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
     assert "scored on 3 of 4 pairs, those that were reviewed" in err
     claims = write(tmp_path / "claims.jsonl", json.dumps(records[0] | {"pairs": 999_999_999}))
     code, _, err = run(capsys, "evaluate", links, claims)
-    assert (code, "have gold links, 999999999, found 4" in err) == (3, True)
+    assert (code, "the 999,999,999 pairs with gold links, found links for 4" in err) == (3, True)
     same = write(tmp_path / "same", "0-0 1-1", "0-1 2-2", ""), write(tmp_path / "gold", "0-0 1p1", "2p2", "")
     assert out == run(capsys, "evaluate", *same)[1]
 
@@ -118,7 +118,7 @@ def test_evaluate_warns_where_only_one_file_counts_from_one(capsys, files, tmp_p
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        (("0-0",), "bad: expected links for as many pairs as have gold links, 3, found 1"),
+        (("0-0",), "bad: expected links for the 3 pairs with gold links, found links for 1"),
         (("0-0", "0:1", ""), "line 2: expected links like 0-1 between spaces, found '0:1'"),
     ],
 )
@@ -391,7 +391,7 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     assert (code, "--model DIR alone" in err) == (2, True)
     code, _, err = run(capsys, "lexicon", text, text, links)
     assert code == 3
-    assert f"expected as many lines in each file, found 2 in {text} and 1 in {links};" in err
+    assert f"expected the same number of lines in each file, found 2 in {text} and 1 in {links};" in err
     code, _, err = run(capsys, "lexicon", text, text, write(tmp_path / "far", "0-2", ""))
     assert code == 3
     assert "far, line 1: link 0-2 is outside" in err

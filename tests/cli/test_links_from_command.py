@@ -219,4 +219,4 @@ def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
     assert run("report", *options, "-o", tmp_path / "report.html") == 0
     assert "positions=hmm(fitted on 2 pairs)" in content_of(tmp_path / "report.html")
     assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 2
-    assert "fitted to a text, not to one pair; use --pairs" in capsys.readouterr().err
+    assert "fitted to a text; pass two files" in capsys.readouterr().err

@@ -57,17 +57,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("index a b outside -o db", OUTSIDE),
         (
             "heatmap a longer --lines 1 -o h.npz",
-            "expected as many lines in each file, found 60 in a and 61 in longer",
+            "expected the same number of lines in each file, found 60 in a and 61 in longer",
         ),
         (
             "heatmap a b --gold long --lines 1 -o h.npz",
-            "expected as many lines in each file, found 60 in the",
+            "expected the same number of lines in each file, found 60 in the",
         ),
         (
             "report a b --compare other=long --lines 1 -o r.html",
-            "expected as many lines in each file, found 60",
+            "expected the same number of lines in each file, found 60",
         ),
-        ("evaluate links long", "links: expected links for as many pairs as have gold links, 61, found 60"),
+        ("evaluate links long", "links: expected links for the 61 pairs with gold links, found links for 60"),
     ],
 )
 def test_links_that_do_not_fit(files: Path, capsys, line: str, says: str):

@@ -144,7 +144,7 @@ def test_hostile_words_come_back_as_words(server: Server) -> None:
         (pair("a", "b") | {"models": "default"}, "expected a list of one model or two"),
         (pair("a", "b", "default", ["fast"]), "there is no model ['fast']"),
         (pair("a", "b", "../../etc"), "there is no model '../../etc'"),
-        (pair("a\nb", "c"), "as many lines on both sides, found 2 and 1"),
+        (pair("a\nb", "c"), "the same number of lines on both sides, found 2 and 1"),
         (pair("a\n" * 20 + "a", "a\n" * 20 + "a"), "found 21 pairs"),
         (pair("a " * 401, "b"), "longest sentence of 401 words"),
         (b'{"models": ["default"], "source": "\\ud83d", "target": "b"}', "an unpaired surrogate"),

@@ -174,7 +174,7 @@ def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Encoder, "vectors", stopping)
     code, told = run("--cache", "found")
     assert code == 4
-    assert "interrupted\nnmtalign: what is done is kept in found; the same command goes on" in told
+    assert "interrupted\nnmtalign: finished work is kept in found; the same command resumes the run" in told
     assert not (tmp_path / "links").exists()
     stop[0], before = -1, len(seen)
     assert run("--cache", "found")[0] == 0

@@ -83,8 +83,8 @@ def patched(data: bytes, *places: tuple[int, int, int]) -> bytes:
 
 GOOD = npy(np.eye(2))
 ARRAYS = {
-    "one name twice": (npz(("a.npy", GOOD), ("a.npy", npy(np.ones(9)))), "found one twice"),
-    "with and without ending": (npz(("a", GOOD), ("a.npy", GOOD)), "found one twice"),
+    "one name twice": (npz(("a.npy", GOOD), ("a.npy", npy(np.ones(9)))), "found two of the same name"),
+    "with and without ending": (npz(("a", GOOD), ("a.npy", GOOD)), "found two of the same name"),
     "a single array": (GOOD, r"\(\.npz, by numpy.savez\), found a single one"),
     "objects": (
         npz(("a.npy", npy(np.array([{}], object)))),

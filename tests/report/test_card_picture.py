@@ -306,19 +306,19 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
     assert run("heatmap", "--card", "--light", "--curves", *sentences, *output) == 2
     assert "remove --curves, --light" in capsys.readouterr().err
     assert run("heatmap", "--dark", *sentences, *output) == 2
-    assert "--dark is a color of the card; add --card" in capsys.readouterr().err
+    assert "--dark applies to cards only; add --card" in capsys.readouterr().err
     assert run("heatmap", "--pin", "cat", *sentences, *output) == 2
-    assert "--pin is a word of the card; add --card" in capsys.readouterr().err
+    assert "--pin applies to cards only; add --card" in capsys.readouterr().err
     assert run("heatmap", "--card", "--pin", "cat", "--rows", "0", *sentences, *output) == 2
     assert "--pin shows what a word looks at in the whole pair; remove --rows" in capsys.readouterr().err
     pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
-    with pytest.raises(UsageError, match="`pin` is a word of the card"):
+    with pytest.raises(UsageError, match="`pin` applies to cards only"):
         pair.save(tmp_path / "card.svg", pin="a", linear=True)
     with pytest.raises(UsageError, match="expected `pin` as a word of the pair"):
         pair.save(tmp_path / "card.svg", pin=0)
     with pytest.raises(UsageError, match="options of a card"):
         pair.save(tmp_path / "card.svg", card=True, linear=True)
-    with pytest.raises(UsageError, match="`dark` is a color of the card"):
+    with pytest.raises(UsageError, match="`dark` applies to cards only"):
         pair.save(tmp_path / "card.svg", dark=True, linear=True)
     with pytest.raises(UsageError, match="a card is a picture"):
         pair.save(tmp_path / "card.tsv", card=True)

@@ -47,7 +47,7 @@ def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
     assert [record.others["mine"] for record in found] == [frozenset(), {Link(0, 0)}, {Link(0, 1)}]
     for uneven in (pairs[:2], [*pairs, pairs[0]]):
         with pytest.raises(
-            DataError, match=r"as many lines in each file, found [24] in the bitext and 3 in "
+            DataError, match=r"the same number of lines in each file, found [24] in the bitext and 3 in "
         ):
             list(read_corpus(uneven, gold=tmp_path / "gold"))
 

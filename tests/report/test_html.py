@@ -196,7 +196,7 @@ def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
         SamplePair(5, aligned, GoldAlignment(frozenset(), frozenset({(4, 0)})))
     with pytest.raises(DataError, match=r"pair 5: link 0-9"):
         SamplePair(5, aligned, others={"x": Alignment({(0, 9)}, 4, 10)})
-    with pytest.raises(UsageError, match="a number of its own"):
+    with pytest.raises(UsageError, match="numbers must be unique"):
         report_page([CAT, CAT])
     with pytest.raises(UsageError, match="same other systems"):
         report_page([CAT, SamplePair(18, aligned)])

@@ -143,7 +143,7 @@ def align_command(
         write = partial(write_chunks, chunks, progress, bitext=bitext, strict=error_options.strict)
         if run is None:
             sinks = outputs.sinks(paths, stack, unit)
-            with explain_lost_work("--out-shards DIR keeps what is done"):
+            with explain_lost_work("--out-shards DIR keeps finished work"):
                 written = write(sinks=sinks)
         else:
             settings = _settings_of_run(aligner, unit, bitext, error_options, outputs)

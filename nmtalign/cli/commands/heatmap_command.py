@@ -141,9 +141,9 @@ def heatmap_command(
     if picture.card:
         _check_card(picture, as_numbers=as_numbers)
     elif picture.dark:
-        raise UsageError("--dark is a color of the card; add --card")
+        raise UsageError("--dark applies to cards only; add --card")
     elif picture.pin is not None:
-        raise UsageError("--pin is a word of the card; add --card")
+        raise UsageError("--pin applies to cards only; add --card")
     elif picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
     with (
@@ -154,7 +154,8 @@ def heatmap_command(
         pairs, files = _read_pairs(bitext, chosen.lines, bad)
         if chosen.options.vectors.positions == "hmm" and not files:
             raise UsageError(
-                "--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N"
+                "--positions hmm is fitted to a text; pass two files, or --pairs FILE, and choose the pair"
+                " with --lines N"
             )
         aligner, all_records = chosen.open(pairs, bitext.encoding, bad, typed=not files)
         records = all_records if chosen.lines is None else pick_lines(all_records, chosen.lines)

@@ -144,7 +144,7 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
     if len(used) > 1:
         raise UsageError(f"{' and '.join(used)} cannot be combined; remove one")
     if drawn.by is not None and drawn.worst is None:
-        raise UsageError("--by requires --worst N, whose criterion it is; add it")
+        raise UsageError("--by sorts the pairs of --worst; add --worst N")
 
 
 def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str]) -> None:

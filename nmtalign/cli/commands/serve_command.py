@@ -237,7 +237,8 @@ def _split_pairs(source: str, target: str) -> list[tuple[str, str]]:
     """Return the lines of two texts, pair by pair."""
     sides = [text.strip("\r\n").replace("\r\n", "\n").split("\n") for text in (source, target)]
     if len(sides[0]) != len(sides[1]):
-        raise DataError(f"expected as many lines on both sides, found {len(sides[0])} and {len(sides[1])}")
+        found = f"found {len(sides[0])} and {len(sides[1])}"
+        raise DataError(f"expected the same number of lines on both sides, {found}")
     return list(zip(*sides, strict=True))
 
 

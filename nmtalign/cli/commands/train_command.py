@@ -412,7 +412,7 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
         if not run.has_progress:
             run.remove()
             if isinstance(error, KeyboardInterrupt):
-                why = "the first checkpoint follows after the first iteration"
+                why = "the first checkpoint is written after the first iteration"
                 raise NmtalignError(f"interrupted, nothing is kept yet: {why}") from None
             raise
         with stopped_as_resumable(run.folder, again="the same command"):
@@ -425,8 +425,8 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
 
 def _log_checkpoints(run: TrainingRun) -> None:
     """Say from the beginning that the work is kept."""
-    stopped = "if this run is stopped, repeat the command to go on"
-    log(f"checkpoints are in {run.folder} until all is written; {stopped}", event="checkpoints")
+    stopped = "to resume a stopped run, repeat the command"
+    log(f"checkpoints are in {run.folder} until the model is complete; {stopped}", event="checkpoints")
 
 
 def _watch_findings(
