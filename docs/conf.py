@@ -57,8 +57,8 @@ _OF_PICTURES = ["show", "heatmap", "save", *_OF_RESULTS]
 # The members of a class that are public, in the order in which a user needs them.
 MEMBERS = {
     "Aligner": ["align", "align_batch", "save", "description", "lexicon", "with_scorers"],
-    "AlignedPair": ["links", "words", "probability", "tokens", "posterior", *_OF_NULL, *_OF_PICTURES],
-    "AlignedBatch": ["links", *_OF_RESULTS],
+    "AlignedPair": ["links", "words", "probability", "tokens", "posterior", *_OF_NULL, "svg", *_OF_PICTURES],
+    "AlignedBatch": ["links", "matrices", "heatmap", *_OF_RESULTS],
     "Alignment": ["to_matrix", "from_matrix", "reversed", *_OF_PICTURES],
     "AlignmentMatrix": _OF_PICTURES,
     "Bitext": ["frame"],
