@@ -21,7 +21,7 @@ _LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
 # Zero-width spaces, soft hyphens, a byte order mark, and characters that change the direction of text. The
 # joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
 _INVISIBLE = re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ELEMENT_TAG = re.compile("<[A-Za-z/][^<>]*+>")
+_ANY_TAG = re.compile("<[A-Za-z/][^<>]*+>")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 # UTF-8 that was read as another encoding: the first byte of a character, then one or more later bytes.
 _WRONG_ENCODINGS = ("cp1252", "latin-1", "cp1250", "cp1251")
@@ -87,15 +87,15 @@ def _entity_in_line(line: str) -> str:
     for entity in entities:
         if entity in ESCAPES_OF_MOSES_ONLY:
             return str(entity)
-    if _has_markup(line):
+    if _has_tags(line):
         return ""
     known = [entity for entity in entities if _is_known_entity(entity)]
     return str(known[0]) if known else ""
 
 
-def _has_markup(line: str) -> bool:
+def _has_tags(line: str) -> bool:
     """Return whether a line has tags of XML or HTML, and so should have entities."""
-    for tag in _ELEMENT_TAG.findall(line):
+    for tag in _ANY_TAG.findall(line):
         if tag.startswith("</") or tag.endswith("/>") or "=" in tag or tag.lower() == "<br>":
             return True
     return False
@@ -179,7 +179,7 @@ def find_mojibake(line: str) -> str:
         return ""
     for encoding, pattern in _sequence_patterns().items():
         sequences = list(pattern.finditer(line))
-        characters = [_decode_as(sequence[0], encoding) for sequence in sequences]
+        characters = [_read_as_utf8(sequence[0], encoding) for sequence in sequences]
         if not all(characters):
             continue  # one of them is none, so the others are not, either
         borders = Counter(border for sequence in sequences for border in sequence.span())
@@ -193,7 +193,7 @@ def find_mojibake(line: str) -> str:
     return ""
 
 
-def _decode_as(text: str, encoding: str) -> str:
+def _read_as_utf8(text: str, encoding: str) -> str:
     """Return the letter or symbol that a sequence is in UTF-8; "" if texts do not have it."""
     raw = b""
     for character in text:

@@ -290,27 +290,30 @@ class ModelTextOptions(TextOptions):
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
-    """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``.
+    """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
+    endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
+    names = [match.group(1) for match in endings if match]
+    return (names[0], names[1]) if len(set(names)) == 2 else ("source", "target")
 
-    >>> languages_of_files("en/news.txt", "fr/news.txt"), languages_of_files("a.en.txt", "b.fr.txt")
+
+def languages_in_paths(source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the languages of :func:`languages_of_files`, or those in which two paths differ.
+
+    >>> languages_in_paths("en/news.txt", "fr/news.txt"), languages_in_paths("a.en.txt", "b.fr.txt")
     (('en', 'fr'), ('source', 'target'))
     """
     from nmtalign.text.languages import known_language
 
-    endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
-    names = [match.group(1) for match in endings if match]
-    if len(set(names)) == 2:
-        return names[0], names[1]
-    # the names of two files that differ only in a language
+    names = languages_of_files(source, target)
     source_parts, target_parts = (re.split(r"[\W_]+", path or "") for path in (source, target))
-    if len(source_parts) == len(target_parts):
-        both = zip(source_parts, target_parts, strict=True)
-        different = [(first, second) for first, second in both if first != second]
-        if len(different) == 1:
-            first, second = map(known_language, different[0])
-            if first is not None and second is not None:
-                return first, second
-    return "source", "target"
+    if names != ("source", "target") or len(source_parts) != len(target_parts):
+        return names
+    both = zip(source_parts, target_parts, strict=True)
+    different = [(first, second) for first, second in both if first != second]
+    if len(different) != 1:
+        return names
+    first, second = map(known_language, different[0])
+    return names if first is None or second is None else (first, second)
 
 
 # --- words and their links ----------------------------------------------------------------------

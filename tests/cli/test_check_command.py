@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nmtalign as na
-from nmtalign.cli.texts import languages_of_files
+from nmtalign.cli.texts import languages_in_paths
 from tests.checks.test_findings import ENGLISH, FRENCH
 from tests.cli.running import run
 from tests.text.test_slips import SOURCE, TARGET, write
@@ -54,7 +54,7 @@ def test_check_of_files_of_different_length(tmp_path):
     ],
 )
 def test_names_of_files_tell_their_languages(source, target, languages):
-    assert languages_of_files(source, target) == languages
+    assert languages_in_paths(source, target) == languages
 
 
 def test_check_of_empty_files(tmp_path, capsys):

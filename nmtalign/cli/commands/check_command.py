@@ -15,7 +15,7 @@ from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import EscapedBitextOptions, languages_of_files, languages_option
+from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -71,7 +71,7 @@ def check_command(
         sides = lines_of_sides(bitext.open(bad.add), track=bad.track)
         if not (sides.source or sides.target):
             raise DataError("expected lines of text, found none").at(" and ".join(bitext.files))
-        languages = options.langs or bitext.sides or languages_of_files(bitext.source, bitext.target)
+        languages = options.langs or bitext.sides or languages_in_paths(bitext.source, bitext.target)
         # two files of lines are tracked one after the other, a file with both sides once
         unread = bad.of_files[0], bad.of_files[-1]
         findings = find_all(sides.source, sides.target, aligner, languages=languages, unread=unread)
