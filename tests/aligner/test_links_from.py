@@ -60,7 +60,7 @@ def test_marian_soft_text(tmp_path):
 @pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0-0 1-1"])
 def test_a_bad_line_of_text_is_named(line, tmp_path):
     (tmp_path / "soft").write_text(f"1\n{line}\n")
-    with pytest.raises(DataError, match="soft, line 2: expected as many weights for each target word"):
+    with pytest.raises(DataError, match="soft, line 2: expected the same number of weights for each"):
         list(read_matrices(tmp_path / "soft"))
 
 
