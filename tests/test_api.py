@@ -397,7 +397,11 @@ CALLS = {
         "pair 1: expected links like 0-1",
     ),
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 0: expected links as pairs .*found 7"),
-    "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
+    "fewer gold": (
+        lambda: na.evaluate([LINKS] * 2, [LINKS]),
+        DATA,
+        "the 1 pair with gold links, found links for 2",
+    ),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of integers"),
     "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of integers"),
     "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),

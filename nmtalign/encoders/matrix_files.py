@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import (
     NpyRowReader,
@@ -102,7 +102,9 @@ def match_pairs(
             raise DataError(f"pair {number}: {expected}, {found}").at(path)
         yield pair._replace(linkable=cells)
     if next(arrays, None) is not None:
-        raise DataError(f"expected arrays for the {count} pairs of the text, found more").at(path)
+        raise DataError(f"expected arrays for the {with_plural(count, 'pair')} of the text, found more").at(
+            path
+        )
 
 
 def _read_linkable(path: str | Path) -> Iterator[Flags | None]:

@@ -107,9 +107,9 @@ def test_evaluate_counts_from_one(capsys, files, tmp_path):
 
 def test_evaluate_warns_where_only_one_file_counts_from_one(capsys, files, tmp_path):
     gold = write(tmp_path / "gold_one", "1-1 2p2 3-3", "", "1-2 2p2")
-    assert "with all positions one higher" in run(capsys, "evaluate", files[0], gold)[2]
+    assert "if all positions were one higher" in run(capsys, "evaluate", files[0], gold)[2]
     links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
-    assert "with all positions one lower" in run(capsys, "evaluate", links, files[1])[2]
+    assert "if all positions were one lower" in run(capsys, "evaluate", links, files[1])[2]
     assert run(capsys, "evaluate", files[0], gold, "--gold-format", "talp")[2] == ""
     diagonal = write(tmp_path / "diagonal", " ".join(f"{n}-{n}" for n in range(20)))  # moved, 19 of 20 fit
     assert run(capsys, "evaluate", diagonal, diagonal)[2] == ""
