@@ -275,7 +275,7 @@ TRAINED = {  # bitexts, also of align_batch
     "an empty word": ([(["a", ""], ["x"])], DATA, "pair 0: .*in the source, found ''"),
     "a number as a word": ([(["a", 3], ["x"])], DATA, "pair 0: .*in the source, found 3"),
     "an unpaired surrogate": ([("a \ud800", "x")], DATA, "pair 0: .*an unpaired surrogate in the source"),
-    "unequal sides": ((["a"], ["x", "y"]), DATA, "as many target as source sentences, 1, found 2"),
+    "unequal sides": ((["a"], ["x", "y"]), DATA, "same number of source and target sentences, found 1 and 2"),
 }
 OPTIONS = {  # of train
     "an unknown option": ({"epochs": 3}, USAGE, "train has no option `epochs`; .*`preset`"),
@@ -397,7 +397,11 @@ CALLS = {
         "pair 1: expected links like 0-1",
     ),
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 0: expected links as pairs .*found 7"),
-    "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
+    "fewer gold": (
+        lambda: na.evaluate([LINKS] * 2, [LINKS]),
+        DATA,
+        "the 1 pair with gold links, found links for 2",
+    ),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of integers"),
     "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of integers"),
     "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),
@@ -612,7 +616,7 @@ CALLS = {
     "columns of a table to cut": (
         lambda: na.iter_chunks((["a"], ["b", "c"])),
         DATA,
-        "as many target as source",
+        "same number of source and target",
     ),
     "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
     "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "read_bitext reads files"),
@@ -654,12 +658,12 @@ CALLS = {
     "annotations of fewer pairs": (
         lambda: na.project([("a", "b", "0-0")] * 2, ["O"], format="bio"),
         DATA,
-        "annotations of each pair, found those of only 1",
+        "annotations of each pair, found annotations of only 1",
     ),
     "annotations of more pairs": (
         lambda: na.project([("a", "b", "0-0")], ["O", "O"], format="bio"),
         DATA,
-        "annotations of each of 1 pairs, found more",
+        "annotations of 1 pair, found more",
     ),
     "labels of other words": (
         lambda: na.project([("a", "b", "0-0")] * 2, ["O", "O O"], format="bio"),
@@ -922,7 +926,9 @@ def test_a_probability_is_that_of_a_link_or_of_a_cell(shipped):
 
 def test_gold_of_other_words_is_refused(shipped):
     batch = shipped.align_batch([("a house", "une maison")])
-    with pytest.raises(na.DataError, match=r"pair 0: gold link 2-1 is outside .* are both of the same words"):
+    with pytest.raises(
+        na.DataError, match=r"pair 0: gold link 2-1 is outside .* do both count the same words"
+    ):
         na.evaluate(batch, ["0-0 2-1"])
     with pytest.raises(na.DataError, match="pair 0: a link has a negative position"):
         na.evaluate([{(-1, 0)}], ["0-0"])

@@ -259,5 +259,5 @@ def test_lines_that_end_in_carriage_returns_alone_are_told(tmp_path):
 
 
 def test_encodings_whose_lines_end_otherwise_are_wrong_usage():
-    with pytest.raises(UsageError, match="in which lines end otherwise"):
+    with pytest.raises(UsageError, match="its line ends are not those of ASCII"):
         next(read_lines("a", encoding="cp500"))

@@ -408,7 +408,7 @@ def links_from(
 def check_source_unit(unit: LinkUnit) -> None:
     """Raise UsageError if positions are to count tokens, but sub-words are joined into words."""
     if unit.marks is not None and unit.aligned_unit == "tokens":
-        advice = "`count=words` or `count=pieces` goes with `pieces`"
+        advice = "with `pieces`, pass `count=words` or `count=pieces`"
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 

@@ -227,7 +227,7 @@ def vector_aligner(
     diagonal : float, optional
         Strength of ``diagonal``. By default, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional
-        Vector of a word that has none. Default: the setting of the embeddings.
+        Treatment of words without a vector. Default: the setting of the embeddings.
     languages : (str, str), optional
         Source and target language, for tokenizers.
     extract, threshold, symmetrize : optional

@@ -119,8 +119,8 @@ def train(
     expert : path or iterable, optional
         Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
         (source, target). They are prior counts of word pairs, and vote on the links. An empty set
-        means no opinion about the pair. Do not pass links of another aligner that was trained on the same text: they
-        increase the alignment error rate.
+        means no opinion about the pair. Do not pass links of another aligner that was trained on the same
+        text: they increase the alignment error rate.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
     layer : int, optional

@@ -88,7 +88,7 @@ def open_training_settings(
     dictionaries = open_dictionaries(prior, encoding)
     bridges = open_dictionaries(bridge, encoding, name="bridge")
     if bridges and not dictionaries:
-        raise UsageError("`bridge` continues the dictionaries of `prior`; pass `prior` as well")
+        raise UsageError("`bridge` extends the dictionaries of `prior`; pass `prior` as well")
     initial_prior, text_settings = warm_start(
         init,
         tokenizer=tokenizer,

@@ -251,7 +251,7 @@ def _alignment_of(
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
             return aligner.decoder_for_scores(scores).all_links(default_workers(aligner.workers))
         if bitext.part_cells is not None:
-            more = "the links of all pairs are in memory, perhaps more of it than `memory` says"
+            more = "the links of all pairs are kept in memory and may need more than `memory` allows"
             settings.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
         return aligner.link_text(text)
 

@@ -104,7 +104,7 @@ def _tag_at(line: str, start: int, format: MarkupFormat) -> Tag | int:
     if line.startswith("<![CDATA[", start):
         raise DataError("expected text, found a CDATA section; write its < and & as &lt; and &amp;")
     if _DECLARATION.match(line, start):
-        raise DataError("expected tags and text, found a declaration; remove what begins with <!")
+        raise DataError("expected tags and text, found a declaration; remove the part that begins with <!")
     match = _TAG.match(line, start)
     if match is None:
         return start + 1

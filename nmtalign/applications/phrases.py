@@ -135,7 +135,8 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
         One row per phrase pair, with the columns ``pair`` (the number of the sentence pair, counted from 0),
         ``source`` and ``target`` (the phrases), ``links`` (inside the phrases; positions count from their
         starts), and ``source_start``, ``source_end``, ``target_start`` and ``target_end``: the positions at
-        which the phrases start and end, the end not included. If the pairs come from a DataFrame, its index is kept.
+        which the phrases start and end, the end not included. If the pairs come from a DataFrame, its index
+        is kept.
 
     Warns
     -----

@@ -35,7 +35,7 @@ from nmtalign.applications.linked_pairs import (
 from nmtalign.applications.markup import find_tags, matched_offsets, parse_markup
 from nmtalign.applications.placing import place_markup
 from nmtalign.calls import check_call
-from nmtalign.display import name_pair, short_repr
+from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import (
     LABEL_FORMATS,
@@ -340,7 +340,7 @@ def project(
     for number, lines in enumerate(read_linked_lines(pairs)):
         annotation = next(remaining_tags, missing)
         if annotation is missing:
-            raise DataError(f"expected annotations of each pair, found those of only {number:,}")
+            raise DataError(f"expected annotations of each pair, found annotations of only {number:,}")
         try:
             result = _project_annotation(_as_python(annotation), lines, format, split)
         except DataError as error:
@@ -349,7 +349,7 @@ def project(
         unlinked_pairs += [number] * result.unlinked
         displaced += [(number, span) for span in result.displaced]
     if next(remaining_tags, missing) is not missing:
-        raise DataError(f"expected annotations of each of {len(projected):,} pairs, found more")
+        raise DataError(f"expected annotations of {with_plural(len(projected), 'pair')}, found more")
     if unlinked_pairs:
         text = describe_unlinked(unlinked_pairs, format, "pair")
         warn_caller(text)

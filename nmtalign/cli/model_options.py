@@ -130,7 +130,7 @@ class VectorOptions(VectorFileOptions):
     @property
     def path(self) -> str | tuple[str, str] | None:
         if self.langs is not None and self.vectors is None:
-            raise UsageError("--langs requires --vectors DIR, whose languages it names; add it")
+            raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
         return super().path
 
 
@@ -142,7 +142,7 @@ class AlignerVectorOptions(VectorOptions):
 
     unknown: UnknownPolicy | None = option(
         "--unknown",
-        "Vector of a word that has none: `zero` (no links), `subword` (composed of its n-grams, fastText"
+        "Treatment of words without a vector: `zero` (no links), `subword` (composed of its n-grams, fastText"
         " only), `backoff` (a similarly spelled word, else a hash of the spelling).",
         shown_defaults={"align": "backoff", OTHER_COMMANDS: "zero"},
     )

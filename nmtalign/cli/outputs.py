@@ -85,7 +85,7 @@ class LinkOutputOptions(Options):
     )
     tokens: str | None = option(
         "--tokens PREFIX",
-        "Write the tokens, or the pieces, that positions count to PREFIX.source and PREFIX.target.",
+        "Write the tokens, or the pieces, to PREFIX.source and PREFIX.target; positions count these.",
         type=OutputPrefix(".source", ".target"),
     )
     spaces: str | None = option(

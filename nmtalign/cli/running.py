@@ -74,7 +74,7 @@ class ShardOptions(Options):
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):
-            advice = "at the end, write the others with --resume -o LINKS"
+            advice = "at the end, write the other outputs with --resume -o LINKS"
             raise UsageError(f"--shard writes to --out-shards only; {advice}")
         paths = {**dict.fromkeys(_OUTPUTS_OF_EVERY_RUN, ""), **outputs}
         endings = {output: _shard_ending(output, path) for output, path in paths.items()}

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import (
     NpyRowReader,
@@ -102,7 +102,9 @@ def match_pairs(
             raise DataError(f"pair {number}: {expected}, {found}").at(path)
         yield pair._replace(linkable=cells)
     if next(arrays, None) is not None:
-        raise DataError(f"expected arrays for {count} pairs, as the text has, found more").at(path)
+        raise DataError(f"expected arrays for the {with_plural(count, 'pair')} of the text, found more").at(
+            path
+        )
 
 
 def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
@@ -170,7 +172,7 @@ def _parse_weights(text: str, path: str | Path, line: int) -> Reals:
     try:
         return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
     except ValueError:
-        expected = "expected as many weights for each target word, with commas between: 0.9,0.1 0.2,0.8"
+        expected = "expected the same number of weights for each target word, such as 0.9,0.1 0.2,0.8"
         raise DataError(expected).at(path, line=line) from None
 
 

@@ -74,7 +74,7 @@ _OTHER_KINDS = (
 _XML = (
     rb"\s*<\?xml\s",
     "an XML file",
-    "a file such as text.tmx or text.xlf has both sides; give it alone, for a command with --pairs",
+    "a file such as text.tmx or text.xlf has both sides; pass it alone, with --pairs",
 )
 
 _BYTE_ORDER_MARKS = {

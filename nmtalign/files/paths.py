@@ -124,7 +124,7 @@ def file_inside(folder: Path, name: str, listed: Collection[str] | None = None) 
         if not path.is_file():
             raise DataError(f"expected a plain file, found {'something else' if path.exists() else 'none'}")
         if listed is not None and name not in listed:
-            raise DataError("expected a file that meta.json lists, found one that it does not")
+            raise DataError("expected a file that meta.json lists, found one that it does not list")
     return path
 
 

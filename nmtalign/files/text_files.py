@@ -108,7 +108,7 @@ def check_encoding(name: str) -> None:
     """Raise UsageError unless Python knows the encoding, and lines in it end at a line feed byte."""
     try:
         wide = codecs.lookup(name).name in WIDE_ENCODINGS
-        why = "" if wide or b"\n".decode(name) == "\n" else "in which lines end otherwise"
+        why = "" if wide or b"\n".decode(name) == "\n" else "its line ends are not those of ASCII"
     except (LookupError, ValueError, TypeError) as error:
         why = str(error)
     if why:
@@ -228,7 +228,7 @@ class UnequalLinesError(DataError):
 def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> UnequalLinesError:
     """Return the error for files with different numbers of lines."""
     lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
-    advice = "a line is missing or too many, so the lines after it do not belong together"
+    advice = "a line is missing or surplus, so the lines after it do not match"
     return UnequalLinesError(f"expected the same number of lines in each file, found {lines}; {advice}")
 
 

@@ -152,7 +152,7 @@ def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) ->
                 links_inside(gold.possible, len(source), len(target))
             except DataError as error:
                 place = name_pair(number, frame_index)
-                raise DataError(f"{place}: gold {error}; are both of the same words?") from None
+                raise DataError(f"{place}: gold {error}; do both count the same words?") from None
         yield gold
 
 
@@ -192,7 +192,7 @@ def _check_not_a_line(path: str | Path) -> None:
 def _iter_parsed(rows: Any, parse: Callable[[Any], ParsedRow], what: str) -> Iterator[ParsedRow]:
     """Return an iterator over the parsed rows, one for each pair; a DataError names the pair, from 0."""
     if hasattr(rows, "itertuples") or hasattr(rows, "iter_rows"):  # a table of pandas or polars
-        reason = "a table of links does not count the pairs without links"
+        reason = "a table of links lacks the pairs without links"
         advice = (
             f"{reason}: pass the batch that it was made of, or a column with a Pharaoh line for each pair"
         )

@@ -366,7 +366,7 @@ def _with_words(
 @_with_words.register(Viewable)
 def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequence[str] | None) -> Viewable:
     if source_words is not None or target_words is not None:
-        raise UsageError(f"words are given with an array, found {short_repr(result)}, which has its words")
+        raise UsageError(f"words are passed with an array only; {short_repr(result)} has its own")
     return result
 
 

@@ -143,7 +143,7 @@ def as_sample_pairs(
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
     if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > MAX_MATRIX_CELLS:
         raise UsageError(
-            f"expected at most {MAX_MATRIX_CELLS:,} weights for a page; choose pairs, as batch[:200]"
+            f"expected at most {MAX_MATRIX_CELLS:,} weights for a page; choose pairs, such as batch[:200]"
         )
     golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
     return list(map(SamplePair, count(1), aligned, golds))

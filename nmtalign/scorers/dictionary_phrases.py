@@ -247,7 +247,7 @@ class Phrases:
         source, target = stored.words("source"), stored.words("target")
         if len(source) != len(target):
             counts = f"{len(source)} and {len(target)}"
-            raise DataError(f"expected as many source as target phrases, found {counts}")
+            raise DataError(f"expected the same number of source and target phrases, found {counts}")
         for entry in zip(source, target, strict=True):
             if not is_phrase(*(text.split(" ") for text in entry)):
                 raise DataError(f"expected a word and its translation of several words, found {entry!r}")

@@ -371,7 +371,7 @@ def load_parameters(name: str | VectorScore, parameters: ParametersInput, dimens
     UsageError is raised if the score takes none.
     """
     if name not in PARAMETER_FILES:
-        found = name if isinstance(name, str) else "a score that has been made"
+        found = name if isinstance(name, str) else "a score object"
         wanted = f"parameters belong to the scores {' and '.join(PARAMETER_FILES)}; choose one by `score`"
         raise UsageError(f"{wanted}, not {found}")
     if name == "bahdanau":

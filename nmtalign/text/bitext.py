@@ -808,7 +808,8 @@ def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple
 
 def _check_equal_counts(source: int, target: int) -> None:
     if source != target:
-        raise DataError(f"expected as many target as source sentences, {source:,}, found {target:,}")
+        found = f"found {source:,} and {target:,}"
+        raise DataError(f"expected the same number of source and target sentences, {found}")
 
 
 def _check_no_pair(sentence: Any, number: int) -> None:

@@ -105,7 +105,7 @@ def check_cells(
     if len(same_kind) > 1:
         listed = [f"{name_pair(fault.row, frame_index)} {fault.side}" for fault in same_kind]
         shown = ", ".join(listed[:MAX_LISTED_CELLS]) + (", ..." if len(listed) > MAX_LISTED_CELLS else "")
-        message += f"; {len(same_kind):,} cells are so: {shown}"
+        message += f"; {len(same_kind):,} cells have this fault: {shown}"
     raise DataError(f"{message}; {_advice_on(first, frame_index, names)}").at(
         name_pair(first.row, frame_index)
     )

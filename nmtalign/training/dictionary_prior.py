@@ -290,7 +290,7 @@ def dictionary_pairs(
             for pair, weight in pairs.items():
                 counts[pair] = counts.get(pair, 0.0) + weight
         if not has_pairs:
-            problem = "no entry has words of both sides of the text; is it of these languages?"
+            problem = "no entry has words of both sides of the text; is the dictionary for these languages?"
             warn(f"{dictionary.path}: {problem}")
     for bridge, is_used in zip(bridges, are_used, strict=True):
         if not is_used:

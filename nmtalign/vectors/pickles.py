@@ -117,7 +117,7 @@ def _make_scalar(unpickler: _Unpickler, dtype: Any, raw: Any = b"") -> Any:
 def _make_bytes(unpickler: _Unpickler, text: Any = "", encoding: Any = "latin1") -> bytes:
     """Return text as bytes: ``bytes()`` of nothing, or ``_codecs.encode(text, "latin1")``."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise DataError("the pickle makes bytes of anything but text in latin-1")
+        raise DataError("the pickle makes bytes from something other than Latin-1 text")
     unpickler.take(_MEMORY_RATIO * len(text))
     return text.encode("latin-1")
 

@@ -214,7 +214,7 @@ def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
         prefixes[found[0]] += 1
     names = [prefix for prefix, _ in prefixes.most_common(_MAX_SHOWN_PREFIXES)]
     if len(prefixes) == 1 and names[0].startswith("/"):
-        warn_caller(f"{path}: words are read without {names[0]}, which all of them begin with")
+        warn_caller(f"{path}: words are read without their common prefix {names[0]}")
         return embeddings.without_prefix(names[0])
     example = ",".join(names[:2])
     shown = ", ".join(names) + (", ..." if len(prefixes) > len(names) else "")

@@ -60,7 +60,7 @@ def test_marian_soft_text(tmp_path):
 @pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0-0 1-1"])
 def test_a_bad_line_of_text_is_named(line, tmp_path):
     (tmp_path / "soft").write_text(f"1\n{line}\n")
-    with pytest.raises(DataError, match="soft, line 2: expected as many weights for each target word"):
+    with pytest.raises(DataError, match="soft, line 2: expected the same number of weights for each"):
         list(read_matrices(tmp_path / "soft"))
 
 
@@ -93,7 +93,7 @@ def test_fairseq_log(tmp_path):
         ("A-0\t0.5,0.5\nA-2\t0.5,0.5\n", "A-0, A-1, ... for each pair, found 2 up to A-2"),
         ("S-0\tja\nH-0\t-1\toui\n", "found 0; run fairseq with --print-alignment soft"),
         ("A-0\t0-0 1-1\n", "line 1: expected weights, found links"),
-        ("S-0\tja\nA-0\t0.5,0.5 0.1\n", "line 2: expected as many weights"),
+        ("S-0\tja\nA-0\t0.5,0.5 0.1\n", "line 2: expected the same number of weights"),
     ],
 )
 def test_fairseq_logs_without_weights_are_refused(text, message, tmp_path):

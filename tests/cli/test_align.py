@@ -263,7 +263,10 @@ def test_a_missing_configuration_is_named(bitext, capsys):
         (["a.txt", "b.txt", "--pairs", "c.txt"], "expected SOURCE and TARGET"),
         (["a.txt", "b.txt", "--source-vectors", "v"], "--target-vectors must be used together"),
         (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors cannot be combined"),
-        (["a.txt", "b.txt", "--langs", "en,fr"], "--langs requires --vectors DIR"),
+        (
+            ["a.txt", "b.txt", "--langs", "en,fr"],
+            "--langs names the languages of --vectors; add --vectors DIR",
+        ),
         (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages such as en,fr"),
         (["a.txt", "b.txt", "--probabilities", "s", "--table", "s"], "two outputs have the same path"),
     ],

@@ -169,7 +169,7 @@ def test_a_model_writes_what_links_are_chosen_from(text):
 def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     align = "align", *text, "--vectors", vectors, "-o", "links"
     for options, message in (
-        (("--values", "forward"), "--values requires --attention FILE.npz, whose values it chooses; add it"),
+        (("--values", "forward"), "--values chooses the values of --attention; add --attention FILE.npz"),
         (("--attention", "a.txt"), "--attention: expected a file name ending in .npz, found a.txt"),
         (("--attention", "a.npz", "--out-shards", "shards"), "cannot be combined with --attention"),
     ):

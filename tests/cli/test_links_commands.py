@@ -88,7 +88,7 @@ def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
     links = write(tmp_path / "links", "0-0 1-1", "5-5 6-6", "0-1 2-2", "")
     code, out, err = run(capsys, "evaluate", links, file)
     assert code == 0
-    assert "scored on 3 of 4 pairs, those that were reviewed" in err
+    assert "scored on the 3 of 4 pairs that were reviewed" in err
     claims = write(tmp_path / "claims.jsonl", json.dumps(records[0] | {"pairs": 999_999_999}))
     code, _, err = run(capsys, "evaluate", links, claims)
     assert (code, "the 999,999,999 pairs with gold links, found links for 4" in err) == (3, True)
@@ -107,9 +107,9 @@ def test_evaluate_counts_from_one(capsys, files, tmp_path):
 
 def test_evaluate_warns_where_only_one_file_counts_from_one(capsys, files, tmp_path):
     gold = write(tmp_path / "gold_one", "1-1 2p2 3-3", "", "1-2 2p2")
-    assert "with all positions one higher" in run(capsys, "evaluate", files[0], gold)[2]
+    assert "if all positions were one higher" in run(capsys, "evaluate", files[0], gold)[2]
     links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
-    assert "with all positions one lower" in run(capsys, "evaluate", links, files[1])[2]
+    assert "if all positions were one lower" in run(capsys, "evaluate", links, files[1])[2]
     assert run(capsys, "evaluate", files[0], gold, "--gold-format", "talp")[2] == ""
     diagonal = write(tmp_path / "diagonal", " ".join(f"{n}-{n}" for n in range(20)))  # moved, 19 of 20 fit
     assert run(capsys, "evaluate", diagonal, diagonal)[2] == ""
@@ -344,7 +344,7 @@ def test_project(capsys, tmp_path, format, lines, expected):
         ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags; word 1 is 'cat'"),
         ("bio", ("O O", "O O"), "tags, line 2: expected a label for each of 1 source words, found 2"),
         ("spans", ("0-3:A", ""), "tags, line 1: expected spans like 0-2:NAME within 2 words"),
-        ("bio", ("O O",), "tags; a line is missing or too many"),
+        ("bio", ("O O",), "tags; a line is missing or surplus"),
     ],
 )
 def test_project_refuses_annotations_that_do_not_fit(capsys, tmp_path, format, lines, message):
@@ -373,7 +373,7 @@ def test_lexicon_of_links(capsys, tmp_path):
     assert run(capsys, "lexicon", source, target, links, "--word", "Chien")[1].count("\n") == 2
     code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "oiseau")
     assert (code, shown) == (3, "")
-    assert "no translation of 'oiseau' is as probable as --min-probability" in err
+    assert "no translation of 'oiseau' reaches --min-probability" in err
     code, shown, err = run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")
     names = ", ".join(f"{tmp_path}/lex.{end}" for end in ("s2t", "t2s", "tsv"))
     assert (code, shown, err) == (0, "", f"nmtalign: 3 word pairs in {names}\n")

@@ -119,7 +119,7 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
     ("arrays", "message"),
     [
         (2, "m.npz: expected an array for each pair, found none for pair 3"),
-        (4, "m.npz: expected arrays for 3 pairs, as the text has, found more"),
+        (4, "m.npz: expected arrays for the 3 pairs of the text, found more"),
         (3, "m.npz: pair 2: expected attention of 1 target and 1 source pieces"),
     ],
 )

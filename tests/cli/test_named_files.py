@@ -121,4 +121,6 @@ def test_more_arrays_than_pairs(files: Path, capsys):
     write(files / "b", ["le chat"])
     for option in ("--similarities", "--matrices"):
         assert run("links-from", "a", "b", option, "s.npz") == 3
-        assert "error: s.npz: expected arrays for 1 pairs" in capsys.readouterr().err
+        assert (
+            "error: s.npz: expected arrays for the 1 pair of the text, found more" in capsys.readouterr().err
+        )

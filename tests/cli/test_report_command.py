@@ -157,7 +157,7 @@ def test_empty_sides_have_score_0(files: dict[str, Path]) -> None:
     ("arguments", "code", "message"),
     [
         (["--lines", "1", "--worst", "2"], 2, "--lines and --worst cannot be combined"),
-        (["--by", "gold"], 2, "--by requires --worst N"),
+        (["--by", "gold"], 2, "--by sorts the pairs of --worst; add --worst N"),
         (["--worst", "1", "--by", "gold"], 2, "--by gold requires --gold FILE; add it"),
         (["--worst", "1", "--by", "x"], 2, "--by x requires --compare x=LINKS; add it"),
         (["--compare", "x"], 2, "--compare must be NAME=LINKS, found 'x'"),

@@ -223,7 +223,7 @@ def interrupt(*arguments: object) -> None:
 def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(Estimator, "run", interrupt)
     assert run("train", *bitext, "-o", tmp_path / "model") == 1
-    why = "the first checkpoint follows after the first iteration"
+    why = "the first checkpoint is written after the first iteration"
     assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -183,7 +183,7 @@ def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
     seen.clear()
     stop[0] = 12
     code, told = run()
-    assert (code, "nothing is kept; --cache FILE keeps what the encoder found" in told) == (1, True)
+    assert (code, "nothing is kept; --cache FILE keeps the similarities of the encoder" in told) == (1, True)
     stop[0] = -1
     assert run()[0] == 0
     assert (tmp_path / "links").read_text() == text

@@ -175,7 +175,7 @@ def test_a_long_pair_is_one_matrix(tmp_path):
 def test_files_that_do_not_fit_the_text(written, tmp_path):
     with pytest.raises(DataError, match="expected an array for each pair, found none for pair 61"):
         aligned([*PAIRS, PAIRS[0]], similarities=written)
-    with pytest.raises(DataError, match="expected arrays for 59 pairs, as the text has, found more"):
+    with pytest.raises(DataError, match="expected arrays for the 59 pairs of the text, found more"):
         aligned(PAIRS[:59], similarities=written)
     with pytest.raises(DataError, match=r"similarities.npz: pair 1: expected 1 target by 1 source words"):
         aligned([SentencePair("a", "b"), *PAIRS[1:]], similarities=written)

@@ -96,7 +96,7 @@ def test_the_labels_of_a_dataframe_are_its_words() -> None:
 def test_a_matrix_that_is_none_is_refused(pair: na.AlignedPair) -> None:
     with pytest.raises(na.DataError, match=r"weights of shape \(T, S\), found \(2,\)"):
         na.heatmap([1, 2])
-    with pytest.raises(na.UsageError, match="which has its words"):
+    with pytest.raises(na.UsageError, match="has its own"):
         na.heatmap(pair, ["a"], ["b"])
 
 

@@ -244,7 +244,7 @@ def test_columns_of_different_indexes_are_not_paired_by_position() -> None:
         with pytest.raises(na.UsageError, match=r"found 1 and 2 at position 0; .*reset_index.*DataFrame"):
             call()
     assert len(aligner.align_batch(source, target.tolist())) == 2
-    with pytest.raises(na.DataError, match="as many target as source sentences"):
+    with pytest.raises(na.DataError, match="same number of source and target sentences"):
         aligner.align_batch(source, target[:1])
 
 
@@ -256,12 +256,12 @@ def test_missing_cells_are_counted_and_listed(missing: Any) -> None:
         dtype=object,
     )
     message = (
-        r"pair 1 \(index 's1'\): expected .* as source, found .*; 3 cells are so: "
+        r"pair 1 \(index 's1'\): expected .* as source, found .*; 3 cells have this fault: "
         r".*pair 3 \(index 's3'\) target; write frame.dropna\(subset=\['en', 'fr'\]\)"
     )
     with pytest.raises(na.DataError, match=message):
         na.load().align_batch(frame)
-    with pytest.raises(na.DataError, match=r"pair 1: .*3 cells are so: .*leave these pairs out"):
+    with pytest.raises(na.DataError, match=r"pair 1: .*3 cells have this fault: .*leave these pairs out"):
         na.load().align_batch(frame["en"].tolist(), frame["fr"].tolist())
     assert len(na.load().align_batch(frame.dropna(subset=["en", "fr"]))) == 1
     found = na.check(frame)
@@ -273,7 +273,9 @@ def test_missing_cells_are_counted_and_listed(missing: Any) -> None:
 
 def test_line_breaks_in_cells_are_counted_and_checked() -> None:
     frame = pd.DataFrame({"en": ["a\ndog", "a\ncat"], "fr": ["un chien", "un chat"]})
-    with pytest.raises(na.DataError, match=r"2 cells are so: .*; write frame\['en'\] = .*str.replace"):
+    with pytest.raises(
+        na.DataError, match=r"2 cells have this fault: .*; write frame\['en'\] = .*str.replace"
+    ):
         na.load().align_batch(frame)
     found = na.check(frame)
     assert found[found["kind"] == "line-break"]["line"].tolist() == [1, 2]

@@ -120,7 +120,7 @@ def test_a_row_that_is_no_pair_is_named_by_its_number(row, told):
 
 
 def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
-    with pytest.raises(DataError, match="as many target as source sentences, 2, found 1"):
+    with pytest.raises(DataError, match="same number of source and target sentences, found 2 and 1"):
         check_pairs((["a", "b"], ["x"]))
     with pytest.raises(DataError, match="pair 2: expected lines of text for all pairs, found lists of words"):
         list(check_pairs([*LINES, *WORDS]))

@@ -431,7 +431,7 @@ def test_the_prefix_of_conceptnet_is_stripped_if_it_is_the_only_one(tmp_path: Pa
     words = ["the", "black", "cat", "sleeps"]
     rows = [f"/c/en/{word} {n} 1" for n, word in enumerate(words)]
     path.write_text("\n".join(rows), encoding="utf-8")
-    with pytest.warns(UserWarning, match="words are read without /c/en/, which all of them begin with"):
+    with pytest.warns(UserWarning, match="words are read without their common prefix /c/en/"):
         assert load_embeddings(path).vocabulary.words == words
     path.write_text("\n".join(row.replace("/c/en/", "en_") for row in rows), encoding="utf-8")
     with pytest.warns(UserWarning, match="all words begin with a language"):

@@ -64,7 +64,7 @@ class AlignOutputOptions(LinkOutputOptions):
             paths |= {"costs": self.costs}
         if self.attention is None:
             if self.values is not None:
-                raise UsageError("--values requires --attention FILE.npz, whose values it chooses; add it")
+                raise UsageError("--values chooses the values of --attention; add --attention FILE.npz")
             return paths
         if not self.attention.endswith(".npz"):
             raise UsageError(f"--attention: expected a file name ending in .npz, found {self.attention}")

@@ -32,7 +32,7 @@ class CheckOptions(Options):
 
     model: str | None = option(
         "--model DIR",
-        "Judge by a learned model, or by en_fr_model, the bundled one.  [one learned from the text]",
+        "Judge the pairs by this learned model; en_fr_model is the bundled one.  [learned from the text]",
         type=INPUT,
     )
     langs: tuple[str, str] | None = languages_option()

@@ -185,7 +185,7 @@ def _keep_reviewed(
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # the evaluation raises an error, as for any gold of another length
     numbers = sorted(read_corrections(gold, encoding=encoding))
-    log(f"scored on {len(numbers):,} of {len(golds):,} pairs, those that were reviewed", event="reviewed")
+    log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     reviewed_golds = [golds[number - 1] for number in numbers]
     reviewed_systems: dict[str, list[frozenset[na.Link]]] = {}
     for path, system in systems.items():
@@ -207,7 +207,7 @@ def _warn_of_shift(
         if shifted_aer < aer - MIN_SHIFT_GAIN:
             error = f"the alignment error rate of {path} would be {100 * shifted_aer:.1f} %"
             advice = "if a file counts positions from 1, as talp does, set --links-format or --gold-format"
-            warn(f"with all positions one {moved}, {error}; {advice}")
+            warn(f"if all positions were one {moved}, {error}; {advice}")
 
 
 def _warn_of_unit(

@@ -101,7 +101,7 @@ class PictureOptions(Options):
     )
     card: bool = option(
         "--card",
-        "Draw the card of the report: the curves, what they show, and the matrix.",
+        "Draw the card of the report: curves, an explanation, and the matrix.",
         default=False,
     )
     dark: bool = option("--dark", "Draw the card in dark colors.", default=False)

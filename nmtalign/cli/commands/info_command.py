@@ -72,9 +72,9 @@ def info_command(checked: CheckedLinksOptions, errors: LeftOutOptions) -> None:
         print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %")
     names = list(fitting_units(fits))
     if not names:
-        raise DataError(f"the links fit none of these units ({_why(fits)}); were they made for this text?").at(
-            checked.links
-        )
+        raise DataError(
+            f"the links fit none of these units ({_why(fits)}); were they made for this text?"
+        ).at(checked.links)
     if checked.count is not None and checked.count not in names:
         found = " or ".join(names)
         raise DataError(f"expected links of {checked.count}, found links of {found}").at(checked.links)

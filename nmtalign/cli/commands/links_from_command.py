@@ -114,7 +114,7 @@ def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
         if encoder.encoder is None:
             raise
         if encoder.cache is None:
-            with explain_lost_work("--cache FILE keeps what the encoder found"):
+            with explain_lost_work("--cache FILE keeps the similarities of the encoder"):
                 raise
         if not Path(encoder.cache).exists():  # nothing was computed yet
             raise

@@ -121,7 +121,7 @@ class TrainingSourceOptions(Options):
     )
     headwords: Side | None = option(
         "--headwords SIDE",
-        "Side whose language the headwords are in: source or target.  [detected]",
+        "Side in whose language the headwords of --prior are: source or target.  [detected]",
     )
     lemmas: bool = option(
         "--lemmas",
@@ -156,7 +156,7 @@ class TrainEngineOptions(running.EngineOptions):
 
     memory: str | None = option(
         "--memory SIZE",
-        "Use at most SIZE of memory, such as 4G, and temporary files.  [half of the machine's]",
+        "Use at most SIZE of memory, such as 4G; the rest goes to temporary files.  [half of the machine's]",
     )
 
 

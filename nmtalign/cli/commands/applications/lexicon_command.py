@@ -120,7 +120,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: LeftOutOptions, liste
 
 def _no_translation(word: str) -> str:
     hint = "; a model contains words in lower case" if word != word.lower() else ""
-    return f"no translation of {word!r} is as probable as `min_probability`{hint}"
+    return f"no translation of {word!r} reaches `min_probability`{hint}"
 
 
 def _files(
