@@ -89,7 +89,7 @@ def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]
 
     A DataError unless the numbers begin with 0 or 1 and have no gaps.
     """
-    numbered = {}
+    numbered: dict[int, str] = {}
     for name in names:
         match = _TRAILING_NUMBER.search(name)
         if match is None:
