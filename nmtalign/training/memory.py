@@ -22,7 +22,7 @@ PROGRAM_BYTES = 200_000_000  # the program while it learns in parts, whatever th
 BYTES_PER_TOKEN = 80  # tokens of both sides, if nothing is on disk
 BYTES_PER_WORD = 600  # distinct words of both sides, on average, when the vectors of the model are learned
 BYTES_PER_PAIR = 280  # while buckets are made
-BYTES_PER_CELL = 32  # each worker has one part in memory
+BYTES_PER_CELL = 48  # each worker has one part in memory; most while its pairs of forms are numbered
 MIN_PART_CELLS = 1 << 18
 MAX_PART_CELLS = 1 << 24
 # Each part exchanges a slice with each range, so their number is bounded on a cluster, not their size.
