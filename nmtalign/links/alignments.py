@@ -471,7 +471,11 @@ class AlignedPair(Viewable):
 
     @property
     def posterior(self) -> NDArray[np.floating]:
-        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated, often lower."""
+        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated, often lower.
+
+        It is the joint posterior of both directions; with ``argmax`` it is p(s|t), with ``argmax-reverse``
+        p(t|s).
+        """
         return self.matrix.weights
 
     @property
