@@ -48,7 +48,7 @@ MIN_KNOWN_SHARE = 0.8
 
 
 class PreparedBitext(NamedTuple):
-    """A bitext that is ready for training."""
+    """A bitext whose words are numbered, with the prior of its word pairs and the links of an expert."""
 
     source: EncodedSide  # has the words of the prior, too
     target: EncodedSide

@@ -39,7 +39,7 @@ class Bucket:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(T, S, B)."""
+        """The axes of an array of its cells: (T, S, B), with the padding."""
         return len(self.target), len(self.source), len(self.sections)
 
     @property

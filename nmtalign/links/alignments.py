@@ -815,7 +815,7 @@ _PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it 
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
-    """Concatenate batches."""
+    """Return one batch with the pairs of all batches, in order."""
     return AlignedBatch(
         offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),
         np.concatenate([batch.source for batch in batches]),

@@ -228,7 +228,7 @@ def number_forms_of_part(
     if kept_of_ranges is not None:
         kept = np.concatenate(kept_of_ranges)
         kept_before = np.concatenate([[0], np.cumsum(kept)])
-        # a dropped pair has number 0, as the padding has: no counts, and the ratio of the padding
+        # a dropped pair has number 0, as the padding has: no counts, and the same ratio
         form_pair_numbers = [np.where(kept, kept_before[:-1], 0).astype(np.int32)]
         word_cuts = kept_before[word_cuts]
         keys = keys[kept]
