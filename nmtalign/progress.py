@@ -60,7 +60,7 @@ class Progress:
 
 
 class ProgressDisplay(Protocol):
-    """Shows the state of a reporter."""
+    """Shows the progress of a run, which a reporter counts, on a terminal, in a notebook or by a callback."""
 
     seconds_between_updates: float
 

@@ -99,7 +99,7 @@ class Stored:
         return replace(self, meta=self.value(name, dict))
 
     def part(self, name: str) -> Stored:
-        """Return the state of a part."""
+        """Return the state of the part with this name, such as ``scorer``."""
         meta = self.section("parts").value(name, dict)
         return replace(self, meta=meta, prefix=f"{self.prefix}{name}.")
 
@@ -130,7 +130,7 @@ class Stored:
         return value
 
     def text(self, name: str) -> str:
-        """Return a text."""
+        """Return the value with this name; a DataError if it is not a string."""
         return str(self.value(name, str))
 
     def number(self, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:

@@ -363,7 +363,7 @@ class Aligner(TableResult):
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:
-        """Return the aligner with a state."""
+        """Return the aligner whose state was stored by :meth:`state`."""
         scorer = stored.open("scorer")
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text_settings = TextSettings.opened(stored.value("text", dict), stored.file)
@@ -602,7 +602,7 @@ class AlignedTextOrigin:
                 yield matrix
 
     def chosen(self, numbers: Sequence[int]) -> AlignedTextOrigin:
-        """Return some of the pairs."""
+        """Return the origin of the pairs with these numbers, in this order."""
         return AlignedTextOrigin(self.aligner, [self.pairs[n] for n in numbers], self.unit)
 
 

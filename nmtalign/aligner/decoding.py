@@ -291,7 +291,8 @@ class Decoder(NamedTuple):
     def links_and_values(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `CELL_VALUES`.
 
-        ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
+        ``combined`` are the weights that links are chosen from (with `symmetrize`, which chooses from both
+        directions, the joint ones); ``linkable`` marks cells that may have a link.
         Scores are NaN in cells that no section of a long pair has.
         """
         # the posteriors of a bucket serve its arrays and its links

@@ -198,7 +198,7 @@ class Expert:
         return f"expert=({self.encoder or 'links'}{trust})"
 
     def links(self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]) -> AlignedBatch:
-        """Return the links of pairs."""
+        """Return the links that came with the pairs, or those that the encoder makes of their tokens."""
         if self.encoder is None:
             return batch_of_links(expert_links_of(pair) or () for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])

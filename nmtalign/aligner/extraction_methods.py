@@ -81,12 +81,12 @@ class Extraction:
         return np.zeros(len(posterior), bool)
 
     def state(self) -> State:
-        """Return name and parameters."""
+        """Return the name and the parameters of the method, to be stored in a model."""
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
 
     @staticmethod
     def from_state(stored: Stored) -> Extraction:
-        """Return the extraction with a state."""
+        """Return the method whose state was stored by :meth:`state`."""
         return EXTRACTION_CLASSES[stored.text("name")](**stored.value("parameters", dict))
 
     def matrix(self, posteriors: BucketAttention) -> Reals:

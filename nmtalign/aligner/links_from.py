@@ -461,7 +461,7 @@ class LinkedTextOrigin(NamedTuple):
         return (self.text_settings, (None, None)) if self.unit == TOKENS else None
 
     def aligned(self, n: int) -> AlignedPair:
-        """Return pair n."""
+        """Return pair n; its posteriors are the probabilities of its links, 0 elsewhere."""
         source, target = self.tokens(n)
         links_of_pair = slice(self.batch.offsets[n], self.batch.offsets[n + 1])
         rows = self.batch.target[links_of_pair]
@@ -479,7 +479,7 @@ class LinkedTextOrigin(NamedTuple):
         return (self.aligned(n).posterior for n in range(len(self.pairs)))
 
     def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
-        """Return some of the pairs."""
+        """Return the origin of the pairs with these numbers, in this order."""
         batch = replace(self.batch, origin=None)[list(numbers)]
         return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
 

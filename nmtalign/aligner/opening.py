@@ -81,9 +81,10 @@ def load(
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
     threshold : float, optional
         Above 0, at most 1. Links with a lower posterior are dropped (``transport``: with a lower share of
-        the plan); no second words and no phrases of dictionaries are added. The threshold applies to
-        ``pair.posterior``, not to the calibrated, often lower `probability` in tables. To filter by
-        probability, select rows of the table.
+        the plan); no second words and no phrases of dictionaries are added. The threshold applies to the
+        joint posterior of both directions, not to the calibrated, often lower `probability` in tables. To
+        filter by probability, select rows of the table. The joint posterior is ``pair.posterior``, except
+        with ``argmax`` and ``argmax-reverse``, where ``pair.posterior`` is that of one direction.
     symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
         Join the best choices of both directions instead.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional

@@ -48,7 +48,7 @@ MIN_KNOWN_SHARE = 0.8
 
 
 class PreparedBitext(NamedTuple):
-    """A bitext that is ready for training."""
+    """A bitext whose words are numbered, with the prior of its word pairs and the links of an expert."""
 
     source: EncodedSide  # has the words of the prior, too
     target: EncodedSide
@@ -99,11 +99,11 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
     expert_batches: list[tuple[AlignedBatch, ...]] = []
     if settings.expert is not None:
         pairs = _collect_expert_links(pairs, settings.expert, settings, expert_batches)
-    in_memory = max_tokens_in_memory(settings.memory)
+    max_tokens = max_tokens_in_memory(settings.memory)
     if settings.store is not None:
-        in_memory = 0  # this program sends the text on, in parts
+        max_tokens = 0  # the text goes to the cluster, in parts
     source, target, digest = encode_bitext(
-        pairs, settings.text_settings, settings.languages, workers, in_memory=in_memory
+        pairs, settings.text_settings, settings.languages, workers, in_memory=max_tokens
     )
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")

@@ -56,7 +56,7 @@ MAX_TRAINING_WORDS = 350_000
 
 
 class TrainingSize(NamedTuple):
-    """Size of a training text."""
+    """Size of the text that an aligner is learned from, on which the probability of its links depends."""
 
     words: int = 100_000  # source words
     length_ratio: float = 1.0  # target words for each source word
@@ -68,7 +68,7 @@ class TrainingSize(NamedTuple):
 
     @property
     def log_size(self) -> float:
-        """The size m."""
+        """The size m of the calibration: log10 of the source words / 10,000, kept within bounds."""
         return float(np.log10(min(max(self.words, MIN_TRAINING_WORDS), MAX_TRAINING_WORDS) / 10_000))
 
 

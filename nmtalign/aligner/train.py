@@ -157,7 +157,8 @@ def train(
     check_same_pairs(bitext, gold, "pairs and `gold`")
     if languages == (None, None) and init is None:
         languages = named_languages(bitext, targets, source=source, target=target)
-    notes = list[str]()
+    # issued at the end, also after an error
+    warnings = list[str]()
     advice = list[str]()
     settings = open_training_settings(
         preset=preset,
@@ -183,14 +184,14 @@ def train(
         memory=memory,
     )
     reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
-    settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)
+    settings = replace(settings, progress=reporter, warn=warnings.append, advise=advice.append)
     try:
         add_expert_links = None if expert is None else partial(with_links, links=iter_links(expert))
         pairs = training_pairs(reporter.count(rows), settings, add_expert_links=add_expert_links)
         aligner = train_aligner(pairs, settings).aligner
     finally:
-        for note in notes:
-            warn_caller(note)
+        for warning in warnings:
+            warn_caller(warning)
         for text in advice:
             advise(text, topic="bundled model")
     reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")

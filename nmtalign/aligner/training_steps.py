@@ -248,6 +248,7 @@ def _alignment_of(
     @cache
     def token_links() -> AlignedBatch:
         if counts:
+            # the counts are large and needed once: pop frees them
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
             return aligner.decoder_for_scores(scores).all_links(default_workers(aligner.workers))
         if bitext.part_cells is not None:

@@ -18,7 +18,7 @@ from nmtalign.applications.markup import Element, MarkedText
 
 @dataclass
 class Node:
-    """An element of the source line, around the atoms from `first` up to `last`.
+    """An element of the source line, around the atoms from `first` to ``stop - 1``.
 
     `left` and `right` are the atoms next to it. If it is inside an atom, both are this atom.
     """
@@ -27,7 +27,7 @@ class Node:
     closing: str
     characters: tuple[int, int]  # start and end, spaces not counted
     first: int
-    last: int
+    stop: int
     left: int
     right: int
     joins_left: bool  # no space on its left side
@@ -37,14 +37,14 @@ class Node:
 
 @dataclass
 class PlacedPart:
-    """A part of an element in the target: around the atoms from `first` up to `last`, or a point."""
+    """A part of an element in the target: around the atoms `first` to ``stop - 1``, or a point."""
 
     node: Node
     number: int  # the number of the element among its siblings
     start: int  # characters of the target line
     end: int
     first: int = 0
-    last: int = 0
+    stop: int = 0
     children: list[PlacedPart] = field(default_factory=list)
 
 
@@ -79,7 +79,7 @@ def place_markup(
     atoms = target.atoms
     start = atoms[0].start if atoms else 0
     end = atoms[-1].end if atoms else 0
-    root = PlacedPart(tree, number=0, start=start, end=end, first=0, last=len(atoms))
+    root = PlacedPart(tree, number=0, start=start, end=end, first=0, stop=len(atoms))
     placing = _Placing(target, targets_of, split)
     placing.fill(tree, [root])
     for element in marked.overlapping:
@@ -121,13 +121,13 @@ class _Positions:
         after_start = bisect_right(self._ends, start)  # the atom of the character after the start
         before_end = bisect_left(self._starts, end) - 1  # the atom of the character before the end
         first = after_start
-        last = max(before_end + 1, first) if start < end else first
+        stop = max(before_end + 1, first) if start < end else first
         return Node(
             opening=element.opening,
             closing=element.closing,
             characters=(start, end),
             first=first,
-            last=last,
+            stop=stop,
             left=bisect_left(self._starts, start) - 1,
             right=bisect_right(self._ends, end),
             joins_left=self._has_character(element.start - 1),
@@ -152,12 +152,12 @@ class _Placing:
         """Place the children of an element in its parts."""
         if not parent.children:
             return
-        spans = [part for part in parts if part.first < part.last]
+        spans = [part for part in parts if part.first < part.stop]
         starts = [part.start for part in parts]
         links = self._links_within(parent, spans)
         linked = list(links)
         runs = self._runs_of_children(parent, spans, links)
-        taken = sorted((run.first, run.last) for of_child in runs.values() for run in of_child)
+        taken = sorted((run.first, run.stop) for of_child in runs.values() for run in of_child)
         for number, child in enumerate(parent.children):
             placed = runs.get(number, [])
             if not placed:
@@ -182,7 +182,7 @@ class _Placing:
         links: dict[int, list[int]] = {}
         if not spans:
             return links
-        for s in range(parent.first, parent.last):
+        for s in range(parent.first, parent.stop):
             inside = [t for t in self._targets_of[s] if _part_around(spans, t) is not None]
             if inside:
                 links[s] = inside
@@ -196,14 +196,14 @@ class _Placing:
         whole: dict[int, list[PlacedPart]] = {}
         done = 0  # atoms before it; several children inside one atom share it, and the first has its links
         for number, child in enumerate(parent.children):
-            if child.characters == parent.characters and child.first < child.last:
-                whole[number] = [self._part(child, number, span.first, span.last) for span in spans]
+            if child.characters == parent.characters and child.first < child.stop:
+                whole[number] = [self._part(child, number, span.first, span.stop) for span in spans]
                 return whole
-            for s in range(max(child.first, done), child.last):
+            for s in range(max(child.first, done), child.stop):
                 for t in links.get(s, ()):
                     if owners[t] < 0:
                         owners[t] = number
-            done = max(done, child.last)
+            done = max(done, child.stop)
         return self._owned_runs(parent, spans, owners)
 
     def _owned_runs(
@@ -219,11 +219,11 @@ class _Placing:
                 runs.setdefault(owner, []).append(run)
         if not self._split:
             for owner, parts in runs.items():
-                runs[owner] = [max(parts, key=lambda run: run.last - run.first)]
+                runs[owner] = [max(parts, key=lambda run: run.stop - run.first)]
         return runs
 
-    def _part(self, node: Node, number: int, first: int, last: int) -> PlacedPart:
-        return PlacedPart(node, number, self._atoms[first].start, self._atoms[last - 1].end, first, last)
+    def _part(self, node: Node, number: int, first: int, stop: int) -> PlacedPart:
+        return PlacedPart(node, number, self._atoms[first].start, self._atoms[stop - 1].end, first, stop)
 
     @staticmethod
     def _point_at_edge(child: Node, parent: Node, parts: list[PlacedPart]) -> int | None:
@@ -245,14 +245,14 @@ class _Placing:
         t = links[neighbor][-1 if is_after else 0]
         index = bisect_right(taken, (t, len(self._atoms))) - 1
         if index >= 0 and t < taken[index][1]:
-            first, last = taken[index]
-            t = last - 1 if is_after else first
+            first, stop = taken[index]
+            t = stop - 1 if is_after else first
         return self._atoms[t].end if is_after else self._atoms[t].start
 
     def add_overlapping(self, code: Node, root: PlacedPart) -> None:
         """Place the two ends of a code as points in the innermost elements around them."""
         links = self._links_within(root.node, [root])
-        linked = sorted({t for s in range(code.first, code.last) for t in links.get(s, ())})
+        linked = sorted({t for s in range(code.first, code.stop) for t in links.get(s, ())})
         if code.characters == root.node.characters:
             start, end = root.start, root.end
         elif linked:
@@ -271,7 +271,7 @@ class _Placing:
             parent.children.append(PlacedPart(point, number, position, position))
 
     def _count_unlinked(self, child: Node) -> None:
-        atoms = range(child.first, child.last)
+        atoms = range(child.first, child.stop)
         if atoms and not any(self._targets_of[s] for s in atoms):
             self.unlinked += 1
 
@@ -287,7 +287,7 @@ def _innermost_part(part: PlacedPart, position: int) -> PlacedPart:
 def _part_around(spans: list[PlacedPart], t: int) -> int | None:
     """Return the number of the part that an atom is in."""
     index = bisect_right(spans, t, key=lambda part: part.first) - 1
-    return index if index >= 0 and t < spans[index].last else None
+    return index if index >= 0 and t < spans[index].stop else None
 
 
 def _linked_neighbor(child: Node, linked: list[int]) -> int | None:

@@ -72,7 +72,7 @@ class ProjectedLine(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """The same as an object of Python."""
+    """A projected annotation as a Python object, not as a line of text."""
 
     annotation: str | list[str] | list[LabeledSpan]
     unlinked: int

@@ -58,7 +58,7 @@ class KindCount:
 
 
 class KindCounts:
-    """Counts of the kinds that occur."""
+    """The number of findings of each kind that occurs, with the first finding."""
 
     def __init__(self, findings: Iterable[Finding] = ()) -> None:
         self._counts: dict[str, KindCount] = {}

@@ -142,7 +142,7 @@ class BitextOptions(PairsOptions):
 
     @property
     def files(self) -> list[str]:
-        """The files that were named."""
+        """The files of the bitext: those of both sides, or the one with both."""
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
     def place(self, number: int, side: int) -> tuple[str, int | None]:
@@ -337,7 +337,7 @@ class OptionalLinkedOptions(WordFormOptions):
 
     @property
     def files(self) -> list[str]:
-        """The files that were named."""
+        """The files of the source text, the target text and the links, without those that are not given."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
     def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedLine]:

@@ -319,7 +319,7 @@ class BitextIndex:
         return nullcontext() if self._path is None else reraise_as_data_error(self._path, MISMATCH)
 
     def block(self, number: int) -> Block:
-        """Return a block, checked."""
+        """Return the block with this number; a DataError if its arrays do not fit each other."""
         _, *columns = self._row("SELECT * FROM blocks WHERE number = ?", number)
         block = Block(*map(_unpack, columns))
         block.check(self.form_ids)

@@ -39,7 +39,7 @@ class Bucket:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(T, S, B)."""
+        """The axes of an array of its cells: (T, S, B), with the padding."""
         return len(self.target), len(self.source), len(self.sections)
 
     @property
@@ -74,17 +74,18 @@ def _round_lengths(lengths: Longs) -> Longs:
     return np.where(rounded < MIN_LONG_WORDS, lengths, rounded)
 
 
-def _length_runs(lengths: Longs, min_cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+def _length_runs(lengths: Longs, min_cells: int, other_length: int = 0) -> Iterator[tuple[int, int]]:
     """Yield the runs (start, stop) of ascending lengths that are padded to the same length.
 
     The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `min_cells`
-    cells, and not at all for long sentences.
+    cells, and not at all for long sentences. The cells of a run are its number of pairs times the longer of
+    its length and `other_length`, the padded length of the other side, which is 0 if it is not known yet.
     """
     values, starts = np.unique(lengths, return_index=True)
     begin = 0  # index of the first length of the run
     first = int(values[0])  # the length that it has
     for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
-        has_few_cells = (start - begin) * max(first, other) < min_cells
+        has_few_cells = (start - begin) * max(first, other_length) < min_cells
         tolerance = max(1, first // 2) if has_few_cells else first // 12
         if value >= MIN_LONG_WORDS or value > first + tolerance:
             yield begin, start
@@ -128,14 +129,16 @@ def _padded_length(side: EncodedSide, pairs: Longs) -> int:
     return int(_round_lengths(side.lengths[pairs]).max())
 
 
-def _group_by_length(side: EncodedSide, pairs: Longs, min_cells: int, other: int = 0) -> Iterator[Longs]:
+def _group_by_length(
+    side: EncodedSide, pairs: Longs, min_cells: int, other_length: int = 0
+) -> Iterator[Longs]:
     """Yield pairs with sentences of similar length on one side, as in :func:`_length_runs`."""
     if not len(pairs):
         return
     lengths = _round_lengths(side.lengths[pairs])
     order = np.lexsort((pairs, lengths))
     pairs = pairs[order]
-    for start, stop in _length_runs(lengths[order], min_cells, other):
+    for start, stop in _length_runs(lengths[order], min_cells, other_length):
         yield pairs[start:stop]
 
 

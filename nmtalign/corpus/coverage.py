@@ -241,7 +241,7 @@ def _side_in_other_language(
 
 
 def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> Longs:
-    """Return how many of the chosen words (V + 1,) each pair (N,) has."""
+    """Return how many of the chosen words (V,) each pair (N,) has."""
     chosen_before = offsets_of(is_chosen[side.tokens])
     counts = np.diff(chosen_before[side.offsets])
     sections = text.sections
@@ -259,12 +259,12 @@ def _foreign_side(
     is_foreign[pair_of_section[_sentences_with(side, has_letter & ~is_known)]] = True
     is_foreign[pair_of_section[_sentences_with(side, has_letter & is_known)]] = False
     pairs = np.flatnonzero(is_foreign)
-    first_sections = np.searchsorted(pair_of_section, pairs)
-    last_sections = np.searchsorted(pair_of_section, pairs + 1)
-    for pair, first, last in zip(pairs, first_sections, last_sections, strict=True):
-        words = _words_of_sentences(side, first, last)
+    starts = np.searchsorted(pair_of_section, pairs)
+    stops = np.searchsorted(pair_of_section, pairs + 1)
+    for pair, start, stop in zip(pairs, starts, stops, strict=True):
+        words = _words_of_sentences(side, start, stop)
         words_with_letters = {word for word in words if any(map(str.isalpha, word))}
-        is_foreign[pair] = not words_with_letters.issubset(_words_of_sentences(other, first, last))
+        is_foreign[pair] = not words_with_letters.issubset(_words_of_sentences(other, start, stop))
     return is_foreign
 
 
@@ -274,6 +274,6 @@ def _sentences_with(side: EncodedSide, is_chosen: Flags) -> Flags:
     return np.asarray(np.diff(chosen_before[side.offsets]) > 0)
 
 
-def _words_of_sentences(side: EncodedSide, first: int, last: int) -> list[str]:
-    """Return the words of some sentences of a side."""
-    return [side.words[k] for k in side.tokens[side.offsets[first] : side.offsets[last]].tolist()]
+def _words_of_sentences(side: EncodedSide, start: int, stop: int) -> list[str]:
+    """Return the words of the sentences from `start` to ``stop - 1`` of a side."""
+    return [side.words[k] for k in side.tokens[side.offsets[start] : side.offsets[stop]].tolist()]

@@ -209,14 +209,14 @@ def _split_along(path: _Path) -> Longs:
     margin = np.ceil(
         np.minimum(MARGIN_WORDS * share + MARGIN_DEVIATIONS * deviation, MAX_MARGIN_WORDS * share)
     ).astype(np.int64)
-    first = np.maximum(start - margin, 0)
-    last = np.minimum(stop + margin, S)
+    section_start = np.maximum(start - margin, 0)
+    section_stop = np.minimum(stop + margin, S)
     # the target words between the points of the path at both ends of a section
-    target_first = np.floor(np.interp(first, path.source, path.target))
-    target_last = np.ceil(np.interp(last, path.source, path.target))
-    target_last = np.minimum(target_last, target_first + MAX_GAP_WORDS)
-    starts = [[first, target_first], [start, target_first]]
-    stops = [[stop, target_last], [last, target_last]]
+    target_start = np.floor(np.interp(section_start, path.source, path.target))
+    target_stop = np.ceil(np.interp(section_stop, path.source, path.target))
+    target_stop = np.minimum(target_stop, target_start + MAX_GAP_WORDS)
+    starts = [[section_start, target_start], [start, target_start]]
+    stops = [[stop, target_stop], [section_stop, target_stop]]
     return np.array([*starts, *stops]).astype(np.int64)  # (4, 2, sections)
 
 

@@ -88,6 +88,7 @@ def _index_large(
         stored.write(first_bucket, numbers)
 
     runs = list(_bucket_runs(buckets))
+    # every run is large enough for a process of its own
     for _ in parallel_map(number_run, runs, workers, then=write_run, work=MIN_PARALLEL_CELLS):
         pass  # the runs are written in order
     return kept_index(kept_keys, targets, stored)
@@ -318,6 +319,7 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         keys = (counts.row.astype(np.int64) + first_word) * len(target.words) + counts.col
         return np.sort(keys[frequent_or_associated(keys, counts.data, word_counts)])
 
+    # every run is large enough for a process of its own
     keys_of_runs = parallel_map(keys_of_run, list(pairwise(cuts)), workers, work=MIN_PARALLEL_CELLS)
     padding = np.zeros(1, np.int64)
     return np.concatenate([padding, *keys_of_runs])

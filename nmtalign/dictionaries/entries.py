@@ -17,7 +17,7 @@ MAX_PHRASE_CHARS = 200  # longer translations are explanations
 
 
 class Entry(NamedTuple):
-    """An entry as the file has it."""
+    """An entry of a dictionary: its headwords and glosses, as the file has them."""
 
     line: int  # where it begins, or its number in files without lines; counted from 1
     headwords: Sequence[str]
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     @property
     def translations(self) -> list[str]:
-        """The phrases of the glosses."""
+        """The phrases of the glosses, without remarks; clean glosses are phrases already."""
         if self.is_clean:
             return list(self.glosses)
         return [phrase for gloss in self.glosses for phrase in phrases_of(gloss)]
@@ -59,7 +59,7 @@ Record = Entry | JumpCount | DataError | Unused  # a DataError says what is wron
 
 
 def every_headword(headwords: Collection[str]) -> set[str]:
-    """Want each entry."""
+    """Return all headwords of an entry: a choice of entries that takes each of them."""
     return set(headwords)
 
 

@@ -471,7 +471,11 @@ class AlignedPair(Viewable):
 
     @property
     def posterior(self) -> NDArray[np.floating]:
-        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated, often lower."""
+        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated, often lower.
+
+        It is the joint posterior of both directions; with ``argmax`` it is p(s|t), with ``argmax-reverse``
+        p(t|s).
+        """
         return self.matrix.weights
 
     @property
@@ -811,7 +815,7 @@ _PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it 
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
-    """Concatenate batches."""
+    """Return one batch with the pairs of all batches, in order."""
     return AlignedBatch(
         offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),
         np.concatenate([batch.source for batch in batches]),

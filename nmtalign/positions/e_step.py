@@ -104,7 +104,11 @@ class ExpectedCounts(NamedTuple):
 
 
 def uniform_counts(bucket: Bucket, pair_numbers: Ints, null: float) -> BucketCounts:
-    """E-step under uniform translation probabilities: the step before the first iteration of model 1."""
+    """Uniform step: the E-step under uniform probabilities, before the iterations of model 1.
+
+    `null` is added to the counts of links, not taken from them: each direction alone sums to 1 without it.
+    The padding is counted, too; :meth:`ExpectedCounts.clear_padding` removes it.
+    """
     per_source = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)  # (B,)
     per_target = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
     link = np.broadcast_to((per_source + per_target) / 2, pair_numbers.shape)
@@ -201,7 +205,7 @@ class EStep(NamedTuple):
     """The parameters of one EM iteration, and its E-step over a bucket."""
 
     null: float  # probability of the null word
-    emissions: Emissions | None = None  # None in the first iteration
+    emissions: Emissions | None = None  # None in the uniform step, before the iterations of model 1
     jump_models: BothJumpModels | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
     agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`

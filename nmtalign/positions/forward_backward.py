@@ -20,7 +20,8 @@ from nmtalign.positions.jumps import MIN_TOTAL, BucketTransitions
 
 MAX_GROWTH_BITS = 110  # alphas below 1 may grow by this many bits; single precision has 128
 ALPHA_FLOOR = np.float32(1e-25)  # alphas below this share of the greatest become 0
-# rescaling happens at fixed positions, so that results do not depend on the other pairs
+# Small alphas become 0 at fixed positions, after every third word, so that results do not depend on the other
+# pairs of the bucket. Rescaling is exact, so it may happen anywhere.
 WORDS_PER_RESCALING = 3
 
 

@@ -43,7 +43,9 @@ class BucketTransitions:
     Those between words have the factor 1 - null, the probability that a word has a partner.
     """
 
-    transition: Floats  # (S + 1, S, B): from position i (0 = before the sentence) to word j, times 1 - null
+    # (S + 1, S, B): from position i (0 = before the sentence) to word j, which is position j + 1,
+    # times 1 - null
+    transition: Floats
     stop: Floats  # (S + 1, B): probability to end the sentence from position i, without this factor
 
     @cached_property
@@ -131,7 +133,11 @@ BothJumpModels = tuple[JumpModel, JumpModel]  # over source positions, over targ
 
 
 def initial_jump_model(vocabulary: int, frequent: int) -> JumpModel:
-    """Return a model that prefers one step ahead; each of the `frequent` most frequent words has a table."""
+    """Return a model that prefers one step ahead; each of the `frequent` most frequent words has a table.
+
+    `vocabulary` is the number of words. They are numbered by falling frequency, from 1
+    (:mod:`nmtalign.corpus.sides`), so the words 1 to `frequent` are the most frequent ones.
+    """
     widths = np.arange(-MAX_JUMP, MAX_JUMP + 1)
     table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
     table = (table / table.sum()).astype(np.float32)

@@ -29,7 +29,9 @@ NO_PARTNER = "no partner"
 THE_REST = "the rest"
 BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
 OVERCONFIDENT = "The combined value is not the mean, because each direction by itself is overconfident."
-PLAN_METHOD = "transport"  # its threshold applies to a plan, not to posteriors
+# Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
+# joint posterior where that of one direction is shown.
+METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
 _PLACE_OF_WORD = re.compile(r"([st])(\d{1,9})", re.ASCII)
 
 Part = tuple[str, str]  # a piece of a sentence, and its style: "", "bold", or a kind of links
@@ -475,8 +477,8 @@ def _second_word_clause(
 
 
 def min_posterior(pair: AlignedPair) -> float | None:
-    """Return the posterior that a link needs; None if the method compares no posteriors with a number."""
-    return None if pair.extraction == PLAN_METHOD else pair.threshold
+    """Return the posterior that a link needs; None if no number is compared with the posteriors of `pair`."""
+    return None if pair.extraction in METHODS_WITH_OTHER_THRESHOLD else pair.threshold
 
 
 def _together_clause(content: CardContent, pair: AlignedPair, link: Link, *, is_second: bool) -> list[Part]:

@@ -80,7 +80,7 @@ def _(result: AlignmentMatrix) -> AlignedPair:
 
 @_as_pair.register
 def _(result: Alignment) -> AlignedPair:
-    """Words are numbered from 0."""
+    """Return a pair whose words are their numbers, from 0: an alignment has no words."""
     source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
     matrix = AlignmentMatrix(result.to_matrix().astype(np.float32), tuple(source), tuple(target))
     return AlignedPair(result, matrix)

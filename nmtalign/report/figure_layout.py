@@ -474,14 +474,14 @@ def _next_cut(
     """Return where the row that begins at `before` ends on both sides."""
     choices: list[range] = []
     for side in (0, 1):
-        first = before[side]
-        last = first
-        while last + 1 < len(ends[side]) and ends[side][last + 1] - ends[side][first] <= room:
-            last += 1
+        start = before[side]
+        stop = start
+        while stop + 1 < len(ends[side]) and ends[side][stop + 1] - ends[side][start] <= room:
+            stop += 1
         # a word that is wider than its row has a row of its own
-        last = max(last, min(first + 1, len(ends[side]) - 1))
-        shortest = first + math.ceil(MIN_ROW_FILL * (last - first))
-        choices.append(range(last, shortest - 1, -1))
+        stop = max(stop, min(start + 1, len(ends[side]) - 1))
+        shortest = start + math.ceil(MIN_ROW_FILL * (stop - start))
+        choices.append(range(stop, shortest - 1, -1))
     best = choices[0][0], choices[1][0]
     if best == (len(ends[0]) - 1, len(ends[1]) - 1):
         return best

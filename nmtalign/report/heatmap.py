@@ -72,7 +72,7 @@ NOTES_OF_VALUES = {
         "each column sums to 1, attention of a source word",
         "attention of a source word, each column sums to 1 at most",
     ),
-    "combined": ("both directions together",) * 2,
+    "combined": ("the weights that links are chosen from",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
 # The backend that draws a format, and the metadata of the file, which has no date and no version.

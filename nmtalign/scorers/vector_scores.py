@@ -301,7 +301,7 @@ class ProjectedDot(LearnedScore):
         return exact_parts(_project_rows(vectors, self.W_q), parts_for(vectors))
 
     def keys(self, vectors: Reals) -> Reals:
-        """Do the same for source words."""
+        """Project the vectors of source words, (N, D) to (N, A), and return exact parts (N, parts, A)."""
         return exact_parts(_project_rows(vectors, self.W_k), parts_for(vectors))
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:

@@ -258,10 +258,10 @@ class _Lines:
         scores = np.full((len(self.source_lengths), len(shifts) + 1), without_partner - _OUTSIDE_COST)
         scores[:, -1] = _UNPARTNERED_SHARE * without_partner
         for k, shift in enumerate(shifts.tolist()):
-            first = max(0, -shift)
-            last = min(len(self.source_lengths), len(self.target_lengths) - shift)
-            if first < last:
-                lines = np.arange(first, last)
+            start = max(0, -shift)
+            stop = min(len(self.source_lengths), len(self.target_lengths) - shift)
+            if start < stop:
+                lines = np.arange(start, stop)
                 evidence = score(lines, lines + shift)
                 scores[lines, k] = np.clip(evidence, -_MAX_EVIDENCE_PER_LINE, _MAX_EVIDENCE_PER_LINE)
         return scores

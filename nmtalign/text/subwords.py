@@ -148,7 +148,7 @@ class Segmenter(Protocol):
 
 
 class _SentencePieceSegmenter:
-    """A model of sentencepiece."""
+    """Splits lines into sub-words with a model of sentencepiece."""
 
     def __init__(self, file: str) -> None:
         with require_extra("sentencepiece", "a sub-word model needs the package sentencepiece"):

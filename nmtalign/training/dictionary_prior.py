@@ -47,14 +47,14 @@ WordPairWeights = dict[tuple[str, str], float]
 
 
 class Table(Protocol):
-    """A DataFrame."""
+    """The part of a DataFrame, of pandas or polars, that a dictionary is read with."""
 
     @property
     def columns(self) -> Any:
-        """The names of the columns."""
+        """The names of the columns, in order; those of pandas need not be strings."""
 
     def __getitem__(self, name: Any, /) -> Any:
-        """Return a column."""
+        """Return the column with this name."""
 
 
 DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
@@ -65,7 +65,7 @@ GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
 
 @dataclass(frozen=True)
 class DictionaryRows:
-    """A dictionary in memory."""
+    """A dictionary in memory, with the same entries as one in a file."""
 
     path: str  # what messages call it
     rows: Sequence[tuple[str, str, float]]  # headword, translation, weight

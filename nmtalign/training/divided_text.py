@@ -37,8 +37,10 @@ from nmtalign.training.parts_and_ranges import (
 )
 from nmtalign.training.result_store import Arguments, Handle, Later, ResultStore
 
-MAX_SAMPLE_STEP = 256  # at most every n-th key of a part is in the sample that divides keys into ranges
-CELLS_PER_SAMPLE = 1 << 10  # a part has about one key in the sample for so many cells
+# The sample that divides keys into ranges has every n-th key of a part, n at most `MAX_SAMPLE_STRIDE`. These
+# are about `SAMPLE_KEYS` keys if all cells of the part differ, and more in a large part.
+MAX_SAMPLE_STRIDE = 256
+SAMPLE_KEYS = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +59,9 @@ class DividedText:
 class _DividedWords:
     """Handles of what is made of whole words, before the other kinds of form."""
 
-    ranges: list[Handle[KindOfRange]]
+    words_of_ranges: list[Handle[KindOfRange]]
     bounds: Longs  # the keys with which ranges begin, but for the first
-    # for each part:
+    # the other lists have an entry for each part
     parts: list[Handle[TextPart]]
     keys: list[Handle[WordKeys]]
     cuts: list[Handle[Longs]]  # where the slice of each range begins in the keys
@@ -86,7 +88,7 @@ class TextDivider:
         self._text = text
         self._form_pairs = form_pairs
         self._spelling = spelling
-        self._sample_step = max(1, min(MAX_SAMPLE_STEP, part_cells // CELLS_PER_SAMPLE))
+        self._sample_stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
         self._drops_rare_pairs = is_large(text.buckets)
         part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // part_cells
         first_buckets = np.flatnonzero(np.diff(part_of_bucket)) + 1
@@ -134,11 +136,12 @@ class TextDivider:
         if self._drops_rare_pairs:
             word_counts = store.share(WordCounts.of(self._text.source, self._text.target))
         parts, keys = self._number_parts()
-        calls: list[Arguments] = [{"word_keys": of_part, "step": self._sample_step} for of_part in keys]
+        calls: list[Arguments] = [{"word_keys": of_part, "stride": self._sample_stride} for of_part in keys]
         samples = store.map(sample_word_keys, calls)
         bounds = _choose_bounds(store.read(samples), self.part_count)
         calls = [{"word_keys": of_part, "bounds": bounds} for of_part in keys]
-        slices_for_ranges, cuts = store.exchange(cut_word_keys, calls, self.part_count)
+        # from parts to ranges: slices of the keys; there are as many ranges as parts
+        slices_for_ranges, cuts = store.exchange(cut_word_keys, calls, receivers=self.part_count)
         calls = []
         for slices in slices_for_ranges:
             arguments = {
@@ -147,8 +150,9 @@ class TextDivider:
                 "word_counts": word_counts,
             }
             calls.append(arguments)
-        kept, ranges = store.exchange(merge_words, calls, self.part_count)
-        return _DividedWords(ranges, bounds, parts, keys, cuts, kept)
+        # from ranges to parts: which pairs are kept; the whole words of the ranges stay with the store
+        kept, words_of_ranges = store.exchange(merge_words, calls, receivers=self.part_count)
+        return _DividedWords(words_of_ranges, bounds, parts, keys, cuts, kept)
 
     def _divide_forms(
         self, words: _DividedWords, shared_spellings: Handle[list[FormSpellings]]
@@ -171,13 +175,13 @@ class TextDivider:
             }
             calls.append(arguments)
         parts, form_keys = store.map_to_pairs(number_forms_of_part, calls)
-        calls = [{"form_keys": of_part, "step": self._sample_step} for of_part in form_keys]
+        calls = [{"form_keys": of_part, "stride": self._sample_stride} for of_part in form_keys]
         samples = list(store.read(store.map(sample_form_keys, calls)))
         form_bounds = [_choose_bounds(of_kind, self.part_count) for of_kind in zip(*samples, strict=True)]
         calls = [{"form_keys": of_part, "bounds_of_kinds": form_bounds} for of_part in form_keys]
-        slices_for_ranges, cuts_of_parts = store.exchange(cut_form_keys, calls, self.part_count)
+        slices_for_ranges, cuts_of_parts = store.exchange(cut_form_keys, calls, receivers=self.part_count)
         calls = []
-        for slices, words_of_range in zip(slices_for_ranges, words.ranges, strict=True):
+        for slices, words_of_range in zip(slices_for_ranges, words.words_of_ranges, strict=True):
             arguments = {"slices": slices, "words": words_of_range, "forms_of_kinds": shared_spellings}
             calls.append(arguments)
         ranges, range_sizes = store.map_to_pairs(merge_forms, calls)
@@ -194,7 +198,7 @@ def _read_buckets(buckets: Sequence[Bucket]) -> list[Bucket]:
     return list(buckets)
 
 
-def _choose_bounds(samples: Iterable[Longs], ranges: int) -> Longs:
+def _choose_bounds(samples: Iterable[Longs], range_count: int) -> Longs:
     """Return the keys with which ranges begin, but for the first; ranges have about the same size."""
     sample = np.sort(np.concatenate(list(samples)))
-    return sample[np.arange(1, ranges) * len(sample) // ranges]
+    return sample[np.arange(1, range_count) * len(sample) // range_count]

@@ -43,6 +43,8 @@ from nmtalign.validation import check_choice
 
 Counts = TypeVar("Counts")  # the expected counts of an estimator
 
+# floor of the likelihood ratios in model 1; that of the hidden Markov model is `Hyperparameters.floor`
+MODEL1_FLOOR = MIN_LINK_COUNT
 LEMMA_LETTERS = 6  # lemmas replace the form of this many letters
 MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th bucket
 
@@ -56,8 +58,8 @@ class Hyperparameters:
     forms: tuple[int, ...] = (0, 3, 4, 6)
     short_forms: tuple[int, ...] = (0, 1, 4, -1)
     lemmas: tuple[str | None, str | None] = (None, None)  # languages of the lemmas that are forms
-    # E-steps of IBM model 1: a step with uniform probabilities, which is not called an iteration when it is
-    # reported, and the iterations after it
+    # E-steps of IBM model 1: the uniform step, which is not called an iteration in reports, and the
+    # iterations after it
     model1_iterations: int = 4
     # number of these iterations that count the mean of both posteriors, as the uniform step always does;
     # later ones count the product
@@ -66,7 +68,8 @@ class Hyperparameters:
     # number of last iterations that have agreement by posterior regularization in the E-step
     agreed_iterations: int = 1
     pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links
-    floor: float = 5e-4  # added to the likelihood ratio of each pair of forms in the hidden Markov model
+    # added to the likelihood ratio of each pair of forms, in the hidden Markov model and the finished lexicon
+    floor: float = 5e-4
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06
@@ -141,7 +144,7 @@ class EMState(NamedTuple, Generic[Counts]):
 
     counts: Counts
     jump_models: BothJumpModels
-    model1_iterations: int  # number of iterations that are done
+    model1_iterations: int  # E-steps of model 1 that are done, the uniform step included
     hmm_iterations: int
 
 
@@ -180,7 +183,7 @@ class EMIterations(ABC, Generic[Counts]):
 
     @abstractmethod
     def _first_counts(self, step: EStep) -> Counts:
-        """Return the expected counts of uniform links."""
+        """Return the expected counts of the uniform step."""
 
     @abstractmethod
     def _next_counts(self, counts: Counts, floor: float, step: EStep) -> Counts:
@@ -227,7 +230,7 @@ class EMIterations(ABC, Generic[Counts]):
                 state = iterate(state)
             except KeyboardInterrupt:
                 if checkpoint is not None:
-                    # the work of less than a minute is kept, too
+                    # keep what the last checkpoint lacks: it may be SECONDS_BETWEEN_CHECKPOINTS old
                     checkpoint.write(partial(self._as_arrays, state))
                 raise
         self._write_if_due(checkpoint, state)
@@ -267,9 +270,9 @@ class EMIterations(ABC, Generic[Counts]):
     def _model1_iteration(self, state: EMState[Counts]) -> EMState[Counts]:
         """Run one iteration of model 1: M-step and E-step."""
         settings = self.hyperparameters
-        number = state.model1_iterations  # the first one, of uniform links, does not count
+        number = state.model1_iterations  # the uniform step is not numbered
         step = EStep(settings.model1_null, mean=number <= settings.mean_iterations)
-        counts = self._next_counts(state.counts, MIN_LINK_COUNT, step)
+        counts = self._next_counts(state.counts, MODEL1_FLOOR, step)
         self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
         return state._replace(counts=counts, model1_iterations=number + 1)
 
@@ -339,12 +342,16 @@ class EMIterations(ABC, Generic[Counts]):
         arrays = checkpoint.read()
         if arrays is None:
             return None
+        # all arrays are in `packed`, so no file is looked up
         stored = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
         try:
             with reraise_as_data_error(checkpoint.path):
                 return self._from_checkpoint(stored)
         except DataError:
-            return None  # as with a damaged file, the work is done again
+            # parts of another size have other ranges; a damaged file is rare
+            why = "it was written with another `memory` or number of `workers`, or is damaged"
+            self.report(f"the checkpoint does not fit, training starts anew: {why}")
+            return None
 
     def _from_checkpoint(self, stored: Stored) -> EMState[Counts]:
         """Return the state that :func:`_as_arrays` gave as arrays; a DataError if they do not fit."""

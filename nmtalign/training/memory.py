@@ -72,7 +72,11 @@ def max_tokens_in_memory(memory: int | None) -> float:
 
 
 def fits_in_memory(source: EncodedSide, target: EncodedSide, memory: int | None) -> bool:
-    """Return whether learning from a text stays below the bound without using the disk."""
+    """Return whether the tokens of a text stay in memory while an aligner is learned from it.
+
+    The numbers of its word pairs may be in a temporary file even then, see
+    :func:`~nmtalign.corpus.word_pairs.index_word_pairs`.
+    """
     if memory is None:
         return True
     tokens = len(source.tokens) + len(target.tokens)

@@ -67,7 +67,7 @@ from nmtalign.training.parts_and_ranges import (
 from nmtalign.training.prior import Prior
 from nmtalign.training.result_store import Arguments, FileStore, Handle, LostResultError, ResultStore
 
-MAX_LOSSES = 5  # a step that loses workers so often fails
+MAX_LOSSES = 5  # an attempt that loses workers so often fails
 NO_PAIR_COUNTS: Floats = np.zeros(0, np.float32)
 LINKED_NAMES = "source_linked", "target_linked"  # of the joint counts of words in a checkpoint
 
@@ -79,14 +79,14 @@ class PartitionedCounts:
     """Expected counts, of which those of pairs of forms are in ranges."""
 
     without_pairs: ExpectedCounts  # of single words and jumps; `links` is empty
-    ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
+    counts_of_ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
     linked: tuple[Doubles, Doubles]  # (words,): joint counts of source words and of target words
 
 
 class MStep(NamedTuple):
     """The parameters of the M-step of the lexicon, which the ranges compute."""
 
-    ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
+    counts_of_ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
     factors_of_kinds: list[tuple[Floats, Floats]]  # of :func:`ratio_factors`, for each kind of form
     floor: float
 
@@ -134,14 +134,18 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             f" in {self._divider.part_count} parts {self._store.place}"
         )
 
-    def _surviving(self, step: Callable[[DividedText], Result]) -> Result:
-        """Return the result of a step; if a result of the store is lost, divide the text again and repeat."""
+    def _surviving(self, attempt: Callable[[DividedText], Result]) -> Result:
+        """Return the result of an attempt; if a result of the store is lost, divide the text and try again.
+
+        Dividing depends only on the text and the settings: the new ranges have the same pairs at the same
+        positions. Therefore the counts of the last pass, which were saved, fit the new ranges.
+        """
         for _ in range(MAX_LOSSES):
             try:
                 if self._divided is None:
                     self._divided = self._divider.divide()
                     self._priors = self._place_prior(self._divided)
-                return step(self._divided)
+                return attempt(self._divided)
             except LostResultError:
                 self._divided = None  # frees what the other workers keep
                 self._priors = []
@@ -153,7 +157,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         self._priors = self._surviving(self._place_prior)
 
     def _place_prior(self, divided: DividedText) -> list[Handle[RangePrior] | None]:
-        """Return the part of the prior of each range."""
+        """Return handles of the prior counts of each range; None without a prior."""
         if not self.form_priors:
             return [None] * len(divided.ranges)
         prior_of_ranges: list[list[PairCounts]] = [[] for _ in divided.ranges]
@@ -182,7 +186,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             source_null=mean_null_ratios(form_counts, 0),
             target_null=mean_null_ratios(form_counts, 1),
         )
-        m_step = MStep(counts.ranges, factors_of_kinds, floor)
+        m_step = MStep(counts.counts_of_ranges, factors_of_kinds, floor)
         step = step._replace(emissions=null_emissions)
         return self._surviving(lambda divided: self._pass(divided, m_step, step))
 
@@ -193,26 +197,29 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             slices_for_parts = self._compute_ratios(divided, m_step)
         slices_for_ranges, others = self._count_parts(divided, step, slices_for_parts)
         del slices_for_parts  # a store frees what has no handle
-        ranges, linked_words = self._sum_slices(divided, slices_for_ranges)
+        counts_of_ranges, linked_words = self._sum_slices(divided, slices_for_ranges)
         del slices_for_ranges
         words = len(self.source.words), len(self.target.words)
         totals = ExpectedCounts.zeros(0, words, step.jump_models)
         log_likelihood = 0.0
         for counts_of_buckets in self._store.read(others):
-            log_likelihood += sum(map(totals.add, counts_of_buckets))
+            # `add` changes the totals, and returns the log-likelihood of a bucket
+            log_likelihood += sum([totals.add(counts) for counts in counts_of_buckets])
+        # the padding; `clear_padding` does not apply, because `links` is empty
         totals.source_null[0] = 0
         totals.target_null[0] = 0
         linked = np.zeros(words[0]), np.zeros(words[1])
         for of_range in self._store.read(linked_words):
             of_range.add_to(linked)
         totals = totals._replace(log_likelihood=log_likelihood)
-        return PartitionedCounts(totals, self._store.saved(ranges), linked)
+        return PartitionedCounts(totals, self._store.saved(counts_of_ranges), linked)
 
     def _compute_ratios(self, divided: DividedText, m_step: MStep) -> list[Handle[RatioSlices]]:
         """Return the likelihood ratios of pairs of forms: for each part, its slices of all ranges."""
         shared_factors = self._store.share(m_step.factors_of_kinds)
         calls: list[Arguments] = []
-        for key_range, pair_counts, prior in zip(divided.ranges, m_step.ranges, self._priors, strict=True):
+        ranges = zip(divided.ranges, m_step.counts_of_ranges, self._priors, strict=True)
+        for key_range, pair_counts, prior in ranges:
             arguments = {
                 "key_range": key_range,
                 "counts": pair_counts,
@@ -260,9 +267,10 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
 
     def _no_counts(self) -> PartitionedCounts:
         words = len(self.source.words), len(self.target.words)
-        ranges = self._store.put([np.zeros(size, np.float32) for size in sizes] for sizes in self.range_sizes)
+        zeros = ([np.zeros(size, np.float32) for size in sizes] for sizes in self.range_sizes)
+        counts_of_ranges = self._store.put(zeros)
         linked = np.zeros(words[0]), np.zeros(words[1])
-        return PartitionedCounts(ExpectedCounts.zeros(0, words, None), ranges, linked)
+        return PartitionedCounts(ExpectedCounts.zeros(0, words, None), counts_of_ranges, linked)
 
     def _counts_without_pairs(self, counts: PartitionedCounts) -> ExpectedCounts:
         return counts.without_pairs
@@ -302,7 +310,8 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
     def _linked_pairs(self, divided: DividedText, counts: PartitionedCounts) -> list[PairCounts]:
         """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
         calls: list[Arguments] = []
-        for key_range, pair_counts, prior in zip(divided.ranges, counts.ranges, self._priors, strict=True):
+        ranges = zip(divided.ranges, counts.counts_of_ranges, self._priors, strict=True)
+        for key_range, pair_counts, prior in ranges:
             arguments = {
                 "key_range": key_range,
                 "counts": pair_counts,
@@ -322,7 +331,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         for name, values in counts.without_pairs._asdict().items():
             yield name, np.asarray(values)
         yield from zip(LINKED_NAMES, counts.linked, strict=True)
-        for number, counts_of_kinds in enumerate(self._store.read(counts.ranges)):
+        for number, counts_of_kinds in enumerate(self._store.read(counts.counts_of_ranges)):
             for kind, pair_counts in enumerate(counts_of_kinds):
                 yield _name_of_counts(kind, number), pair_counts
 
@@ -331,8 +340,9 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         linked = []
         for name, word_count in zip(LINKED_NAMES, words, strict=True):
             linked.append(stored.array(name, "f", (word_count,), minimum=0))
-        ranges = self._store.put(self._stored_ranges(stored))
-        return PartitionedCounts(counts_from_arrays(stored, words, 0), ranges, (linked[0], linked[1]))
+        counts_of_ranges = self._store.put(self._stored_ranges(stored))
+        without_pairs = counts_from_arrays(stored, words, 0)
+        return PartitionedCounts(without_pairs, counts_of_ranges, (linked[0], linked[1]))
 
     def _stored_ranges(self, stored: Stored) -> Iterator[RangeCounts]:
         """Yield the counts of each range of a checkpoint."""

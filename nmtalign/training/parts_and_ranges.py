@@ -1,8 +1,9 @@
 """The calls of training over parts of a text and ranges of the keys of its word pairs.
 
 A part is a run of buckets, which numbers its own word pairs. A range has the pairs of forms, of every kind of
-form, whose keys are between two bounds. All that passes between parts and ranges are slices: arrays with an
-entry for each pair that a part has in a range.
+form, whose keys are between two bounds. All that passes between parts and ranges are slices: arrays over the
+pairs that a part has in a range. Slices of keys and ratios have an entry for each of these pairs; slices of
+counts may omit zeros.
 
 For example, part 0 is the pair *the house = das Haus*, part 1 is *the book = das Buch*, and the second range
 begins with the key of *house-das*. These are the slices of the kind "whole words", without the padding::
@@ -11,6 +12,9 @@ begins with the key of *house-das*. These are the slices of the kind "whole word
     part 0      the-das the-Haus              house-das house-Haus
     part 1      the-das          the-Buch                          book-das book-Buch
     the range   the-das the-Haus the-Buch     house-das house-Haus book-das book-Buch
+
+Pair 0, the padding, is the first pair of each part and of range 0. With it, the positions of the pairs of
+both parts in range 0 are ``0 1 2`` and ``0 1 3``.
 
 A :class:`~nmtalign.training.result_store.ResultStore` makes these calls. Their slices are in the order of the
 parts, or of the ranges.
@@ -172,9 +176,9 @@ def number_part(
     return part, WordKeys(keys, meetings)
 
 
-def sample_word_keys(word_keys: WordKeys, step: int) -> Longs:
-    """Return every `step`-th key of the word pairs of a part."""
-    return word_keys.keys[::step]
+def sample_word_keys(word_keys: WordKeys, stride: int) -> Longs:
+    """Return every `stride`-th key of the word pairs of a part."""
+    return word_keys.keys[::stride]
 
 
 def cut_word_keys(word_keys: WordKeys, bounds: Longs) -> tuple[list[WordKeys], Longs]:
@@ -224,6 +228,7 @@ def number_forms_of_part(
     if kept_of_ranges is not None:
         kept = np.concatenate(kept_of_ranges)
         kept_before = np.concatenate([[0], np.cumsum(kept)])
+        # a dropped pair has number 0, as the padding has: no counts, and the same ratio
         form_pair_numbers = [np.where(kept, kept_before[:-1], 0).astype(np.int32)]
         word_cuts = kept_before[word_cuts]
         keys = keys[kept]
@@ -241,9 +246,9 @@ def number_forms_of_part(
     return part._replace(form_pair_numbers=form_pair_numbers), FormKeys(word_cuts, keys_of_kinds)
 
 
-def sample_form_keys(form_keys: FormKeys, step: int) -> list[Longs]:
-    """Return every `step`-th key of the pairs of forms of a part, for each kind but whole words."""
-    return [keys[::step] for keys in form_keys.keys_of_kinds]
+def sample_form_keys(form_keys: FormKeys, stride: int) -> list[Longs]:
+    """Return every `stride`-th key of the pairs of forms of a part, for each kind but whole words."""
+    return [keys[::stride] for keys in form_keys.keys_of_kinds]
 
 
 def cut_form_keys(form_keys: FormKeys, bounds_of_kinds: list[Longs]) -> tuple[list[list[Longs]], list[Longs]]:
@@ -253,8 +258,8 @@ def cut_form_keys(form_keys: FormKeys, bounds_of_kinds: list[Longs]) -> tuple[li
     """
     kinds = zip(form_keys.keys_of_kinds, bounds_of_kinds, strict=True)
     cuts_of_kinds = [_find_cuts(keys, bounds) for keys, bounds in kinds]
-    ranges = len(form_keys.word_cuts) - 1
-    slices = _cut_kinds(form_keys.keys_of_kinds, cuts_of_kinds, ranges)
+    range_count = len(form_keys.word_cuts) - 1
+    slices = _cut_kinds(form_keys.keys_of_kinds, cuts_of_kinds, range_count)
     return slices, [form_keys.word_cuts, *cuts_of_kinds]
 
 
@@ -285,11 +290,11 @@ def _find_cuts(keys: Longs, bounds: Longs) -> Longs:
 
 
 def _cut_kinds(
-    arrays_of_kinds: Sequence[PairArray], cuts_of_kinds: Sequence[Longs], ranges: int
+    arrays_of_kinds: Sequence[PairArray], cuts_of_kinds: Sequence[Longs], range_count: int
 ) -> list[list[PairArray]]:
     """Cut arrays of the pairs of a part, one for each kind of form, into slices for the ranges."""
     slices = []
-    for number in range(ranges):
+    for number in range(range_count):
         kinds = zip(arrays_of_kinds, cuts_of_kinds, strict=True)
         slices.append([array[cuts[number] : cuts[number + 1]] for array, cuts in kinds])
     return slices
@@ -343,7 +348,7 @@ def counts_of_part(
 ) -> tuple[list[list[SliceCounts]], list[BucketCounts]]:
     """Return slices of the expected counts of the word pairs of a part for the ranges; also its other counts.
 
-    `ratios` are the slices of all ranges; None in the first iteration, whose links are uniform.
+    `ratios` are the slices of all ranges; None in the uniform step.
     """
     if step.emissions is not None and ratios is not None:
         pair_ratios = _word_pair_ratios(part, ratios)
@@ -357,8 +362,9 @@ def counts_of_part(
         np.add.at(pair_counts, links.indices.ravel(), links.values.ravel().astype(np.float64))
         others.append(counts._replace(links=NO_COUNTS))
     slices = []
-    ranges = len(cuts_of_kinds[WORD_KIND]) - 1
-    for counts_of_kinds in _cut_kinds(_sum_by_form(part, cuts_of_kinds, pair_counts), cuts_of_kinds, ranges):
+    range_count = len(cuts_of_kinds[WORD_KIND]) - 1
+    sums_of_kinds = _sum_by_form(part, cuts_of_kinds, pair_counts)
+    for counts_of_kinds in _cut_kinds(sums_of_kinds, cuts_of_kinds, range_count):
         slices.append([SliceCounts.of(of_kind) for of_kind in counts_of_kinds])
     return slices, _join_buckets(others)
 
@@ -371,7 +377,10 @@ def _word_pair_ratios(part: TextPart, ratios: RatioSlices) -> Floats:
 
 
 def _sum_by_form(part: TextPart, cuts_of_kinds: list[Longs], pair_counts: Doubles) -> list[Doubles]:
-    """Return the counts of the pairs of forms of a part, shape (form pairs,), for each kind of form."""
+    """Return the counts of the pairs of forms of a part, shape (form pairs,), for each kind of form.
+
+    The counts of whole words may be `pair_counts` itself, in which the count of the padding becomes 0.
+    """
     counted = np.flatnonzero(pair_counts)
     sums_of_kinds = []
     for numbers, cuts in zip(part.form_pair_numbers, cuts_of_kinds, strict=True):

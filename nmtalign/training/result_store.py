@@ -40,7 +40,10 @@ class Handle(Generic[Kept]):
 
 @dataclass(frozen=True)
 class Later(Handle[Kept]):
-    """A handle of a value that is read from a file of this program where a call needs it."""
+    """A handle of a value that this program has, in memory or in a file.
+
+    A call that needs the value gets it from `read`.
+    """
 
     read: Callable[[], Kept]
 
@@ -134,6 +137,7 @@ class FileStore:
         def write(pickles: list[bytes]) -> tuple[ArrayPlace, Longs]:
             return _append_all(file, pickles)
 
+        # every call is large enough for a process of its own
         places = parallel_map(call, calls, self._workers, then=write, work=MIN_PARALLEL_CELLS)
         return [_StoredResults(file, *place) for place in places]
 
@@ -160,7 +164,7 @@ class FileStore:
 
 
 def is_later(given: Any) -> TypeGuard[Later[Any]]:
-    """Return whether an argument of a call is the handle of a value in a file."""
+    """Return whether an argument of a call is a handle of a value that this program has."""
     return isinstance(given, Later)
 
 
@@ -169,18 +173,22 @@ def _value_of(given: Any) -> Any:
 
 
 def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayPlace, Longs]:
-    """Write pickled values one after the other; return their common place and where each begins in it."""
+    """Write pickled values one after the other.
+
+    Return their common place, where each begins in it, and where the last one ends: n + 1 positions.
+    """
     begins = np.cumsum([0, *map(len, pickles)])
     place = file.reserve(int(begins[-1]), np.uint8)
-    for pickled, begin in zip(pickles, begins.tolist(), strict=False):
+    for pickled, begin in zip(pickles, begins[:-1].tolist(), strict=True):
         file.write(place, np.frombuffer(pickled, np.uint8), begin)
     return place, begins
 
 
 class _StoredResults(Sequence[Later[Any]]):
-    """Handles of the results of one call, which are pickled in a file; it exists as long as a handle.
+    """Handles of the results of one call, which are pickled in a file.
 
-    A handle is made when it is needed: there may be hundreds of thousands of slices.
+    The file exists as long as one of the handles. A handle is made when it is needed: there may be hundreds
+    of thousands of slices.
     """
 
     def __init__(self, file: TemporaryArrays, place: ArrayPlace, begins: Longs) -> None:

@@ -62,7 +62,7 @@ class PickledObject:
         self.state: Any = None  # references, not copies, so that no short pickle can multiply a long one
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return one attribute."""
+        """Return an attribute from the state of the object; the default if it has none with this name."""
         return self.state.get(key, default) if isinstance(self.state, dict) else default
 
     @property

@@ -591,7 +591,7 @@ def _as_embeddings(side: Any, limit: int | None, prefix: str | None, *, unsafe_p
 
 
 def _from_object(side: Any) -> Embeddings:
-    """Return the vectors of an object."""
+    """Return the vectors of one side, from any object that has words and their vectors."""
     if isinstance(side, Embeddings):
         return side
     if isinstance(side, Mapping) or is_word_frame(side):

@@ -25,5 +25,5 @@ def test_demo_writes_what_it_names(tmp_path, capsys):
     assert result.aer < 0.3
     assert (tmp_path / "out" / "heatmap.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "out" / "heatmap.svg").read_text(encoding="utf-8")
-    assert "combined: both directions together" in svg
+    assert "combined: the weights that links are chosen from" in svg
     assert (tmp_path / "out" / "heatmaps.pdf").read_bytes().startswith(b"%PDF")

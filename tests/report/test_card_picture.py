@@ -198,13 +198,21 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
-def test_no_posterior_is_said_to_be_needed_where_the_threshold_is_one_of_a_plan(tmp_path: Path) -> None:
+def test_a_posterior_is_said_to_be_needed_only_where_the_threshold_applies_to_it(
+    tmp_path: Path,
+) -> None:
     sentences = "the black cat", "le chat noir"
-    for method, is_said in (("threshold", True), ("transport", False)):
-        pair = load(extract=method).align(*sentences)
+    # the threshold of the others applies to a plan, and to the joint posterior, which is not shown
+    methods = {"threshold": True, "transport": False, "argmax": False, "argmax-reverse": False}
+    for method, is_said in methods.items():
+        pair = load(extract=method, threshold=0.5).align(*sentences)
         assert pair.threshold == 0.5
         pair.save(tmp_path / "card.svg", card=True, pin="noir")
         drawn = (tmp_path / "card.svg").read_text(encoding="utf-8")
+        assert ("a link needs" in drawn) == is_said
+        options = "--extract", method, "--threshold", "0.5", "-o", str(tmp_path / "command.svg"), "--card"
+        assert run("heatmap", *sentences, *options) == 0
+        drawn = (tmp_path / "command.svg").read_text(encoding="utf-8")
         assert ("a link needs" in drawn) == is_said
 
 

@@ -144,9 +144,11 @@ def test_a_checkpoint_resumes(tmp_path: Path, monkeypatch):
         patched.delattr(EMIterations, "_initial_state")
         patched.delattr(EMIterations, "_hmm_iteration")
         assert_same(resumed.run(Checkpoint(path, "mine")), wanted)
-    # other partitions do not fit, so the work is done again
-    again = PartitionedEstimator(text, FAST, workers=1, part_cells=300)
+    # parts of another size do not fit, so the work is done again, and the user is told
+    lines: list[str] = []
+    again = PartitionedEstimator(text, FAST, workers=1, part_cells=300, report=lines.append)
     assert_same(again.run(Checkpoint(path, "mine")), wanted)
+    assert any(line.startswith("the checkpoint does not fit, training starts anew") for line in lines)
 
 
 def test_an_interrupted_iteration_keeps_the_state_before_it(tmp_path: Path, monkeypatch):

@@ -284,7 +284,7 @@ def _matrices_of_record(
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
     from nmtalign.report.card_picture import matrix_with_probabilities
-    from nmtalign.report.card_reasons import pinned_word
+    from nmtalign.report.card_reasons import min_posterior, pinned_word
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
@@ -306,7 +306,7 @@ def _matrices_of_record(
             matrices={"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)},
             links=frozenset(pair.alignment.links),
             gold=record.gold,
-            threshold=pair.threshold,
+            threshold=min_posterior(pair),
             has_second_words=pair.second is not None,
             pin=pin,
         )
@@ -325,7 +325,7 @@ def _matrices_of_record(
         matrices=matrices,
         links=links,
         gold=gold,
-        threshold=pair.threshold,
+        threshold=min_posterior(pair),
         has_second_words=pair.second is not None,
     )
 

@@ -264,7 +264,7 @@ class DeadlineReader(io.RawIOBase):
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answers one request to the server."""
 
     server: Server
     timeout = REQUEST_SECONDS

@@ -198,7 +198,8 @@ def train_command(
     from nmtalign.training.checkpoint import TrainingRun
 
     unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
-    # A checkpoint is resumed only with the same options; workers, memory and outputs may differ.
+    # A checkpoint is resumed only with the same options, except for outputs, workers and memory. If the text
+    # is in parts on this machine, workers and memory set their size, and training starts anew with others.
     fingerprint = repr((bitext, tokenization, learning, vectors, expert))
     run = TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
     overwrite = _may_overwrite(outputs, run)
@@ -228,6 +229,7 @@ def train_command(
         _save_model(aligner, outputs, run, overwrite=overwrite)
         settings.progress.step(f"model in {outputs.output}{limit.closing_clause()}")
         if outputs.link_files:
+            # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
                 batch = ranges.expand(result.align(unit.aligned_unit))
             else:
