@@ -60,6 +60,9 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
         "--europarl",
         "--reverse",
         "--pages",
+        "--python",
+        "--most-of-peers",
+        "--most-unbounded",
     },
 }
 

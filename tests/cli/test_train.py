@@ -319,7 +319,7 @@ def test_a_text_on_disk_gets_the_same_model_and_links(bitext, tmp_path: Path, mo
     assert run("train", *bitext, "-o", tmp_path / "two", "--links", tmp_path / "links2", *options) == 0
     err = capsys.readouterr().err
     assert "parts on disk" in err
-    assert "warning: the links of all pairs are in memory" in err
+    assert "warning: the links of all pairs are kept in memory" in err
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
 
