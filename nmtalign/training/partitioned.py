@@ -217,19 +217,20 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
     def _compute_ratios(self, divided: DividedText, m_step: MStep) -> list[Handle[RatioSlices]]:
         """Return the likelihood ratios of pairs of forms: for each part, its slices of all ranges."""
         shared_factors = self._store.share(m_step.factors_of_kinds)
-        calls: list[Arguments] = []
-        ranges = zip(divided.ranges, m_step.counts_of_ranges, self._priors, strict=True)
-        for key_range, pair_counts, prior in ranges:
-            arguments = {
-                "key_range": key_range,
-                "counts": pair_counts,
-                "prior": prior,
-                "factors_of_kinds": shared_factors,
-                "floor": m_step.floor,
-            }
-            calls.append(arguments)
+        calls = self._calls_of_ranges(
+            divided, m_step.counts_of_ranges, factors_of_kinds=shared_factors, floor=m_step.floor
+        )
         slices_for_parts, _ = self._store.exchange(ratios_of_range, calls, len(divided.parts))
         return slices_for_parts
+
+    def _calls_of_ranges(
+        self, divided: DividedText, counts_of_ranges: Sequence[Handle[RangeCounts]], **shared: object
+    ) -> list[Arguments]:
+        """Return the arguments of a call for each range: its pairs, counts and prior, and what all share."""
+        calls: list[Arguments] = []
+        for key_range, counts, prior in zip(divided.ranges, counts_of_ranges, self._priors, strict=True):
+            calls.append({"key_range": key_range, "counts": counts, "prior": prior, **shared})
+        return calls
 
     def _count_parts(
         self, divided: DividedText, step: EStep, slices_for_parts: Sequence[Handle[RatioSlices] | None]
@@ -309,16 +310,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
 
     def _linked_pairs(self, divided: DividedText, counts: PartitionedCounts) -> list[PairCounts]:
         """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
-        calls: list[Arguments] = []
-        ranges = zip(divided.ranges, counts.counts_of_ranges, self._priors, strict=True)
-        for key_range, pair_counts, prior in ranges:
-            arguments = {
-                "key_range": key_range,
-                "counts": pair_counts,
-                "prior": prior,
-                "prune": self.hyperparameters.prune,
-            }
-            calls.append(arguments)
+        calls = self._calls_of_ranges(divided, counts.counts_of_ranges, prune=self.hyperparameters.prune)
         pairs_of_ranges = list(self._store.read(self._store.map(linked_pairs_of_range, calls)))
         pairs_of_kinds = []
         for of_ranges in zip(*pairs_of_ranges, strict=True):
