@@ -56,9 +56,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name not in _MODULE_OF_NAME:
-        from nmtalign.calls import unknown_attribute
-
-        raise AttributeError(unknown_attribute(__name__, name, __all__))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
 
 

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast, overload
-
-from nmtalign.calls import check_call, unknown_member
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, overload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,17 +110,10 @@ def with_row_index(table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
 class Result:
     """A result that can be listed and compared."""
 
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(unknown_member(type(self).__name__, name, dir(self)))
-
-    @check_call()
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
         return _drawing().to_table(self)
 
-    @check_call("write first.compare(second)")
     def compare(self, other: Self) -> pd.DataFrame:
         """Compare with another result of the same kind.
 
@@ -147,7 +138,6 @@ class TableResult(Result):
 class ViewableBatch(Result):
     """A result of many sentence pairs, of which some can be drawn together."""
 
-    @check_call("write batch[:6].heatmap(values='forward')")
     def heatmap(
         self,
         *,
@@ -230,7 +220,6 @@ class Viewable(Result):
         cmap: str | Colormap | None = None,
     ) -> Axes: ...
 
-    @check_call("write heatmap(values='forward')")
     def heatmap(
         self,
         *,
@@ -290,7 +279,6 @@ class Viewable(Result):
             return _drawing().to_axes(self, ax, settings)
         return _drawing().to_heatmap(self, settings)
 
-    @check_call("options such as `gold` are given by their names")
     def svg(
         self,
         *,
@@ -303,7 +291,6 @@ class Viewable(Result):
         settings = PictureSettings(curves=True, links=links, gold=gold, title=title, numbers=numbers)
         return _drawing().to_svg(self, settings)
 
-    @check_call("options such as `values` are given by their names")
     def save(
         self,
         path: str | Path,

@@ -8,7 +8,6 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
-from nmtalign.calls import closest_name
 from nmtalign.display import short_repr, show_label, with_plural
 from nmtalign.errors import UsageError, advise
 
@@ -63,10 +62,25 @@ def check_choices(values: Iterable[Any], known: Iterable[str], what: str) -> Non
             raise UsageError(f"expected {what} among {', '.join(known)}, found {found}")
 
 
-def _with_closest_name(name: object, known: Iterable[str]) -> str:
+def _with_closest_name(value: object, known: Iterable[str]) -> str:
     """Return a wrong name for a message, with the known name that is most similar to it."""
-    closest = closest_name(name, known)
-    return f"{short_repr(name)}; did you mean {closest!r}?" if closest else short_repr(name)
+    closest = closest_name(value, known)
+    return f"{short_repr(value)}; did you mean {closest!r}?" if closest else short_repr(value)
+
+
+def closest_name(value: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a misspelt one; None if none is.
+
+    >>> closest_name("mutal", ["argmax", "mutual"])
+    'mutual'
+    """
+    from difflib import get_close_matches
+
+    if not isinstance(value, str):
+        return None
+    names = list(known)
+    matches = get_close_matches(value, names, 1) or get_close_matches(value.lower(), names, 1)
+    return matches[0] if matches else None
 
 
 def quote_parameter(name: str) -> str:

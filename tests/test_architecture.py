@@ -41,7 +41,6 @@ LAYERS = {
     "links": 1,
     "arrays": 0,
     "blas": 0,
-    "calls": 0,
     "display": 0,
     "errors": 0,
     "files": 0,

@@ -18,7 +18,6 @@ from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, 
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.arrays import Reals
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.line_words import links_of_tokens, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -81,7 +80,6 @@ CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 _DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
 
-@check_constructor("nmtalign.load() opens an aligner, nmtalign.train(pairs) learns one")
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(TableResult):
     """Aligns the words of sentence pairs.
@@ -138,7 +136,6 @@ class Aligner(TableResult):
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
         return single_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
-    @check_call("for a pair write align(*pair), for many align_batch(pairs)")
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Align two sentences; the result contains links and attention weights.
 
@@ -163,7 +160,6 @@ class Aligner(TableResult):
         self._warn_if_unreliable(text, [pair], aligned_unit="tokens")
         return self._pairs_with_attention(text, [pair])[0]
 
-    @check_call("two sides are given as align_batch(sources, targets), options by their names")
     def align_batch(
         self,
         pairs: Pairs,
@@ -252,7 +248,6 @@ class Aligner(TableResult):
         origin = AlignedTextOrigin(aligner, listed, unit)
         return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
-    @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
 
@@ -312,7 +307,6 @@ class Aligner(TableResult):
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
-    @check_call()
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
         """Return the aligner with only these of its scorers, without a rescorer and without an expert.
 

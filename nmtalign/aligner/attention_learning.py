@@ -19,7 +19,6 @@ from nmtalign.aligner.over_vectors import open_vectors, vector_norms
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
-from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.display import with_plural
@@ -94,7 +93,6 @@ class LearnedAttention:
 
 
 @blas.one_thread()
-@check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
 def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],

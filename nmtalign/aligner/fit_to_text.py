@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs
@@ -41,7 +40,6 @@ def fit_text(
 
 
 @blas.one_thread()
-@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
 def fit_to(
     aligner: Aligner,
     bitext: Pairs,

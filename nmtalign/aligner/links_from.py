@@ -21,7 +21,6 @@ import numpy as np
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
-from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sections import whole_pairs
@@ -237,7 +236,6 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
     return LineWords(np.concatenate([np.zeros(0, np.int64), *word_numbers]), offsets)
 
 
-@check_call("two sides are given as links_from(sources, targets, similarities=...)")
 def links_from(
     pairs: Pairs,
     targets: Sentences | None = None,

@@ -18,7 +18,6 @@ from nmtalign.aligner.over_vectors import (
     aligner_of_sides,
     aligner_over_vectors,
 )
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from nmtalign.vectors.embeddings import Embeddings
 
 
-@check_call("settings are given by their names, vectors as a tuple: load((source, target))")
 def load(
     path: str | Path | Aligner | tuple[Any, Any] | list[Any] | None = None,
     *,
@@ -186,7 +184,6 @@ def _existing_folder(path: Any) -> Path:
     return folder
 
 
-@check_call("settings are given by their names")
 def vector_aligner(
     source: Embeddings | str | Path | Mapping[str, Any] | Any,
     target: Embeddings | str | Path | Mapping[str, Any] | Any,

@@ -12,7 +12,6 @@ from nmtalign.aligner.experts import with_links
 from nmtalign.aligner.preparation import training_pairs
 from nmtalign.aligner.training_settings import open_training_settings, stage_costs
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.calls import check_call
 from nmtalign.display import with_plural
 from nmtalign.errors import advise, warn_caller
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
@@ -26,7 +25,6 @@ from nmtalign.training.dictionary_prior import (
 from nmtalign.validation import check_same_pairs
 
 
-@check_call("two sides are given as train(sources, targets), options by their names")
 def train(
     bitext: Pairs,
     targets: Sentences | None = None,

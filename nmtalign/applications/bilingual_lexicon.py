@@ -24,7 +24,6 @@ from nmtalign.applications.linked_pairs import (
     read_linked_lines,
     read_linked_pairs,
 )
-from nmtalign.calls import check_call
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
@@ -229,7 +228,6 @@ def format_row(entry: LexiconEntry, *, escape_formulas: bool = False) -> str:
 # --- the public function --------------------------------------------------------------------------
 
 
-@check_call("write lexicon(batch), or lexicon(aligner)")
 def lexicon(
     pairs: LinkedBitext | na.Aligner,
     *,

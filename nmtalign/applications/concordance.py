@@ -28,7 +28,6 @@ from nmtalign.applications.linked_pairs import (
     read_linked_pairs,
 )
 from nmtalign.arrays import Integers, Longs
-from nmtalign.calls import check_call
 from nmtalign.corpus.bitext_index import (
     UNKNOWN_FORM,
     BitextIndex,
@@ -291,7 +290,6 @@ def _occurrences(
 # --- the public function --------------------------------------------------------------------------
 
 
-@check_call("write find(batch, 'prime minister')")
 def find(
     pairs: LinkedBitext | BitextIndex | str | Path,
     words: str,
@@ -392,7 +390,6 @@ def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
     return (None, (None, None)) if splitting is None else splitting
 
 
-@check_call("write write_index('corpus.db', batch)")
 def write_index(path: str | Path, pairs: LinkedBitext) -> None:
     """Write an index of a linked bitext, in which :func:`find` searches many words quickly.
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 import nmtalign as na
-from nmtalign.calls import check_call
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
@@ -159,7 +158,6 @@ def _split_at_spaces(pair: tuple[str, str]) -> tuple[list[str], list[str]]:
     return [word for word in source.split(" ") if word], [word for word in target.split(" ") if word]
 
 
-@check_call("write convert('gold.talp', 'gold.txt', format='talp', to='pharaoh')")
 def convert(
     links: str | Path,
     path: str | Path,

@@ -15,7 +15,6 @@ from nmtalign.applications.linked_pairs import (
     keep_frame_index,
     read_linked_pairs,
 )
-from nmtalign.calls import check_call
 from nmtalign.links.separators import check_unsplit
 from nmtalign.results import table_of_rows
 from nmtalign.validation import check_number
@@ -114,7 +113,6 @@ def _text_of(pair: LinkedPair, phrase: PhrasePair, links: Sequence[tuple[int, in
     return source, target, " ".join(inside)
 
 
-@check_call("write phrases(batch)")
 def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataFrame:
     """Return all phrase pairs that are consistent with the links of a bitext.
 

@@ -34,7 +34,6 @@ from nmtalign.applications.linked_pairs import (
 )
 from nmtalign.applications.markup import find_tags, matched_offsets, parse_markup
 from nmtalign.applications.placing import place_markup
-from nmtalign.calls import check_call
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import (
@@ -251,7 +250,6 @@ def project(
 ) -> list[list[LabeledSpan]]: ...
 
 
-@check_call("write project(batch, tags, format='bio')")
 def project(
     pairs: LinkedBitext, tags: Iterable[Any], *, format: TagFormat = "xml", split: bool = False
 ) -> list[Any]:

@@ -26,9 +26,7 @@ __all__ = list(_HOME_MODULE)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_MODULE:
-        from nmtalign.calls import unknown_attribute
-
-        raise AttributeError(unknown_attribute(__name__, name, __all__))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME_MODULE[name]), name)
 
 

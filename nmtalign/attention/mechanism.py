@@ -31,7 +31,6 @@ from nmtalign.attention._arrays import (
 )
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.errors import DataError, UsageError
 from nmtalign.validation import check_number
 
@@ -47,7 +46,6 @@ class AttentionOutput(NamedTuple):
     weights: Array
 
 
-@check_call()
 def attend(
     queries: Array,
     keys: Array,
@@ -108,7 +106,6 @@ def attend(
     return AttentionOutput(xp.matmul(weights, values), weights)
 
 
-@check_call()
 def self_attention(
     words: Array,
     W_Q: Array,
@@ -136,7 +133,6 @@ def self_attention(
     )
 
 
-@check_call()
 def cross_attention(
     target: Array,
     source: Array,
@@ -185,7 +181,6 @@ class Parameters:
             object.__setattr__(self, field.name, array)
 
 
-@check_call()
 def glorot(random: np.random.Generator, *shape: int) -> Doubles:
     r"""Glorot's uniform start: between :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`, of variance
     :math:`2 / (n_{in} + n_{out})`.
@@ -204,7 +199,6 @@ def glorot(random: np.random.Generator, *shape: int) -> Doubles:
     return random.uniform(-limit, limit, shape)
 
 
-@check_call()
 def map_arrays(function: Callable[[Array], Array], parameters: Any) -> Any:
     """Return a copy of `parameters` with `function` applied to every array, such as ``torch.asarray``.
 
@@ -247,7 +241,6 @@ def torch_vector(state: StateDict, name: str) -> AnyArray | None:
 # ---------------------------------------------------------------- several heads
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiHead(Parameters):
     """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
@@ -308,7 +301,6 @@ class MultiHead(Parameters):
         return cls(W_Q, W_K, W_V, W_O, heads, b_Q, b_K, b_V, torch_vector(state, "out_proj.bias"))
 
 
-@check_call()
 def multi_head(
     parameters: MultiHead,
     queries: Array,
@@ -363,7 +355,6 @@ def multi_head(
     return AttentionOutput(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
-@check_call()
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     """Linear layer ``x @ W + b`` over the last axis, as one product of two matrices.
 

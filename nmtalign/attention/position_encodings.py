@@ -26,12 +26,10 @@ from nmtalign.attention._arrays import (
     generator,
     namespace_and_floats,
 )
-from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
 from nmtalign.validation import check_choice, check_number
 
 
-@check_call()
 def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     r"""Sinusoidal position vectors (N, D): waves of many lengths, a sine and a cosine of each.
 
@@ -54,7 +52,6 @@ def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     return as_like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(N, D), like)
 
 
-@check_call()
 def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> Array:
     """Table (N, D) of position vectors to be learned, drawn from a normal distribution of deviation 0.02.
 
@@ -67,7 +64,6 @@ def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> A
     return as_like(generator(seed).normal(0.0, 0.02, (N, D)), like)
 
 
-@check_call()
 def add_positions(words: Array, positions: Array) -> Array:
     """Add to each word (..., N, D) the vector of its position.
 
@@ -85,7 +81,6 @@ def add_positions(words: Array, positions: Array) -> Array:
     return words + _first(positions, words.shape[-2])
 
 
-@check_call()
 def concatenate_positions(words: Array, positions: Array) -> Array:
     """Put the vector (P,) of its position behind each word (D,), as :func:`add_positions` adds it.
 
@@ -108,7 +103,6 @@ def _first(positions: Array, N: int) -> Array:
     return positions[:N, :]
 
 
-@check_call()
 def diagonal_prior(
     T: int, S: int, *, form: str = "centered", strength: float = 1.0, like: Array | None = None
 ) -> Array:

@@ -37,12 +37,10 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.scores import additive_projected
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class GRU(Parameters):
     """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
@@ -87,7 +85,6 @@ class GRU(Parameters):
         return cls(W, U, b_W, b_U)
 
 
-@check_call()
 def gru(
     parameters: GRU,
     words: Array,
@@ -169,7 +166,6 @@ def _sigmoid(xp: Any, x: Array) -> Array:
     return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrentEncoder:
     """Parameters of stacked layers; each reads the states of the one below.
@@ -212,7 +208,6 @@ class RecurrentEncoder:
         return cls(tuple(tuple(GRU.from_torch(state, name) for name in layer) for layer in names))
 
 
-@check_call()
 def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array | None = None) -> Array:
     r"""States (..., N, A) of the top layer over words (..., N, D); the mask (..., N) is False for padding.
 
@@ -230,7 +225,6 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     return words
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class Bahdanau(Parameters):
     """Parameters of Bahdanau's encoder-decoder.
@@ -279,7 +273,6 @@ class Annotations(NamedTuple):
     first_state: Array  # s_0 (..., A)
 
 
-@check_call()
 def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) -> Annotations:
     r"""Bahdanau's encoder: annotations :math:`h_s`, first state :math:`s_0 = \tanh(W_s \overleftarrow{h}_1)`.
 
@@ -302,7 +295,6 @@ class Step(NamedTuple):
     context: Array
 
 
-@check_call()
 def decode_step(
     parameters: Bahdanau, word: Array, state: Array, source: Annotations, *, mask: Array | None = None
 ) -> Step:
@@ -331,7 +323,6 @@ def decode_step(
     return Step(gru(parameters.decoder, inputs, state)[..., 0, :], weights, context)
 
 
-@check_call()
 def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: Array | None = None) -> Step:
     """Bahdanau's model over a sentence pair whose translation is known (2014, Figure 3).
 

@@ -27,7 +27,6 @@ from nmtalign.attention._arrays import (
     namespace_and_floats,
     swap_last_axes,
 )
-from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
 
 _NUMBERS_PER_BLOCK = (
@@ -35,7 +34,6 @@ _NUMBERS_PER_BLOCK = (
 )  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
 
-@check_call()
 def dot(queries: Array, keys: Array) -> Array:
     r"""Dot-product score :math:`e_{ts} = q_t \cdot k_s`, "dot" in Luong et al. (2015), section 3.1.
 
@@ -54,7 +52,6 @@ def dot(queries: Array, keys: Array) -> Array:
     return xp.matmul(queries, keys if keys.ndim == 1 else swap_last_axes(keys))  # (..., T, S)
 
 
-@check_call()
 def scaled_dot(queries: Array, keys: Array) -> Array:
     r"""Scaled dot-product score :math:`e_{ts} = q_t \cdot k_s / \sqrt{D}` (Vaswani et al. 2017, eq. 1).
 
@@ -70,7 +67,6 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
     return dot(queries / math.sqrt(queries.shape[-1] or 1), keys)
 
 
-@check_call()
 def l2_normalize(vectors: Array) -> Array:
     """Return `vectors` (..., D) with L2 norm 1; a zero vector stays zero.
 
@@ -84,7 +80,6 @@ def l2_normalize(vectors: Array) -> Array:
     return divide_or_keep(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
-@check_call()
 def cosine(queries: Array, keys: Array) -> Array:
     r"""Cosine score :math:`e_{ts} = q_t \cdot k_s / (\lVert q_t \rVert \lVert k_s \rVert)`.
 
@@ -108,7 +103,6 @@ def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | Non
     return projected + bias
 
 
-@check_call()
 def additive(
     queries: Array, keys: Array, W: Array, U: Array, v: Array, *, bias: Array | None = None
 ) -> Array:
@@ -132,7 +126,6 @@ def additive(
     return additive_projected(_projected(xp, "W", queries, W, bias), _projected(xp, "U", keys, U), v)
 
 
-@check_call()
 def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     r"""Additive score :math:`v^\top \tanh(q_t + k_s)` of what is already projected to size A.
 
@@ -169,7 +162,6 @@ def _activations(xp: Any, queries: Array, keys: Array) -> Array:
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
 
 
-@check_call()
 def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: Array) -> Array:
     r"""Additive score as a network of two layers, :math:`e_{ts} = \tanh([k_s; q_t] L_1) L_2`.
 
@@ -188,7 +180,6 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
 
 
-@check_call()
 def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[Array, Array]:
     r"""Gradient of :func:`scaled_dot`: :math:`G K / \sqrt{D}` and :math:`G^\top Q / \sqrt{D}`.
 
@@ -228,7 +219,6 @@ class AdditiveGradient(NamedTuple):
     bias: Array
 
 
-@check_call()
 def additive_gradient(
     queries: Array, keys: Array, W: Array, U: Array, v: Array, upstream: Array, *, bias: Array | None = None
 ) -> AdditiveGradient:

@@ -45,13 +45,11 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.weights import causal_mask
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.validation import check_choice
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm(Parameters):
     r"""Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``.
@@ -77,7 +75,6 @@ class LayerNorm(Parameters):
         return cls(torch_array(state, "weight"), torch_vector(state, "bias"), epsilon)
 
 
-@check_call()
 def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     r"""Layer normalization of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
 
@@ -105,7 +102,6 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     return normed if p.bias is None else normed + p.bias
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class FeedForward(Parameters):
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
@@ -140,7 +136,6 @@ class FeedForward(Parameters):
         return cls(W_1, W_2, b_1, b_2, activation)
 
 
-@check_call()
 def feed_forward(parameters: FeedForward, x: Array) -> Array:
     r"""Position-wise feed-forward layer: :math:`\max(0, x W_1 + b_1) W_2 + b_2`.
 
@@ -166,7 +161,6 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of a block; that of a decoder which reads an encoder has cross-attention.
@@ -260,7 +254,6 @@ def _feed_forward(p: TransformerBlock, x: Array) -> Array:
     ).context
 
 
-@check_call()
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> AttentionOutput:
     """Encoder block: multi-head self-attention and feed-forward, each with residual and normalization.
 
@@ -288,7 +281,6 @@ class DecoderOutput(NamedTuple):
     cross_weights: Array | None  # (..., H, T, S); None of a decoder without an encoder
 
 
-@check_call()
 def decoder_block(
     parameters: TransformerBlock,
     x: Array,
@@ -341,7 +333,6 @@ def decoder_block(
     return DecoderOutput(_feed_forward(p, x), self_weights, cross_weights)
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""
@@ -424,7 +415,6 @@ class TransformerOutput(NamedTuple):
     cross_weights: tuple[Array, ...]  # (..., H, T, S)
 
 
-@check_call()
 def transformer(
     parameters: Transformer,
     source: Array,

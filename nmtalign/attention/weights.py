@@ -26,13 +26,11 @@ from nmtalign.attention._arrays import (
     running_sum,
     zero_for_minus_infinity,
 )
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.validation import check_number
 
 
-@check_call()
 def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array:
     r"""Softmax :math:`\alpha_{ts} = \exp(e_{ts}/\tau) / \sum_{s'} \exp(e_{ts'}/\tau)`, safe for any scores.
 
@@ -70,7 +68,6 @@ def _length(scores: Array, axis: int) -> int:
     return int(scores.shape[axis])
 
 
-@check_call()
 def mask_scores(scores: Array, mask: Array | None) -> Array:
     """Return `scores` with minus infinity where `mask` (broadcast, True = may look) is False.
 
@@ -87,7 +84,6 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
-@check_call()
 def sparsemax(scores: Array, axis: int = -1) -> Array:
     r"""Sparsemax: the point of the probability simplex nearest to the scores; small scores get exactly 0.
 
@@ -102,7 +98,6 @@ def sparsemax(scores: Array, axis: int = -1) -> Array:
     return _thresholded(scores, axis, _sparsemax_threshold, 1)
 
 
-@check_call()
 def entmax15(scores: Array, axis: int = -1) -> Array:
     r"""Entmax with :math:`\alpha = 1.5`: half-way between softmax and sparsemax, still with exact zeros.
 
@@ -154,7 +149,6 @@ def _entmax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Ar
     return thresholds, thresholds <= ordered
 
 
-@check_call()
 def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> Array:
     """Mask (T, S) in which query t looks at keys 0 to t. By default, S is T.
 
@@ -171,7 +165,6 @@ def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> A
     return as_like(np.tri(T, S, dtype=bool), like)
 
 
-@check_call()
 def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -> Array:
     """Mask (B, 1, S) in which no query looks at the padding behind the last word of each sentence.
 
@@ -193,7 +186,6 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
     return as_like(np.arange(S) < counts[:, None, None], like)
 
 
-@check_call()
 def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, temperature: float = 1.0) -> Array:
     r"""Gradient of :func:`softmax`, :math:`\alpha_s (g_s - \sum_{s'} \alpha_{s'} g_{s'}) / \tau`.
 

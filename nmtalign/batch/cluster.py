@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
-from nmtalign.calls import check_call
 from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
@@ -341,7 +340,6 @@ class ClusterProcesses:
 # --- aligning ------------------------------------------------------------------------------------
 
 
-@check_call()
 def align_on_cluster(
     client: Client,
     aligner: Aligner,

@@ -13,7 +13,6 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
-from nmtalign.calls import check_call
 from nmtalign.checks.characters import find_characters
 from nmtalign.checks.findings import KINDS, Finding, SideOfFinding
 from nmtalign.checks.known_languages import find_swapped_files
@@ -67,7 +66,6 @@ _FAULTS_OF_PAIRS = frozenset(
 )
 
 
-@check_call("write check(bitext), check(bitext, aligner) or check(sources, targets, aligner)")
 def check(
     bitext: Pairs,
     targets: Sentences | Aligner | None = None,

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
-from nmtalign.calls import check_call
 from nmtalign.display import single_line, with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
@@ -379,7 +378,6 @@ class BitextIndex:
         return [token.text for token in both_sides[side]]
 
 
-@check_call("write open_index('corpus.db')")
 def open_index(path: str | Path) -> BitextIndex:
     """Open the index of a linked bitext, in which :func:`nmtalign.find` searches many words quickly.
 

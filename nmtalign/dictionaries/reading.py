@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmtalign.calls import check_call
 from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Unused, Wanted, check_size, every_headword
 from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_indexed
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
@@ -108,7 +107,6 @@ def _head_of(path: Path) -> bytes:
         raise DataError(f"the compressed file is damaged or truncated ({error_text(error)})") from None
 
 
-@check_call()
 def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.DataFrame:
     """Read a bilingual dictionary as ``nmtalign train --prior`` does.
 

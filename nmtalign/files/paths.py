@@ -8,7 +8,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -68,7 +67,6 @@ def bundled_path(name: str) -> Path:
     raise UsageError(f"this installation of nmtalign has no data named {name!r}; name your own files")
 
 
-@check_call()
 def resolve_path(path: str | Path) -> Path:
     """Return `path` if it exists, or else the bundled file or folder of that name.
 

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array, offsets_of
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
@@ -155,7 +154,6 @@ class Alignment(Viewable):
     source_length: int
     target_length: int
 
-    @check_call("an alignment needs the numbers of its words: Alignment(links, source_length, target_length)")
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
         for length in (source_length, target_length):
             if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
@@ -221,7 +219,6 @@ class GoldAlignment:
     sure: frozenset[Link]
     possible: frozenset[Link]
 
-    @check_call()
     def __init__(
         self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] | None = None
     ) -> None:
@@ -272,7 +269,6 @@ class AlignmentMatrix(Viewable):
     unknown: UnknownWords | None
     caption: str
 
-    @check_call()
     def __init__(
         self,
         weights: ArrayLike,
@@ -313,7 +309,6 @@ class AlignmentMatrix(Viewable):
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
-    @check_call("write first.compare(second)")
     def compare(self, other: AlignmentMatrix) -> Figure:  # type: ignore[override]
         """Draw this matrix and another one with the same color scale, and return the figure of matplotlib."""
         figure: Any = super().compare(other)
@@ -326,7 +321,6 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
-@check_constructor("nmtalign.load().align(source, target) returns an aligned pair")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
@@ -459,7 +453,6 @@ class AlignedPair(Viewable):
         source, target = self.tokens
         return [(source[link.source], target[link.target], self.probability(link)) for link in self.links]
 
-    @check_call("a link is one pair of positions: probability((source, target))")
     def probability(self, link: tuple[int, int]) -> float:
         """Return the calibrated probability of a chosen link; of another cell, its posterior."""
         (cell,) = as_links([link])
@@ -520,7 +513,6 @@ _WITHOUT_WORDS = "this batch has links without words"
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
-@check_constructor("nmtalign.load().align_batch(pairs) returns a batch")
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
@@ -669,14 +661,12 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
             found = f"the mask drops all {pairs} whose pair score is unknown (NaN)"
             warn_caller(f"{found}; {why}")
 
-    @check_call("links are a method: batch.links(n) returns those of pair n")
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
         n = normalize_index(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return list(map(Link, self.source[rows].tolist(), self.target[rows].tolist()))
 
-    @check_call("write batch.matrices('forward')")
     def matrices(self, values: CellValues | None = None) -> Iterator[NDArray[np.floating]]:
         """Return an iterator over the attention of all pairs, which is computed for many pairs at a time.
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
@@ -115,7 +114,6 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
 
 
-@check_constructor()
 @dataclass(frozen=True)
 class Bootstrap:
     """Settings of the bootstrap over sentences that estimates confidence intervals.
@@ -171,7 +169,6 @@ class Bootstrap:
         return float(low), float(high)
 
 
-@check_constructor()
 @dataclass(frozen=True, repr=False)
 class Evaluation(HasScores, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
@@ -210,7 +207,6 @@ class Evaluation(HasScores, TableResult):
         shown = ", ".join(scores).replace("nan", "undefined")
         return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
 
-    @check_call("write first.compare(second)")
     def compare(self, other: Evaluation, *, bootstrap: Bootstrap | int | None = None) -> pd.DataFrame:
         """Test the differences to another evaluation of the same sentences by paired bootstrap.
 
@@ -309,7 +305,6 @@ def _as_bootstrap(given: Any) -> Bootstrap:
     return cast(Bootstrap, given)
 
 
-@check_call("write evaluate(alignments, golds, bootstrap=100)")
 def evaluate(
     alignments: LinksInput, golds: GoldInput, *, bootstrap: Bootstrap | int | None = None
 ) -> Evaluation:

@@ -36,7 +36,6 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 
 from nmtalign.arrays import Longs, Reals
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
@@ -652,7 +651,6 @@ def read_link_records(
     return _handle_errors(path, _READERS[format](path, encoding), empty, on_error)
 
 
-@check_call("options such as `format` are given by their names")
 def read_gold(
     path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8"
 ) -> Sequence[GoldAlignment]:

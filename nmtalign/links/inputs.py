@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nmtalign.calls import check_call
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -65,7 +64,6 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
     return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
 
 
-@check_call("for example write_links(path, alignments, format='tsv')")
 def write_links(path: str | Path, alignments: LinksInput, *, format: str = "pharaoh") -> None:
     """Write the links of each pair into a file, one line for each pair.
 

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
-from nmtalign.calls import check_call
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.inputs import LinksInput, batch_of_links, check_same_words, iter_links
@@ -120,7 +119,6 @@ _STEPS_OF_METHOD: dict[str, tuple[Callable[[_Grid], None], ...]] = {
 SYMMETRIZATION_METHODS = tuple(_STEPS_OF_METHOD)
 
 
-@check_call("write symmetrize(forward, reverse, method='grow-diag-final-and')")
 def symmetrize(
     forward: LinksInput,
     reverse: LinksInput,

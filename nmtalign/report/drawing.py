@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import as_real_array
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
@@ -284,7 +283,6 @@ def heatmap(
 ) -> Axes: ...
 
 
-@check_call("write heatmap(weights, source_words, target_words)")
 def heatmap(
     weights: ArrayLike | AlignmentMatrix | AlignedPair,
     source_words: Sequence[str] | None = None,

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.calls import check_call, closest_name
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import atomic_file
@@ -48,7 +47,7 @@ from nmtalign.report.style import (
     suggest_font,
     visible,
 )
-from nmtalign.validation import check_bool, check_choice, check_number, check_type
+from nmtalign.validation import check_bool, check_choice, check_number, check_type, closest_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +83,6 @@ _FIXED_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TY
 _MIN_NUMBER_CELL_INCHES = 0.3  # a number does not fit into a smaller cell
 
 
-@check_call("write draw_heatmap(AlignmentMatrix(weights, source_words, target_words))")
 def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
@@ -386,7 +384,6 @@ def crop_matrices(
     return parts, crop_links(links), gold
 
 
-@check_call("write save_heatmaps([figure], path)")
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
     """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -214,7 +213,6 @@ def _fill_template(
     )
 
 
-@check_call("for example write_report(path, aligner.align_batch(pairs), gold=gold)")
 def write_report(
     path: str | Path,
     pairs: Iterable[AlignedPair] | Sequence[SamplePair] | Pairs,

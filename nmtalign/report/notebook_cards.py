@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nmtalign.calls import check_call
 from nmtalign.links.alignments import AlignedPair
 from nmtalign.report.figure_layout import is_right_to_left
 from nmtalign.report.html import cards_page, report_page
@@ -73,7 +72,6 @@ class Page:
         return f"<style>{_THEME_OF_FRAME}</style>{frame}"
 
 
-@check_call("write show(batch[:20]), or show([pair, pair])")
 def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
     """Return the report of some aligned pairs for a notebook.
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import as_real_array
-from nmtalign.calls import check_constructor
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
@@ -51,7 +50,6 @@ def alignment_inside(
         raise outside_link_error(error, number, file) from None
 
 
-@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplePair:
     """One sentence pair of a report.

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
-from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
 from nmtalign.files.array_files import NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
@@ -79,7 +78,6 @@ def without_formulas(rows: Iterable[LinkRow], path: str | Path) -> Iterable[Link
     )
 
 
-@check_call()
 def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     """Return one row for each link: pair, positions, words, probability, pair score.
 

@@ -17,7 +17,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
-from nmtalign.calls import check_call
 from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.compressed import format_ending
@@ -87,7 +86,6 @@ class SentencePair(NamedTuple):
     target: str
 
 
-@check_call("options such as `format` are given by their names")
 def read_bitext(
     source: str | Path,
     target: str | Path | None = None,
@@ -231,7 +229,6 @@ class Bitext(Sequence[SentencePair]):
     _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
     frame_index: pd.Index | None = None  # index of the DataFrame that the pairs come from
 
-    @check_call()
     def __init__(
         self,
         pairs: Pairs,
@@ -835,7 +832,6 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-@check_call("chunk_size, first and cells are options, given by their names")
 def iter_chunks(
     pairs: Pairs,
     targets: Sentences | None = None,

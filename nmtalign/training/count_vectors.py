@@ -11,7 +11,6 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.arrays import Floats, Reals
-from nmtalign.calls import check_call
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
@@ -27,7 +26,6 @@ PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words wi
 
 
 @blas.one_thread()
-@check_call()
 def count_embeddings(
     lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
 ) -> tuple[Embeddings, Embeddings]:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array
-from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
@@ -212,7 +211,6 @@ VECTORS_IN_MEMORY = (
 )
 
 
-@check_constructor("Embeddings.of(words, matrix) makes one of a list of words")
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
@@ -285,7 +283,6 @@ class Embeddings:
         return self.subwords is not None and self.subwords.are_own
 
     @classmethod
-    @check_call("of words and a matrix: Embeddings.of(words, matrix)")
     def of(
         cls,
         words: Mapping[str, Any] | Sequence[str] | NDArray[np.str_] | Any,
@@ -331,7 +328,6 @@ class Embeddings:
         return cls(known, numbers)
 
     @classmethod
-    @check_call()
     def from_gensim(cls, vectors: Any) -> Embeddings:
         """Return the word vectors of gensim's KeyedVectors, or of a model that has them, with its sub-words.
 
@@ -438,7 +434,6 @@ class Embeddings:
         rows = self.vocabulary.rows(words)
         return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
-    @check_call("words are a list: vectors(['the', 'cat'])")
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
         """Return the vector of each word; `unknown` says what a word without one gets.
 

@@ -34,7 +34,6 @@ from typing import Any, Literal
 import numpy as np
 
 from nmtalign.arrays import Reals
-from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.array_files import NpyRowReader, read_array
@@ -109,7 +108,6 @@ _PICKLE_HEAD_BYTES = 200  # contain the name of the class of the pickled object
 _FOLDER_FORMAT = {"format": "nmtalign-vectors", "version": 1}
 
 
-@check_call("options such as `format` are given by their names")
 def load_embeddings(
     path: str | Path,
     *,
@@ -292,7 +290,6 @@ def _is_row(lines: list[bytes]) -> bool:
     return True
 
 
-@check_call("write save_embeddings(embeddings, path)")
 def save_embeddings(
     embeddings: Embeddings,
     path: str | Path,

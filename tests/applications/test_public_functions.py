@@ -165,25 +165,6 @@ def test_annotations_of_tokens_over_lines_name_the_way_out():
             na.project(batch, [[(0, 1, label)]], format="spans")
 
 
-@pytest.mark.parametrize(
-    ("given", "meant"), [("ner", "bio"), ("pos", "labels"), ("BIO", "bio"), ("iob2", "bio")]
-)
-def test_formats_of_other_packages_are_suggested(given, meant):
-    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
-        na.project(LINKED, LABELS, format=given)
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [("gdfa", "grow-diag-final-and"), ("GDF", "grow-diag-final"), ("inter", "intersection")],
-)
-def test_methods_of_other_packages_are_suggested(given, meant):
-    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
-        na.symmetrize(["0-0"], ["0-0"], method=given)
-    with pytest.raises(na.UsageError, match=f"did you mean '{meant}'"):
-        na.load(symmetrize=given)
-
-
 # --- lexicon and phrases --------------------------------------------------------------------------
 
 

@@ -226,24 +226,3 @@ def test_a_softmax_of_a_tensor_that_requires_a_gradient_has_one():
     scores = torch.tensor([1.0, 2.0], requires_grad=True)
     attention.softmax(scores)[0].backward()
     assert scores.grad is not None
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: attention.softmax([1.0], temprature=2), "softmax has no option `temprature`; did you mean"),
-        (lambda: attention.dot(X), "expected dot(queries, keys), found no `keys`"),
-        (
-            lambda: attention.l2_normalize(X, X),
-            "expected l2_normalize(vectors), found 2 values without a name",
-        ),
-        (
-            lambda: attention.LayerNorm(),
-            "expected LayerNorm(gain, bias, epsilon, eps_on_std), found no `ga",
-        ),
-        (lambda: attention.multi_head(None, X, head=2), "multi_head has no option `head`"),
-    ],
-)
-def test_calls_that_do_not_fit_say_what_to_write(call, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        call()
