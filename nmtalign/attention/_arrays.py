@@ -85,12 +85,79 @@ def as_numpy(value: Any) -> Array:
     return array
 
 
-def convert_like(array: Array, like: Array, kind: type) -> Array:
-    """Return a mask or bias, maybe a list, as an array of a kind in the library and place of `like`."""
+def read_bias(bias: Array, scores: Array) -> Array:
+    """Return numbers to add to scores, maybe a list, in the library, place and type of the scores."""
+    bias = _in_library_of(bias, scores)
+    if _kind(bias) == "bool":
+        raise UsageError("expected a bias of numbers, which are added to the scores; pass bools as a mask")
+    return _as_type_of(bias, scores)
+
+
+def read_mask(mask: Array, scores: Array) -> Array:
+    """Return a mask, maybe a list, as bools, or as floats to add to the scores.
+
+    Integers are 0 and 1, which become False and True. As in PyTorch, floats are added to the scores.
+    """
+    mask = _in_library_of(mask, scores)
+    kind = _kind(mask)
+    if kind == "integral":
+        if _has_entry((mask != 0) & (mask != 1)):
+            raise UsageError("expected a mask of 0 and 1, found other integers; True or 1 may look")
+        return mask != 0
+    if kind == "real floating":
+        if _has_entry(mask != mask):
+            raise UsageError("expected a mask of floats to add to the scores, found NaN")
+        if _has_entry(mask > 0):
+            expected = "expected a mask of floats to add to the scores, 0 or below, found one above 0"
+            advice = "ones and zeros become a mask with mask.astype(bool); other numbers are passed as `bias`"
+            raise UsageError(f"{expected}; {advice}")
+        return _as_type_of(mask, scores)
+    if kind != "bool":
+        raise UsageError(f"expected a mask of bools, or of floats to add to the scores, found {mask.dtype}")
+    return mask
+
+
+def read_padding(mask: Array, like: Array) -> Array:
+    """Return a mask of words as bools; floats, which would be added to scores, are a UsageError."""
+    mask = read_mask(mask, like)
+    if _kind(mask) != "bool":
+        raise UsageError("expected a mask of bools, True for words and False for padding, found floats")
+    return mask
+
+
+def _in_library_of(array: Array, like: Array) -> Array:
+    """Return an array, or a list or table of numbers, in the library and place of `like`."""
     array = without_table(array)
     if not isinstance(array, _NUMPY_TYPES):
         namespace(array, like)  # an error unless it is an array of the same library
-    return as_like(as_numpy(array).astype(kind), like) if isinstance(array, _NUMPY_TYPES) else array
+        return array
+    with np.errstate(over="ignore"):  # a number that is too small for the type becomes minus infinity
+        return as_like(as_numpy(array), like)
+
+
+def _kind(array: Array) -> str:
+    """Return the kind of an array's entries, as the array API standard names it; "" for others."""
+    if isinstance(array, np.ndarray):
+        return {"b": "bool", "i": "integral", "u": "integral", "f": "real floating"}.get(array.dtype.kind, "")
+    xp = namespace(array)
+    kinds = ("bool", "integral", "real floating")
+    return next((kind for kind in kinds if xp.isdtype(array.dtype, kind)), "")
+
+
+def _as_type_of(array: Array, like: Array) -> Array:
+    """Return numbers in the type of `like`; what is too small for it becomes minus infinity."""
+    if isinstance(array, np.ndarray):
+        return array.astype(like.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return namespace(like).astype(array, like.dtype)
+
+
+def _has_entry(condition: Array) -> bool:
+    """Return whether a condition is True anywhere; False where entries are unknown, in a traced function."""
+    try:
+        return bool(namespace(condition).any(condition))
+    except Exception:  # whatever a library raises that compiles functions, such as JAX
+        return False
 
 
 def as_like(value: Any, like: Array | None) -> Array:

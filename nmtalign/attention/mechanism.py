@@ -1,7 +1,8 @@
 """Attention: each query takes the mean of the values, weighted by how well their keys fit.
 
 Axes: B leading axes, T target words (queries), S source words (keys and values), D dimension, H heads.
-Masks are True where a query may look. Shapes that do not fit raise a :class:`~nmtalign.errors.UsageError`.
+Masks are True where a query may look, or floats to add to the scores. Shapes that do not fit raise a
+:class:`~nmtalign.errors.UsageError`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from nmtalign.attention._arrays import (
     check_rows,
     check_sizes,
     check_to_fit,
-    convert_like,
     generator,
     namespace_and_floats,
+    read_bias,
+    read_mask,
 )
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
@@ -68,8 +70,8 @@ def attend(
         For instance :func:`dot` or :func:`cosine`; give weights of its own with a lambda.
     normalize : function of scores
         :func:`softmax`, :func:`sparsemax` or :func:`entmax15`.
-    mask : bool array that broadcasts to (..., T, S), optional
-        True where the query may look.
+    mask : array that broadcasts to (..., T, S), optional
+        True where the query may look, or floats that are added to the scores, as :func:`mask_scores` has it.
     bias : array that broadcasts to (..., T, S), optional
         Added to the scores, for instance :func:`diagonal_prior`.
 
@@ -99,7 +101,7 @@ def attend(
     check_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
     if bias is not None:
-        bias = convert_like(bias, scores, float)
+        bias = read_bias(bias, scores)
         check_to_fit("bias", bias, scores)
         scores = scores + bias
     weights = normalize(mask_scores(scores, mask))
@@ -342,7 +344,7 @@ def multi_head(
     H = p.heads
     queries = linear(queries, p.W_Q, p.b_Q)
     check_rows(queries=queries)
-    mask = mask if mask is None else convert_like(mask, queries, bool)
+    mask = mask if mask is None else read_mask(mask, queries)
     context, weights = attend(
         _split_heads(queries, H),  # (..., H, T, D_h)
         _split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)

@@ -21,10 +21,10 @@ from nmtalign.attention._arrays import (
     check_rows,
     check_sizes,
     concatenate,
-    convert_like,
     generator,
     namespace,
     namespace_and_floats,
+    read_padding,
 )
 from nmtalign.attention.mechanism import (
     Parameters,
@@ -135,7 +135,7 @@ def gru(
         state, _ = as_floats(state, projected)
     check_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
     if mask is not None:
-        mask = convert_like(mask, projected, bool)
+        mask = read_padding(mask, projected)
         check_axis("mask", mask, -1, N, "the words")
     states: list[Array] = [state] * N
     for n in reversed(range(N)) if backward else range(N):
@@ -316,7 +316,7 @@ def decode_step(
         source.keys,
         source.states,
         score=lambda queries, keys: additive_projected(queries, keys, parameters.v_a),
-        mask=None if mask is None else convert_like(mask, state, bool)[..., None, :],
+        mask=None if mask is None else read_padding(mask, state)[..., None, :],
     )
     context, weights = (part[..., 0, :] for part in attended)
     inputs = concatenate([word, context], axis=-1)[..., None, :]  # one word: (..., 1, D_t + 2A)

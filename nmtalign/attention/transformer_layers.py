@@ -3,7 +3,7 @@
 Words come in as vectors (..., N, D) to which positions were added; what comes out has the same shape.
 
 Axes: T target words, S source words, N either, D dimension, F inner dimension of the feed-forward layer,
-H heads. Masks are True where a query may look.
+H heads. Masks are True where a query may look, or floats to add to the scores.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nmtalign.attention._arrays import (
     check_rows,
     check_sizes,
     check_to_fit,
-    convert_like,
     error_function,
     generator,
     namespace,
     namespace_and_floats,
+    read_mask,
 )
 from nmtalign.attention.mechanism import (
     AttentionOutput,
@@ -44,7 +44,7 @@ from nmtalign.attention.mechanism import (
     torch_part,
     torch_vector,
 )
-from nmtalign.attention.weights import causal_mask
+from nmtalign.attention.weights import causal_mask, mask_scores
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.validation import check_choice
@@ -302,8 +302,8 @@ def decoder_block(
         Target words.
     memory : array (..., S, D), optional
         The encoder's output, which gives keys and values of the cross-attention.
-    mask, memory_mask : bool arrays that broadcast to (..., T, T) and (..., T, S), optional
-        Where target words may look, for instance padding masks; the future is masked in any case.
+    mask, memory_mask : arrays that broadcast to (..., T, T) and (..., T, S), optional
+        Where target words may look, as in :func:`attend`; the future is masked in any case.
 
     Examples
     --------
@@ -318,10 +318,12 @@ def decoder_block(
     (x,) = as_floats(x)
     check_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
-    if mask is not None:
-        mask = convert_like(mask, x, bool)
+    if mask is None:
+        mask = past
+    else:
+        mask = read_mask(mask, x)
         check_to_fit("mask", mask, past)
-    mask = past if mask is None else mask & past
+        mask = mask_scores(mask, past) if mask.dtype == x.dtype else mask & past
     x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     if p.cross_attention is None and memory is None:
         return DecoderOutput(_feed_forward(p, x), self_weights, None)
@@ -432,8 +434,9 @@ def transformer(
     parameters : Transformer
     source, target : arrays (..., S, D) and (..., T, D)
         Vectors of the source words, and of the target words known so far, positions included.
-    source_mask, target_mask : bool arrays that broadcast to (..., 1, S) and (..., T, T), optional
-        False for padding, where no word may look; the future is masked in any case.
+    source_mask, target_mask : arrays that broadcast to (..., 1, S) and (..., T, T), optional
+        False for padding, where no word may look, or floats as in :func:`attend`; the future is masked in
+        any case.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Attention weights: scores (..., T, S) turned into numbers that are not negative and sum to 1 over the keys.
 
 A key with a score of minus infinity gets weight 0. A row in which every score is minus infinity has weight 0
-everywhere, so its context is the zero vector. Masks are True where a query may look.
+everywhere, so its context is the zero vector. Masks are True where a query may look, or floats to add.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nmtalign.attention._arrays import (
     check_sizes,
     check_temperature,
     check_to_fit,
-    convert_like,
     divide_or_keep,
     namespace_and_floats,
+    read_mask,
     running_sum,
     zero_for_minus_infinity,
 )
@@ -69,19 +69,31 @@ def _length(scores: Array, axis: int) -> int:
 
 
 def mask_scores(scores: Array, mask: Array | None) -> Array:
-    """Return `scores` with minus infinity where `mask` (broadcast, True = may look) is False.
+    """Return `scores` with a mask applied: minus infinity where it is False, and its floats added.
+
+    Parameters
+    ----------
+    scores : array (..., T, S)
+    mask : array that broadcasts to (..., T, S), or None
+        Bools, or integers 0 and 1: True where the query may look. Floats are added to the scores, as in
+        PyTorch: 0 where the query may look, and minus infinity, or a number such as -1e9, where it may not.
+        NaN, and floats above 0, raise a :class:`~nmtalign.errors.UsageError`.
 
     Examples
     --------
     >>> mask_scores([[1.0, 2.0]], [[True, False]])
     array([[  1., -inf]])
+    >>> mask_scores([[1.0, 2.0]], [[0.0, -np.inf]])
+    array([[  1., -inf]])
     """
     xp, scores = namespace_and_floats(scores)
     if mask is None:
         return scores
-    mask = convert_like(mask, scores, bool)
+    mask = read_mask(mask, scores)
     check_to_fit("mask", mask, scores)
-    return xp.where(mask, scores, as_like(-math.inf, scores))
+    if mask.dtype != scores.dtype:  # bools
+        return xp.where(mask, scores, as_like(-math.inf, scores))
+    return scores + mask
 
 
 def sparsemax(scores: Array, axis: int = -1) -> Array:

@@ -116,6 +116,28 @@ def test_lists_are_as_good_as_arrays(name):
         assert_array_equal(own, other)
 
 
+OF_WORDS = {"gru", "recurrent_encoder", "annotate", "decode_step", "align_sentence"}  # their mask is padding
+MASKED = [name for name, (_, _, options) in CALLS.items() if any("mask" in option for option in options)]
+
+
+@pytest.mark.parametrize("name", [*MASKED, "mask_scores"])
+def test_floats_of_a_mask_are_added_to_the_scores(name):
+    function, arguments, options = CALLS[name]
+    if name == "mask_scores":
+        arguments, options = arguments[:1], {"mask": arguments[1]}
+    floats = {
+        option: np.where(value, 0.0, -np.inf) if "mask" in option else value
+        for option, value in options.items()
+    }
+    if name in OF_WORDS:
+        with pytest.raises(UsageError, match="True for words and False for padding, found floats"):
+            function(*arguments, **floats)
+        return
+    expected = flat(function(*arguments, **options))
+    for own, other in zip(flat(function(*arguments, **floats)), expected, strict=True):
+        assert_array_equal(own, other)
+
+
 def test_parameters_of_lists_are_arrays():
     made = at.FeedForward([[1, 2]], [[1], [2]])
     assert isinstance(made, Parameters)
@@ -147,6 +169,7 @@ WRONG = {
     "additive, bias": (at.additive, (Q, K, W, U, v), {"bias": numbers(7)}, "bias must have 5 entries"),
     "axis": (at.softmax, (G, 2), {}, r"expected an axis of scores of shape \(2, 3\), found 2"),
     "mask": (at.attend, (Q, K), {"mask": BAD > 0}, r"mask must broadcast to scores of shape \(2, 3\)"),
+    "bias of bools": (at.attend, (Q, K), {"bias": MASK}, "a bias of numbers, .*; pass bools as a mask"),
     "bias": (at.attend, (Q, K), {"bias": BAD}, r"bias must broadcast .*, found shape \(7, 7\)"),
     "keys": (at.attend, (Q, K[0]), {}, r"expected keys as rows of vectors, found shape \(4,\)"),
     "values": (at.attend, (Q, K, BAD), {}, "values must have 3 entries along axis -2"),

@@ -115,6 +115,51 @@ def test_a_mask_from_lists():
     assert_array_equal(at.mask_scores([[1.0, 2.0]], [[1, 0]]), [[1, -np.inf]])
 
 
+@pytest.mark.parametrize("blocked", [-np.inf, -1e9, np.finfo(np.float64).min])
+def test_floats_of_a_mask_are_added(library, draw, blocked):
+    scores = draw(4, 5)
+    mask = at.causal_mask(4, 5)
+    added = np.where(mask, 0.0, blocked)
+    expected = at.softmax(np.where(mask, scores, -np.inf))
+    in_double = library.module.asarray(added)  # whatever the scores are
+    for added_mask in (added.tolist(), in_double):
+        library.equal(at.softmax(at.mask_scores(library(scores), added_mask)), expected)
+
+
+def test_a_float_mask_of_small_numbers_lowers_scores(library, draw):
+    scores = draw(2, 3)
+    mask = -np.abs(draw(2, 3))
+    library.equal(at.mask_scores(library(scores), library(mask)), scores + mask)
+
+
+def test_masks_of_integers(module):
+    mask = module.asarray(np.array([[1, 0, 1]]))
+    masked = at.mask_scores(module.asarray(np.array([[1.0, 2.0, 3.0]])), mask)
+    assert_array_equal(np.asarray(masked), [[1, -np.inf, 3]])
+
+
+REFUSED_MASKS = {
+    "NaN": ([[0.0, np.nan]], "found NaN"),
+    "ones": ([[1.0, 0.0]], r"above 0; ones and zeros become a mask with mask.astype\(bool\)"),
+    "infinity": ([[0.0, np.inf]], "above 0"),
+    "integers": ([[2, 0]], "mask of 0 and 1, found other integers"),
+    "negative integers": ([[0, -10_000]], "mask of 0 and 1, found other integers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_MASKS)
+def test_a_mask_with_two_meanings_is_refused(module, name):
+    mask, message = REFUSED_MASKS[name]
+    with pytest.raises(UsageError, match=message):
+        at.mask_scores(module.asarray(np.array([[1.0, 2.0]])), module.asarray(np.array(mask)))
+
+
+def test_a_mask_of_complex_numbers_is_refused(module):
+    if module is not np:
+        with pytest.raises(UsageError, match="mask of bools, or of floats to add to the scores, found"):
+            at.mask_scores(module.asarray([1.0]), module.asarray([1j]))
+
+
 def test_masks(module):
     like = module.asarray([1.0])
     assert_array_equal(np.asarray(at.causal_mask(2, 3, like=like)), [[1, 0, 0], [1, 1, 0]])
