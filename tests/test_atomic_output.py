@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,42 @@ def test_a_full_disk_names_the_folder_into_which_a_file_is_copied(tmp_path):
         raise OSError(errno.ENOSPC, "full", "source", None, "copy")
     assert (caught.value.filename, caught.value.filename2) == (str(tmp_path / "folder"), None)
     assert not list(tmp_path.iterdir())
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("wanted", [0o600, 0o640, 0o664, 0o755])
+def test_an_older_file_gives_its_permissions_to_the_new_one_from_the_beginning(tmp_path, wanted):
+    path = tmp_path / "links.txt"
+    path.write_text("old")
+    path.chmod(wanted)
+    with atomic_file(path) as partial:
+        assert mode(Path(partial)) == wanted
+        Path(partial).write_text("new")
+    assert (path.read_text(), mode(path)) == ("new", wanted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "other").write_text("")
+    with atomic_file(tmp_path / "links.txt"):
+        pass
+    assert mode(tmp_path / "links.txt") == mode(tmp_path / "other")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_an_older_folder_and_its_files_give_their_permissions(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "meta.json").write_text("old")
+    (folder / "meta.json").chmod(0o600)
+    folder.chmod(0o700)
+    with atomic_folder(folder) as new:
+        (new / "meta.json").write_text("new")
+        (new / "other").write_text("new")
+    assert mode(folder) == 0o700
+    assert mode(folder / "meta.json") == 0o600
+    assert (folder / "other").read_text() == "new"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,7 @@ def atomic_file(path: str | Path) -> Iterator[str | Path]:
     """Yield a temporary name beside `path`; the file gets its own name when the block ends well.
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
+    The new file has the permissions of the older one.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
     The block must not write other files: the error of a full disk may name no file, and then names this one.
     """
@@ -115,6 +117,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         older = Path(partial, "older")
         try:
             if final.exists():
+                _copy_permissions(final, new)
                 final.rename(older)
             new.rename(final)
         finally:
@@ -153,11 +156,27 @@ def check_replaceable(
 
 
 def create_partial_file(path: Path) -> Path:
-    """Make an empty file beside `path` whose name no other process has; it keeps the ending of `path`."""
+    """Make an empty file beside `path` whose name no other process has; it keeps the ending of `path`.
+
+    If there is an older file, the new one has its permissions before anything is written: what its owner made
+    private stays private.
+    """
     partial = path.with_name(f".partial-{uuid4().hex}-{path.name[-_KEPT_NAME_CHARS:]}")
     try:
-        partial.open("xb").close()
+        if path.is_file():
+            partial.touch(0o600, exist_ok=False)
+            shutil.copymode(path, partial)
+        else:
+            partial.touch(exist_ok=False)
     except OSError as error:
         error.filename = str(path)  # the name that is known
         raise
     return partial
+
+
+def _copy_permissions(older: Path, new: Path) -> None:
+    """Give a new folder, and the files that the older one has as well, the permissions of the older ones."""
+    for path in (new, *new.rglob("*")):
+        counterpart = older / path.relative_to(new)
+        if counterpart.exists():
+            shutil.copymode(counterpart, path)
