@@ -46,6 +46,7 @@ CHECK_SECONDS = 20  # after this time without a result, the workers are counted
 MAX_CHECKS_WITHOUT_WORKERS = 3  # after this number in a row, the cluster is lost
 MAX_ATTEMPTS = 3  # a call to all workers, or the transfer of a result, fails if a worker dies
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
+_LOOPBACK = "127.0.0.1"
 _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
 _NO_WORKERS = "the cluster has no workers left"
@@ -175,7 +176,7 @@ async def _ask_identity(address: str) -> Any:
 
 
 def _start_local_cluster(workers: int) -> LocalCluster:
-    """Start a cluster on this machine."""
+    """Start a cluster on this machine, whose processes only this machine can reach."""
     from distributed import LocalCluster
 
     try:
@@ -184,7 +185,9 @@ def _start_local_cluster(workers: int) -> LocalCluster:
             threads_per_worker=1,
             memory_limit=0,
             preload=__name__,
-            dashboard_address=":0",
+            host=_LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
+            worker_dashboard_address=f"{_LOOPBACK}:0",
             silence_logs=logging.CRITICAL,
         )
     except (RuntimeError, TimeoutError) as error:

@@ -105,6 +105,14 @@ def test_shards_of_a_cluster_are_those_of_one_worker(command, wanted, tmp_path, 
     assert not [name for names in plugins.values() for name in names if name.startswith("nmtalign")]
 
 
+def test_a_cluster_of_our_own_listens_to_this_machine_only(client):
+    psutil = pytest.importorskip("psutil")
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    sockets = [socket for process in processes for socket in process.net_connections("inet")]
+    listening = {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+    assert listening == {"127.0.0.1"}
+
+
 def test_one_file_without_shards(text, wanted, client, tmp_path):
     on_cluster = ["--engine", "dask", "--scheduler", client.scheduler.address]
     assert run("align", *text, *files(tmp_path), *on_cluster) == 0
