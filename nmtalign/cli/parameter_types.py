@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from nmtalign.cli.path_conflicts import FileUse, note_files
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
 
 
@@ -79,6 +79,8 @@ class OutputPrefix(FileType):
         self._endings = endings
 
     def paths(self, value: str) -> list[str]:
+        if value == "-":
+            raise UsageError("standard output takes one file, this writes several; pass a prefix of names")
         return [value + ending for ending in self._endings]
 
 

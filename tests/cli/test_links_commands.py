@@ -467,3 +467,16 @@ def test_evaluate_does_without_the_pairs_of_bad_lines(capsys, tmp_path):
     first, second = report.read_text().splitlines()
     assert first.startswith(f"4\t{tmp_path / 'gold'}, line 4: expected links like 0-1")
     assert second.startswith(f"2\t{tmp_path / 'links'}, line 2: expected links like 0-1")
+
+
+@pytest.mark.parametrize(
+    "command", ["phrases a b l -o -", "lexicon a b l -o -", "align a b --tokens - -o links"]
+)
+def test_a_prefix_is_not_standard_output(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    for name, line in (("a", "the house"), ("b", "la maison"), ("l", "0-0 1-1")):
+        write(tmp_path / name, line)
+    code, _, err = run(capsys, *command.split())
+    assert code == 2
+    assert "pass a prefix of names" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "l"]
