@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign import __version__
 from nmtalign.arrays import AnyArray
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
@@ -75,13 +76,13 @@ def checkpoint_of(
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
-    The key is a hash of the sides and of `others`, which are all other things that the model depends on, as
-    arrays, tuples, dataclasses and plain values.
+    The key is a hash of the version of the program, of the sides, and of `others`, which are all other things
+    that the model depends on, as arrays, tuples, dataclasses and plain values.
     """
     if folder is None:
         return None
     key = hashlib.sha256()
-    _update_hash(key, (source, target, *others))
+    _update_hash(key, (__version__, source, target, *others))
     return Checkpoint(as_path(folder) / name, key.hexdigest())
 
 
@@ -89,8 +90,8 @@ def checkpoint_of(
 class TrainingRun:
     """The state of a run of ``nmtalign train``: a record of its command, next to the checkpoints.
 
-    The record shows whether a checkpoint, or a finished model, was written by the same command. `command`
-    describes everything that the model is learned from.
+    The record shows whether a checkpoint, or a finished model, was written by the same command of the same
+    version of the program. `command` describes everything that the model is learned from.
     """
 
     folder: Path
@@ -135,7 +136,8 @@ class TrainingRun:
 
     @property
     def _command_hash(self) -> str:
-        return hashlib.sha256(self.command.encode("utf-8", "surrogatepass")).hexdigest()
+        described = f"{__version__}\n{self.command}"
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _record(self) -> dict[str, Any]:
         """Return the record, empty if there is none or it is damaged."""
