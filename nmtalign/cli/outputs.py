@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nmtalign as na
@@ -221,6 +222,19 @@ def explain_lost_work(advice: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None
+
+
+def unused_path(name: str) -> str:
+    """Return a name for the output of a command that a message recommends: `name`, unless it exists.
+
+    Whoever follows the message literally then replaces no file.
+    """
+    path = Path(name)
+    number = 2
+    while path.exists():
+        path = path.with_name(f"{Path(name).stem}_{number}{Path(name).suffix}")
+        number += 1
+    return str(path)
 
 
 def log_written(what: str, paths: list[str], progress: ProgressReporter) -> None:

@@ -133,6 +133,41 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     assert checkpoint_of(None, source, target, Hyperparameters()) is None
 
 
+def test_a_state_belongs_to_a_version_of_the_program(bitext, tmp_path: Path, monkeypatch):
+    side = encode_side([["a"]])
+    key = checkpoint_of("nowhere", side, side).key
+    TrainingRun(tmp_path / "model.state", "command").start()
+    (tmp_path / "model.state" / "checkpoint.npz").write_bytes(b"of this version")
+    assert TrainingRun(tmp_path / "model.state", "command").has_progress
+    monkeypatch.setattr("nmtalign.training.checkpoint.__version__", "another")
+    assert not TrainingRun(tmp_path / "model.state", "command").has_progress
+    assert checkpoint_of("nowhere", side, side).key != key
+
+
+def test_links_are_written_without_a_model(bitext, tmp_path: Path, undisturbed, capsys):
+    links = tmp_path / "links"
+    assert run("train", *bitext, "--links", links, *OPTIONS) == 0
+    err = capsys.readouterr().err
+    assert "checkpoints" not in err
+    assert "--model" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["links"]
+    assert run("train", *bitext, "-o", tmp_path / "model", "--links", tmp_path / "same", *OPTIONS) == 0
+    assert links.read_bytes() == (tmp_path / "same").read_bytes()
+    assert run("train", *bitext, *OPTIONS) == 2
+    assert "nothing to write" in capsys.readouterr().err
+
+
+def test_no_recommended_command_replaces_a_file(bitext, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("report.html", "new_links.txt", "new_links_2.txt"):
+        Path(name).write_text("precious")
+    options = "-o", "model", "--links", "new_links_3.txt", *OPTIONS
+    assert run("train", *bitext, *options) == 0
+    said = capsys.readouterr().err
+    recommended = re.findall(r"-o (\S+)", said)
+    assert [name.rstrip(";") for name in recommended] == ["report_2.html", "new_links_4.txt"]
+
+
 @pytest.mark.parametrize(
     ("name", "changed"),
     [

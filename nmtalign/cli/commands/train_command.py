@@ -18,9 +18,11 @@ from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.outputs import (
+    explain_lost_work,
     formatters_of_links,
     pair_scores_option,
     probabilities_option,
+    unused_path,
     write_files,
 )
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
@@ -48,12 +50,12 @@ class OutputOptions(Options):
 
     section = "Output"
 
-    output: str = option(
-        "-o --output DIR", "Folder to which the model is written.", type=OUTPUT, required=True
+    output: str | None = option(
+        "-o --output DIR", "Write the model to this folder; without it, only links are written.", type=OUTPUT
     )
     force: bool = option("--force", "Replace an existing model.", default=False)
     links: str | None = option(
-        "--links FILE", "Also write the links of the bitext itself, in Pharaoh format.", type=OUTPUT
+        "--links FILE", "Write the links of the bitext itself, in Pharaoh format.", type=OUTPUT
     )
     probabilities: str | None = probabilities_option("--links")
     pair_scores: str | None = pair_scores_option()
@@ -185,7 +187,7 @@ def train_command(
     sides (--pairs).
 
     A run that was stopped resumes when you repeat the same command. Its checkpoints are in DIR.state, which
-    is removed once the model and all other files are written.
+    is removed once the model and all other files are written. Without -o, there are no checkpoints.
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
@@ -201,7 +203,7 @@ def train_command(
     # A checkpoint is resumed only with the same options, except for outputs, workers and memory. If the text
     # is in parts on this machine, workers and memory set their size, and training starts anew with others.
     fingerprint = repr((bitext, tokenization, learning, vectors, expert))
-    run = TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
+    run = None if outputs.output is None else TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
     overwrite = _may_overwrite(outputs, run)
     _check_options_together(outputs, bitext, learning, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
@@ -226,8 +228,12 @@ def train_command(
         ranges = RangesOfText(unit, settings.text_settings, settings.languages)
         result = train_aligner(ranges.collect(pairs), settings)
         aligner = replace(result.aligner, workers=engine.workers)
-        _save_model(aligner, outputs, run, overwrite=overwrite)
-        settings.progress.step(f"model in {outputs.output}{limit.closing_clause()}")
+        where = "learned"
+        if run is not None and outputs.output is not None:
+            aligner.save(outputs.output, overwrite=overwrite)
+            run.model_is_saved(Path(outputs.output))
+            where = f"model in {outputs.output}"
+        settings.progress.step(f"{where}{limit.closing_clause()}")
         if outputs.link_files:
             # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
@@ -238,16 +244,19 @@ def train_command(
                 batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
             _write_links(batch, outputs.link_files)
-        run.remove()
+        if run is not None:
+            run.remove()
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
-    _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
+    _log_next_commands(bitext, outputs, findings.without_links)
 
 
-def _may_overwrite(outputs: OutputOptions, run: TrainingRun) -> bool:
+def _may_overwrite(outputs: OutputOptions, run: TrainingRun | None) -> bool:
     """Return whether the model replaces another; raise UsageError if one is there that must be kept."""
     from nmtalign.state import check_model_replaceable
 
+    if outputs.output is None or run is None:
+        return False
     output = Path(outputs.output)
     overwrite = outputs.force or run.has_saved(output)
     check_model_replaceable(output, overwrite=overwrite)
@@ -264,14 +273,21 @@ def _check_options_together(
     if engine.memory is not None and engine.engine == "dask":
         raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
+    if not paths and outputs.output is None:
+        raise UsageError("nothing to write: add -o DIR for the model, --links FILE for the links, or both")
+    if outputs.force and outputs.output is None:
+        raise UsageError("--force replaces a model; add -o DIR, or remove it")
     if not paths and (outputs.count is not None or outputs.spm is not None):
         raise UsageError("--count and --spm choose the unit of the links; add --links FILE, or remove them")
     for path in paths.values():
         check_parent_folder(path)
     if paths and learning.sample is not None:
         written = ", ".join(f"--{name.replace('_', '-')}" for name in paths)
-        advice = "remove it, and align the text with the model: nmtalign align"
-        raise UsageError(f"{written} needs all pairs, and --sample leaves pairs out; {advice}")
+        align = "nmtalign align SOURCE TARGET --model DIR -o LINKS"
+        raise UsageError(
+            f"{written} needs all pairs, and --sample leaves pairs out; remove {written},"
+            f" then write the links with: {align}"
+        )
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError(
             "--engine dask reads the bitext again for --links; pass files instead of standard input"
@@ -279,23 +295,27 @@ def _check_options_together(
 
 
 def _with_progress(
-    settings: TrainingSettings, run: TrainingRun, bitext: BitextOptions, outputs: OutputOptions
+    settings: TrainingSettings, run: TrainingRun | None, bitext: BitextOptions, outputs: OutputOptions
 ) -> TrainingSettings:
     """Return the settings with what is shown and kept during the run."""
     from nmtalign.aligner.training_settings import stage_costs
 
     costs = stage_costs(settings, aligns=bool(outputs.link_files))
     progress = open_progress("pairs", bitext.files, costs)
-    return replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
+    folder = None if run is None else run.folder
+    return replace(settings, checkpoints=folder, progress=progress, warn=warn, advise=warn)
 
 
 def _start_run(
-    run: TrainingRun, engine: TrainEngineOptions, settings: TrainingSettings, stack: AtomicFiles
+    run: TrainingRun | None, engine: TrainEngineOptions, settings: TrainingSettings, stack: AtomicFiles
 ) -> Client | None:
     """Start the checkpoints, the cluster and the display of progress; return the cluster, if there is one."""
-    stack.enter_context(_kept_for_resuming(run))
-    run.start()
-    _log_checkpoints(run)
+    if run is None:
+        stack.enter_context(explain_lost_work("-o DIR keeps checkpoints"))
+    else:
+        stack.enter_context(_kept_for_resuming(run))
+        run.start()
+        _log_checkpoints(run)
     client = engine.client(stack)
     stack.enter_context(settings.progress)
     return client
@@ -327,12 +347,6 @@ def _expert_reader(
         languages=settings.languages,
         bad=bad_records,
     )
-
-
-def _save_model(aligner: na.Aligner, outputs: OutputOptions, run: TrainingRun, *, overwrite: bool) -> None:
-    """Save the model, and record that the run has done so."""
-    aligner.save(outputs.output, overwrite=overwrite)
-    run.model_is_saved(Path(outputs.output))
 
 
 def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str]) -> None:
@@ -426,7 +440,10 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
 
 
 def _log_checkpoints(run: TrainingRun) -> None:
-    """Say from the beginning that the work is kept."""
+    """Say from the beginning that the work is kept, and whether it goes on with what was kept."""
+    if run.has_progress:
+        log(f"resuming the stopped run whose checkpoints are in {run.folder}", event="resumed")
+        return
     stopped = "to resume a stopped run, repeat the command"
     log(f"checkpoints are in {run.folder} until the model is complete; {stopped}", event="checkpoints")
 
@@ -440,14 +457,19 @@ def _watch_findings(
         raise DataError(error.describe(files_of_sides(bitext)))
 
 
-def _log_next_commands(bitext: BitextOptions, output: str, links: str | None, without_links: int) -> None:
-    """Log the commands that a newcomer needs next."""
-    files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
-    if bitext.encoding != "utf-8":
-        files += f" --encoding {bitext.encoding}"
-    folder = shlex.quote(output)
-    look = f"nmtalign report {files} --model {folder} -o report.html"
-    use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
-    unlinked = f", {unlinked_clause(without_links)}" if without_links else ""
-    done = f"links in {links}{unlinked}; " if links not in (None, "-") else ""
-    log(f"{done}to inspect the links: {look}; to align new text: {use}", event="next")
+def _log_next_commands(bitext: BitextOptions, outputs: OutputOptions, without_links: int) -> None:
+    """Log what was written, and the commands that a newcomer needs next."""
+    done: list[str] = []
+    if outputs.links not in (None, "-"):
+        unlinked = f", {unlinked_clause(without_links)}" if without_links else ""
+        done.append(f"links in {outputs.links}{unlinked}")
+    if outputs.output is not None:
+        files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
+        if bitext.encoding != "utf-8":
+            files += f" --encoding {bitext.encoding}"
+        folder = shlex.quote(outputs.output)
+        report, links = unused_path("report.html"), unused_path("new_links.txt")
+        done.append(f"to inspect the links: nmtalign report {files} --model {folder} -o {report}")
+        done.append(f"to align new text: nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o {links}")
+    if done:
+        log("; ".join(done), event="next")
