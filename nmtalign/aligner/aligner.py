@@ -19,14 +19,13 @@ from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
-from nmtalign.corpus.line_words import links_of_tokens, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
+from nmtalign.corpus.regrouping import into_pieces, of_sentence, regroup_pair, share_links
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
     TOKENS,
     WORDS,
     LinkUnit,
-    expand_pair,
     link_unit,
 )
 from nmtalign.display import short_repr, single_line, with_plural
@@ -387,7 +386,7 @@ class Aligner(TableResult):
             return text
         words = None if self.expert.encoder or aligned_unit == "tokens" else text.line_words
         lengths = text.sections.source_lengths, text.sections.target_lengths
-        return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
+        return replace(text, expert_links=share_links(links, words, lengths, first=first))
 
     @property
     def default_values(self) -> str:
@@ -401,11 +400,12 @@ class Aligner(TableResult):
     def align_words_of_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of space-separated words, not of tokens."""
         text = self.text_of_pairs(pairs)
-        aligned_pairs = []
-        for n, (aligned, lines) in enumerate(
-            zip(self._pairs_with_attention(text, pairs), pairs, strict=True)
-        ):
-            aligned_pairs.append(pair_of_words(aligned, lines, text.line_words, n))
+        aligned_pairs = self._pairs_with_attention(text, pairs)
+        if text.line_words is None:
+            return aligned_pairs
+        for n, (aligned, lines) in enumerate(zip(aligned_pairs, pairs, strict=True)):
+            to_words = of_sentence(text.line_words, n)
+            aligned_pairs[n] = regroup_pair(aligned, to_words, words_between_spaces(lines))
         return aligned_pairs
 
     def _pairs_with_attention(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
@@ -571,9 +571,9 @@ class AlignedTextOrigin:
             aligned = self.aligner.align_words_of_lines([pair])[0]
         if not self.unit.expands:
             return aligned
-        return expand_pair(
-            aligned, *self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
-        )
+        piece_lines = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
+        pieces = tuple(piece_lines[0].pieces), tuple(piece_lines[1].pieces)
+        return regroup_pair(aligned, into_pieces([piece_lines]), pieces)
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield values of each pair, bit-identical to those of :meth:`aligned`."""

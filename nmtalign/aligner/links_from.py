@@ -22,11 +22,11 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
-from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
+from nmtalign.corpus.regrouping import BothPieceLines, Regrouping, regroup_batch, regroup_pair
 from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines
-from nmtalign.corpus.units import TOKENS, BothPieceLines, LinkUnit, link_unit
+from nmtalign.corpus.units import TOKENS, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -171,7 +171,7 @@ class Linker:
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
         batch = self._decoder(matrices).all_links(1)
-        return links_of_words(batch, (_line_words(matrices, 0), _line_words(matrices, 1)))
+        return regroup_batch(batch, (_into_words(matrices, 0), _into_words(matrices, 1)))
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
@@ -185,8 +185,8 @@ class Linker:
         if matrix.word_of_piece is None:
             return pair
         source, target = matrix.words
-        word_numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
-        return join_pair_tokens(pair, (tuple(source), tuple(target)), word_numbers)
+        to_words = _into_words([matrix], 0), _into_words([matrix], 1)
+        return regroup_pair(pair, to_words, (tuple(source), tuple(target)))
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
         """Return a decoder of the matrices, in buckets like those of any text."""
@@ -224,8 +224,8 @@ def _linked_units(matrix: PairMatrix) -> TokenizedPair:
     return [""] * len(source), [""] * len(target)
 
 
-def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
-    """Return the word that each linked unit of one side belongs to."""
+def _into_words(matrices: Sequence[PairMatrix], side: int) -> Regrouping:
+    """Return the regrouping from the linked units of one side to words."""
     word_numbers: list[Integers] = []
     for matrix in matrices:
         if matrix.word_of_piece is None:
@@ -233,7 +233,7 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
         else:
             word_numbers.append(matrix.word_of_piece[side])
     offsets = np.cumsum([0, *map(len, word_numbers)])
-    return LineWords(np.concatenate([np.zeros(0, np.int64), *word_numbers]), offsets)
+    return Regrouping.into_words(np.concatenate([np.zeros(0, np.int64), *word_numbers]), offsets)
 
 
 def links_from(

@@ -16,8 +16,8 @@ from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
 from nmtalign.aligner.training_settings import TrainingSettings, checked_against_corrections
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
-from nmtalign.corpus.line_words import links_of_tokens
 from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.regrouping import share_links
 from nmtalign.corpus.sampling import random_sample
 from nmtalign.corpus.sections import split_long_pairs
 from nmtalign.corpus.sides import EncodedSide
@@ -125,7 +125,7 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         lengths = source.lengths, target.lengths
         links_of_kinds = []
         for batches_of_kind in zip(*expert_batches, strict=True):
-            links_of_kinds.append(links_of_tokens(concatenate_batches(batches_of_kind), words, lengths))
+            links_of_kinds.append(share_links(concatenate_batches(batches_of_kind), words, lengths))
         # an encoder returns its links, and soft counts; other experts return their links only
         voting_links = links_of_kinds[0]
         prior_links = links_of_kinds[-1]

@@ -21,8 +21,8 @@ from nmtalign.aligner.preparation import PreparedBitext, prepare
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
-from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.regrouping import of_sentence, regroup_batch, regroup_gold
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
@@ -157,12 +157,11 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, settings: TrainingS
     gold = list(bitext.gold.values())
     if bitext.text.line_words:
         # gold links join words of lines; those of tokens depend on the links that the aligner finds
-        source_words, target_words = bitext.text.line_words
         batch = aligner.decoder_for_scores(scores).all_links(default_workers(settings.workers))
         gold = []
         for k, n in enumerate(numbers):
-            words = source_words.sentence(n), target_words.sentence(n)
-            gold.append(gold_of_tokens(bitext.gold[n], batch.links(k), *words))
+            to_words = of_sentence(bitext.text.line_words, n)
+            gold.append(regroup_gold(bitext.gold[n], batch.links(k), to_words))
     positions = learn_from_gold(
         scores,
         aligner.positions,
@@ -262,6 +261,6 @@ def _alignment_of(
             return token_links()
         if warning := one_word_lines_warning(text):
             settings.warn(warning)
-        return links_of_words(token_links(), text.line_words)
+        return regroup_batch(token_links(), text.line_words)
 
     return align

@@ -15,14 +15,10 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
-from nmtalign.corpus.line_words import BothLineWords
 from nmtalign.corpus.parallel import parallel_imap
+from nmtalign.corpus.regrouping import BothPieceLines, BothRegroupings
 from nmtalign.corpus.text import EncodedText, encode_lines
-from nmtalign.corpus.units import (
-    WORDS,
-    BothPieceLines,
-    LinkUnit,
-)
+from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SubwordMarks
@@ -167,7 +163,7 @@ def _convert_attention(
     attention: PairMatrices,
     unit: LinkUnit,
     lines: list[SentencePair],
-    line_words: BothLineWords | None,
+    line_words: BothRegroupings | None,
     piece_lines: list[BothPieceLines],
 ) -> PairMatrices:
     """Return values of the linked unit from those of the tokens, as :meth:`LinkUnit.convert_values`."""

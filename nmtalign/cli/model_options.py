@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.cli.bad_records import BadRecords
-    from nmtalign.corpus.line_words import BothLineWords
+    from nmtalign.corpus.regrouping import BothRegroupings
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
@@ -513,8 +513,9 @@ class SourceOptions(Options):
         self, bitext: Iterator[SentencePair], *, encoding: str, options: ModelOptions
     ) -> Iterator[tuple[na.AlignedPair, Callable[[], Heads]]]:
         """Yield each pair with its attention, and a function that returns the attention of each head."""
-        from nmtalign.corpus.line_words import pair_of_words
+        from nmtalign.corpus.regrouping import of_sentence, regroup_pair
         from nmtalign.corpus.text import encode_lines
+        from nmtalign.text.bitext import words_between_spaces
 
         options.refuse_beside(self)
         bitext, again = tee(bitext)
@@ -528,18 +529,18 @@ class SourceOptions(Options):
         )
         for matrix, pair in zip(linker.read(words), again, strict=False):
             line_words = None if self.pieces else encode_lines([pair], text_settings).line_words
-            by_head = partial(_by_head, matrix, pair, line_words)
-            yield pair_of_words(linker.pair(matrix), pair, line_words), by_head
+            to_words = None if line_words is None else of_sentence(line_words, 0)
+            by_head = partial(_by_head, matrix, pair, to_words)
+            yield regroup_pair(linker.pair(matrix), to_words, words_between_spaces(pair)), by_head
 
 
-def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords | None) -> Heads:
+def _by_head(matrix: PairMatrix, pair: SentencePair, to_words: BothRegroupings | None) -> Heads:
     """Return the attention of each head, between the space-separated words of the lines."""
-    from nmtalign.corpus.line_words import join_token_values
+    from nmtalign.corpus.regrouping import regroup_values
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
     heads = matrix.by_head()
-    if line_words is None:
+    if to_words is None:
         return heads
     shape = len(SPACE_SETTINGS.words(pair.target)), len(SPACE_SETTINGS.words(pair.source))
-    where = (line_words[0].sentence(0), line_words[1].sentence(0)), shape
-    return {name: join_token_values("forward", head, *where) for name, head in heads.items()}
+    return {name: regroup_values("forward", head, to_words, shape) for name, head in heads.items()}

@@ -197,7 +197,7 @@ def one_word_lines_warning(text: EncodedText) -> str | None:
     for name, side, words in zip(SIDES, (text.source, text.target), text.line_words, strict=True):
         line_lengths = np.diff(words.offsets)
         last_tokens = words.offsets[1:][line_lengths > 0] - 1
-        is_one_word = words.numbers[last_tokens] == 0
+        is_one_word = words.first[last_tokens] == 0
         spaceless = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
         most_lines_are_one_word = 2 * np.count_nonzero(is_one_word) > len(is_one_word)
         most_words_are_spaceless = 2 * side.counts[spaceless].sum() > side.counts.sum()

@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, positions_in_runs
 from nmtalign.corpus.buckets import Bucket, cells_of_buckets, make_buckets
-from nmtalign.corpus.line_words import BothLineWords, LineWords
+from nmtalign.corpus.regrouping import BothRegroupings, Regrouping
 from nmtalign.corpus.sections import Sections, split_long_pairs
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_both_sides, side_encoders
 from nmtalign.corpus.word_pairs import WordPairIndex, number_word_pairs
@@ -31,7 +31,7 @@ class EncodedText:
     target: EncodedSide
     sections: Sections  # the positions of the sections in their pairs
     buckets: Sequence[Bucket]
-    line_words: BothLineWords | None = None  # space-separated words of the tokens; None: tokens are the words
+    line_words: BothRegroupings | None = None  # from tokens to space-separated words; None: tokens are these
     # links of tokens that an expert gives, with their weights; a pair without links has no expert
     expert_links: AlignedBatch | None = None
     numbered_pairs: WordPairIndex | None = None  # the word pairs, if they are already numbered
@@ -111,10 +111,13 @@ def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
     return EncodedText(source, target, sections, make_buckets(source, target), words)
 
 
-def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | None:
-    """Return the space-separated words in which the tokens begin; None if tokens are the words."""
+def line_words_of(source: EncodedSide, target: EncodedSide) -> BothRegroupings | None:
+    """Return the regroupings from tokens to the words in which they begin; None if tokens are the words."""
     source_words = source.line_word_of_token
     target_words = target.line_word_of_token
     if source_words is None or target_words is None:
         return None
-    return LineWords(source_words, source.offsets), LineWords(target_words, target.offsets)
+    return (
+        Regrouping.into_words(source_words, source.offsets),
+        Regrouping.into_words(target_words, target.offsets),
+    )

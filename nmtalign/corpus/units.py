@@ -9,30 +9,32 @@ Axes: N sentence pairs, T target words, S source words.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-import numpy as np
-
-from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of, positions_in_runs
-from nmtalign.corpus.line_words import BothLineWords, links_of_words, merge_links, values_of_words
+from nmtalign.arrays import AnyArray
+from nmtalign.corpus.regrouping import (
+    BothPieceLines,
+    BothRegroupings,
+    into_pieces,
+    of_sentence,
+    regroup_batch,
+    regroup_links,
+    regroup_values,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.read_errors import unreadable_file_error
 from nmtalign.links.alignments import (
     AlignedBatch,
-    AlignedPair,
-    Alignment,
-    AlignmentMatrix,
     BothTexts,
     Link,
     WordsInText,
     links_inside,
 )
 from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
-from nmtalign.text.bitext import Pair, SentencePair
+from nmtalign.text.bitext import Pair, SentencePair, is_line_pair
 from nmtalign.text.containers import DocWords
 from nmtalign.text.subwords import (
     PieceLine,
@@ -44,8 +46,6 @@ from nmtalign.text.subwords import (
 )
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import check_choice, check_type
-
-BothPieceLines = tuple[PieceLine, PieceLine]  # of the source and of the target
 
 
 class PairToAlign(SentencePair):
@@ -150,7 +150,7 @@ class LinkUnit:
         if self.marks is None and expert_links is None:
             return pair
         if expert_links and self.expands and self.models is None:
-            expert_links = _links_of_words(expert_links, self.piece_lines(pair, text_settings, languages))
+            expert_links = _from_pieces(expert_links, self.piece_lines(pair, text_settings, languages))
         if self.marks is None:
             return PairToAlign(pair[0], pair[1], expert_links=expert_links)
         return self._joined(pair, expert_links)
@@ -180,7 +180,7 @@ class LinkUnit:
     def convert(
         self,
         batch: AlignedBatch,
-        line_words: BothLineWords | None,
+        line_words: BothRegroupings | None,
         piece_lines: Sequence[BothPieceLines],
     ) -> AlignedBatch:
         """Return links of the unit from links of tokens: tokens become words, and these become pieces.
@@ -189,15 +189,15 @@ class LinkUnit:
         of both lines of each pair; it is read only if links are expanded.
         """
         if self.aligned_unit == "words":
-            batch = links_of_words(batch, line_words)
-        return expand_to_pieces(batch, piece_lines) if self.expands else batch
+            batch = regroup_batch(batch, line_words)
+        return regroup_batch(batch, into_pieces(piece_lines)) if self.expands else batch
 
     def convert_values(
         self,
         values: str,
         weights: AnyArray,
         pair: Pair,
-        line_words: BothLineWords | None,
+        line_words: BothRegroupings | None,
         piece_lines: BothPieceLines | None,
         n: int,
     ) -> AnyArray:
@@ -206,9 +206,14 @@ class LinkUnit:
         `line_words` has the words of the tokens of the whole text. Without `piece_lines`, those of the pair,
         the values are not expanded to pieces.
         """
-        if self.aligned_unit == "words":
-            weights = values_of_words(values, weights, pair, line_words, n)
-        return weights if piece_lines is None else expand_values(values, weights, *piece_lines)
+        if self.aligned_unit == "words" and line_words is not None and is_line_pair(pair):
+            source, target = SPACE_SETTINGS.words_of_pair(pair)
+            shape = len(target), len(source)
+            weights = regroup_values(values, weights, of_sentence(line_words, n), shape)
+        if piece_lines is None:
+            return weights
+        shape = len(piece_lines[1].pieces), len(piece_lines[0].pieces)
+        return regroup_values(values, weights, into_pieces([piece_lines]), shape)
 
     def piece_lines(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
@@ -273,20 +278,12 @@ class LinkUnit:
 WORDS, TOKENS = LinkUnit(), LinkUnit("tokens")
 
 
-def _links_of_words(links: Iterable[Link], piece_lines: BothPieceLines) -> frozenset[Link]:
+def _from_pieces(links: Iterable[Link], piece_lines: BothPieceLines) -> frozenset[Link]:
     """Return the links of the words that linked pieces belong to."""
-    source, target = (_words_of_pieces(line) for line in piece_lines)
-    links_inside(links, len(source), len(target))
-    return frozenset(Link(word, other) for s, t in links for word in source[s] for other in target[t])
-
-
-def _words_of_pieces(line: PieceLine) -> list[list[int]]:
-    """Return the words that each piece belongs to."""
-    words: list[list[int]] = [[] for _ in line.pieces]
-    for word, (first, stop) in enumerate(zip(line.first, line.stop, strict=True)):
-        for piece in range(first, stop):
-            words[piece].append(word)
-    return words
+    source, target = into_pieces([piece_lines])
+    lengths = len(piece_lines[0].pieces), len(piece_lines[1].pieces)
+    inside = links_inside(links, *lengths)
+    return regroup_links(inside, (source.inverse(lengths[0]), target.inverse(lengths[1])))
 
 
 def link_unit(
@@ -343,168 +340,3 @@ def _both_models(spm: Any) -> tuple[str, str]:
     if len(files) > 2 or not all(files):
         raise UsageError(f"expected a sub-word model, or one for each side, as `spm`, found {spm!r}")
     return files[0], files[-1]
-
-
-# --- links, arrays and pairs of pieces ------------------------------------------------------------
-
-
-class PieceRanges(NamedTuple):
-    """Of one side of a text: which pieces of its line each word has."""
-
-    word_offsets: Longs  # (N + 1,): words before each sentence
-    first: Longs  # (words,): the first piece of each word, counted in its line
-    stop: Longs  # (words,)
-
-    @classmethod
-    def from_lines(cls, lines: Iterable[PieceLine]) -> PieceRanges:
-        """Return the ranges of the words of some lines."""
-        arrays = _RangeArrays()
-        for line in lines:
-            arrays.add(line)
-        return arrays.ranges()
-
-
-class _RangeArrays:
-    """The ranges of a side while its lines are read."""
-
-    def __init__(self) -> None:
-        self._sizes, self._first, self._stop = array("q"), array("q"), array("q")
-
-    def add(self, line: PieceLine) -> None:
-        self._sizes.append(len(line.first))
-        self._first.extend(line.first)
-        self._stop.extend(line.stop)
-
-    def ranges(self) -> PieceRanges:
-        first, stop = np.array(self._first, np.int64), np.array(self._stop, np.int64)
-        return PieceRanges(offsets_of(np.array(self._sizes, np.int64)), first, stop)
-
-
-class RangesOfText:
-    """Collects the ranges of both sides while the pairs of a text are read."""
-
-    def __init__(self, unit: LinkUnit, text_settings: TextSettings, languages: Languages) -> None:
-        self._unit, self._text_settings, self._languages = unit, text_settings, languages
-        self._source, self._target = _RangeArrays(), _RangeArrays()
-
-    def collect(self, pairs: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pairs, and keep which pieces each of their words has, if links are expanded."""
-        if not self._unit.expands:
-            yield from pairs
-            return
-        for pair in pairs:
-            source, target = self._unit.piece_lines(pair, self._text_settings, self._languages)
-            self._source.add(source)
-            self._target.add(target)
-            yield pair
-
-    def expand(self, batch: AlignedBatch) -> AlignedBatch:
-        """Return the links of pieces, if links are expanded; see :func:`expand_links`."""
-        if not self._unit.expands:
-            return batch
-        return expand_links(batch, self._source.ranges(), self._target.ranges())
-
-
-def expand_to_pieces(batch: AlignedBatch, piece_lines: Sequence[BothPieceLines]) -> AlignedBatch:
-    """Return the links of pieces, given the pieces of both lines of each pair (:func:`expand_links`)."""
-    source = PieceRanges.from_lines(line for line, _ in piece_lines)
-    target = PieceRanges.from_lines(line for _, line in piece_lines)
-    return expand_links(batch, source, target)
-
-
-def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) -> AlignedBatch:
-    """Return the links of all pieces of linked words; each has the probability of its words.
-
-    Links that coincide, because a piece is part of two words, become one with the greatest probability.
-    """
-    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
-    s_word = source.word_offsets[pair] + batch.source
-    t_word = target.word_offsets[pair] + batch.target
-    s_count = source.stop[s_word] - source.first[s_word]
-    t_count = target.stop[t_word] - target.first[t_word]
-    counts = s_count * t_count
-    row = np.repeat(np.arange(len(pair)), counts)
-    if not len(row):
-        empty = np.zeros(0, np.int32)
-        none = np.zeros(len(batch) + 1, np.int64)
-        return replace(batch, offsets=none, source=empty, target=empty, probability=empty.astype(np.float32))
-    nth = positions_in_runs(counts)
-    s_piece = source.first[s_word][row] + nth // t_count[row]
-    t_piece = target.first[t_word][row] + nth % t_count[row]
-    return merge_links(batch, pair[row], s_piece, t_piece, batch.probability[row])
-
-
-def expand_values(values: str, weights: AnyArray, source: PieceLine, target: PieceLine) -> AnyArray:
-    """Return one kind of values of the pieces of a pair from those of its words, of shape (T, S).
-
-    `values` are "scores", "forward", "reverse" or "combined". Scores and combined weights of two pieces are
-    those of their words. A word's attention is divided evenly among the pieces of the other word, and each
-    of its own pieces attends as the word does, so weights of a direction sum to at most 1. A piece that
-    belongs to no word has weights of 0, and scores of NaN.
-    """
-    if values == "reverse":
-        return expand_values("forward", weights.T, target, source).T
-    shape = len(target.pieces), len(source.pieces)
-    s_word, s_piece = _memberships(source)
-    t_word, t_piece = _memberships(target)
-    if values != "forward":
-        expanded = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
-        np.fmax.at(expanded, np.ix_(t_piece, s_piece), weights[np.ix_(t_word, s_word)])
-        return expanded
-    sizes = np.bincount(s_word, minlength=len(source.first))
-    shares = weights[np.ix_(t_word, s_word)] / sizes[s_word]
-    total = np.zeros(shape, weights.dtype)
-    np.add.at(total, np.ix_(t_piece, s_piece), shares.astype(weights.dtype))
-    words_of_piece = np.bincount(t_piece, minlength=shape[0])
-    total /= np.maximum(words_of_piece, 1).astype(weights.dtype)[:, None]
-    return total
-
-
-def _memberships(line: PieceLine) -> tuple[Longs, Longs]:
-    """Return the word and the piece of each piece of a word."""
-    first, stop = np.array(line.first, np.int64), np.array(line.stop, np.int64)
-    counts = stop - first
-    word = np.repeat(np.arange(len(first)), counts)
-    nth = positions_in_runs(counts)
-    return word, first[word] + nth
-
-
-def expand_pair(pair: AlignedPair, source: PieceLine, target: PieceLine) -> AlignedPair:
-    """Return an aligned pair with the pieces in place of its words; see :func:`expand_values`."""
-
-    def of_pieces(values: str, weights: Reals) -> Any:
-        return None if weights is None else expand_values(values, weights, source, target)
-
-    probabilities: dict[Link, float] = {}
-    for word_link, probability in pair.probabilities.items():
-        for link in _piece_links([word_link], source, target):
-            probabilities[link] = max(probability, probabilities.get(link, 0.0))
-    unknown = pair.matrix.unknown
-    if unknown is not None:
-        unknown = _pieces_of_words(unknown[0], source), _pieces_of_words(unknown[1], target)
-    links = _piece_links(pair.alignment.links, source, target)
-    weights = of_pieces("combined", pair.matrix.weights)
-    return replace(
-        pair,
-        alignment=Alignment(links, len(source.pieces), len(target.pieces)),
-        matrix=AlignmentMatrix(weights, source.pieces, target.pieces, unknown, pair.matrix.caption),
-        forward=of_pieces("forward", pair.forward),
-        reverse=of_pieces("reverse", pair.reverse),
-        probabilities=probabilities,
-        scores=of_pieces("scores", pair.scores),
-    )
-
-
-def _piece_links(links: Iterable[Link], source: PieceLine, target: PieceLine) -> set[Link]:
-    """Return the links of all pieces of linked words."""
-    return {
-        Link(s, t)
-        for word, other in links
-        for s in range(source.first[word], source.stop[word])
-        for t in range(target.first[other], target.stop[other])
-    }
-
-
-def _pieces_of_words(words: Iterable[int], line: PieceLine) -> frozenset[int]:
-    """Return the pieces of some words."""
-    return frozenset(piece for word in words for piece in range(line.first[word], line.stop[word]))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.line_words import links_of_words
+from nmtalign.corpus.regrouping import regroup_batch
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
@@ -246,7 +246,7 @@ def _align_corpus(
     records = iter(records)
     while chunk := list(islice(records, PAIRS_PER_SCORING_CALL)):
         text = aligner.text_of_pairs([record.pair for record in chunk])
-        batch = links_of_words(aligner.link_text(text), text.line_words)
+        batch = regroup_batch(aligner.link_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 

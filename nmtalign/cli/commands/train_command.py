@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.training_settings import TrainingSettings
     from nmtalign.checks.counting import RunFindings
+    from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
@@ -195,7 +196,8 @@ def train_command(
     from nmtalign.aligner.preparation import training_pairs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
-    from nmtalign.corpus.units import RangesOfText, link_unit
+    from nmtalign.corpus.regrouping import PiecesOfWords, regroup_batch
+    from nmtalign.corpus.units import link_unit
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -225,8 +227,10 @@ def train_command(
             settings.progress.count(lines),
             add_expert_links=_expert_reader(expert.expert, settings, unit, bitext, bad_records),
         )
-        ranges = RangesOfText(unit, settings.text_settings, settings.languages)
-        result = train_aligner(ranges.collect(pairs), settings)
+        pieces = PiecesOfWords()
+        if unit.expands:
+            pairs = _keep_pieces(pairs, unit, settings, pieces)
+        result = train_aligner(pairs, settings)
         aligner = replace(result.aligner, workers=engine.workers)
         where = "learned"
         if run is not None and outputs.output is not None:
@@ -237,7 +241,8 @@ def train_command(
         if outputs.link_files:
             # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
-                batch = ranges.expand(result.align(unit.aligned_unit))
+                batch = result.align(unit.aligned_unit)
+                batch = regroup_batch(batch, pieces.regroupings()) if unit.expands else batch
             else:
                 # bad records were reported at the first reading
                 again = pairs_of_lines(bitext.read(lambda error: None))
@@ -319,6 +324,15 @@ def _start_run(
     client = engine.client(stack)
     stack.enter_context(settings.progress)
     return client
+
+
+def _keep_pieces(
+    pairs: Iterable[Any], unit: LinkUnit, settings: TrainingSettings, pieces: PiecesOfWords
+) -> Iterator[Any]:
+    """Yield the pairs, and keep the pieces of their words."""
+    for pair in pairs:
+        pieces.add(unit.piece_lines(pair, settings.text_settings, settings.languages))
+        yield pair
 
 
 def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSettings:
