@@ -36,7 +36,7 @@ _START_OF_CODE = {end: start for start, end in _END_OF_CODE.items()}
 _TAG = re.compile(r"""<(/?)([^\W\d][\w:.-]*+)(?=[\s/>])((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)(>?)""")
 _DECLARATION = re.compile("<![A-Za-z]")
 _XML_ATTRIBUTES = re.compile(r"""(?:\s++[^\s=<>"'/&]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?""")
-_ATTRIBUTE = re.compile(r"""([\w:.-]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _SELF_CLOSING = re.compile(r"""(?:^|[\s"'])/$""")
 _XML_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _HTML_ENTITY = re.compile("&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")

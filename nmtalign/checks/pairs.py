@@ -30,7 +30,7 @@ _MIN_HINT_RATIO = 2.2
 # matters for short lines; the second is added for lines of any length.
 _MIN_SCALED_DEVIATION = 0.5
 _MIN_DEVIATION = 0.1
-_ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
+_ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S++\s*+)+", re.IGNORECASE)
 # An element at the start of a line: such lines are metadata between the lines of a text.
 _MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 _LETTER = re.compile(r"[^\W\d_]")

@@ -73,8 +73,7 @@ _REMARK = re.compile(
     r"\s*(CL:|see (also )?\S|also (written|pr\.)|(old |erhua |Japanese )?variant of|abbr\. (for|of|to)"
     r"|used in|same as|EntL\d)"
 )
-_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+")
-_PARTICLE = re.compile(r"(?:to|To)\s+(?=\S)")
+_NUMBER_OR_PARTICLE = re.compile(r"(?:\d{1,3}[.)]\s++)?(?:[Tt]o\s++(?!\Z))?")  # at the start of a gloss
 _STRESS = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")  # marks of stress on Cyrillic letters
 _EDGES = ' \t\u3000.:!?;…~*"“”«»'
 
@@ -93,9 +92,8 @@ def phrases_of(gloss: str) -> Iterator[str]:
     gloss = without_brackets(gloss)
     for piece in _GLOSS_SEPARATORS.split(gloss):
         piece = piece.strip(_EDGES)
-        if piece[:1].isdigit():
-            piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
-        piece = _PARTICLE.sub("", piece, count=1) if piece[:2] in ("to", "To") else piece
+        beginning = _NUMBER_OR_PARTICLE.match(piece)
+        piece = piece if beginning is None else piece[beginning.end() :].lstrip(_EDGES)
         if piece and len(piece) <= MAX_PHRASE_CHARS:
             yield piece
 

@@ -50,7 +50,7 @@ from nmtalign.validation import check_choice, normalize_index
 
 _SURE_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE_LINK = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
-_FLOAT_PATTERN = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FLOAT_PATTERN = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
 _NAACL_LINE = re.compile(
     rf"(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,9}})(?: +([SP]))?(?: +{_FLOAT_PATTERN})? *", re.ASCII
 )

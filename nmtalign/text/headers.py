@@ -28,7 +28,7 @@ _ORIGINAL = {"original", "input", "from"}
 _TRANSLATION = {"translation", "translations", "translated", "output", "to"}
 _NUMBERED = _TEXT | {"lang", "language", "l"}
 _NUMBER_CODES = {"id", "no", "nr"}  # codes of languages, but usually names of the number of a row
-_NUMERIC = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?", re.IGNORECASE)
+_NUMERIC = re.compile(r"[-+]?[.,]*+\d[\d.,]*+(e[-+]?\d++)?", re.IGNORECASE)
 _NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+|\d+")  # sourceText has two
 
 

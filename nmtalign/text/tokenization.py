@@ -163,8 +163,8 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     letter = rf"[^\W{_CJK}]"
     end = rf"(?!{letter}|[{marks}])"  # decomposed, a letter goes on with its mark
     behind = rf"[\w{marks}]"  # to look behind after the next character is found takes less time
-    word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
-    any_word = rf"[^\W\d_{_CJK}]+(?:[{marks}]+[^\W\d_{_CJK}]*)*"
+    word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]{letter}*)*"
+    any_word = rf"[^\W\d_{_CJK}]+(?:[{marks}][^\W\d_{_CJK}]*)*"
     elided = any_word if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}{end}(?!{_HYPHEN}{letter}))"
@@ -210,7 +210,7 @@ def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, em
     """
     marks = mark_class() if marked else "\u0300"
     number = f"(?:{_NUMERAL})[{marks}]*" if marked else _NUMERAL
-    plain = rf"{_ABBREVIATION}|{number}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
+    plain = rf"{_ABBREVIATION}|{number}|\w+(?:[{marks}\u00ad\u200c\u200d]\w*)*"
     words = _full_pattern(language, marks, quoted) if special else plain
     words += f"|(?:{_RUN})[{marks}]*" if marked else f"|{_RUN}"
     if not emoji:

@@ -29,7 +29,7 @@ MAX_PART_CELLS = 1 << 24
 CLUSTER_PART_CELLS = 1 << 22  # 10,000 to 30,000 sentence pairs
 MAX_CLUSTER_PARTS = 128
 CGROUP_LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-_SIZE = r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*([kmgt]?)(i?)b?\s*"  # number, unit, and i of binary units
+_SIZE = r"\s*(\d{1,15}\.?\d{0,15}|\.\d{1,15})\s*+([kmgt]?)(i?)b?\s*"  # number, unit, and i of binary units
 
 
 def memory_bytes(value: Any) -> int:

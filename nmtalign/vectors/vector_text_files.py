@@ -30,7 +30,7 @@ _MAX_LINE_BYTES = 1 << 22
 _MAX_SHOWN = 60  # characters of a line in a message
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DETECTION_LINES = 10  # so many first lines show whether a matrix has words
-_DECIMAL = rb"[+-]?(?:\d+%b?\d*|%b\d+)(?:[eE][+-]?\d+)?"
+_DECIMAL = rb"[+-]?(?:\d++(?:%b\d*+)?|%b\d++)(?:[eE][+-]?\d++)?"
 _NOT_FINITE = rb"[+-]?(?i:nan|inf(?:inity)?)"
 _NUMBER_PATTERNS = {
     mark: b"(?:" + _DECIMAL % (mark, mark) + b"|" + _NOT_FINITE + b")" for mark in (rb"\.", b",")
