@@ -321,7 +321,7 @@ class Decoder(NamedTuple):
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
-            return self.scores.scores(k)
+            return self.scores.shown_scores(k)
         posteriors, ratios = self.bucket_posteriors(k)
         if name == "linkable":
             return self.linkable(k, ratios)

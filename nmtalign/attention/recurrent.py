@@ -269,13 +269,14 @@ class Annotations(NamedTuple):
     """A source sentence as the decoder sees it."""
 
     states: Array  # h (..., S, 2A)
-    keys: Array  # U_a h (..., S, Q)
+    keys: Array  # h U_a (..., S, Q)
     first_state: Array  # s_0 (..., A)
 
 
 def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) -> Annotations:
-    r"""Bahdanau's encoder: annotations :math:`h_s`, first state :math:`s_0 = \tanh(W_s \overleftarrow{h}_1)`.
+    r"""Bahdanau's encoder: annotations :math:`h_s` and the first state.
 
+    The first state is :math:`s_0 = \tanh(W_s^\top \overleftarrow{h}_1)`.
     Reads source words (..., S, D_s); the mask (..., S) is False for padding (Bahdanau, Cho & Bengio 2014,
     sections A.2.1 and A.2.2).
     """
@@ -300,7 +301,7 @@ def decode_step(
 ) -> Step:
     r"""One step of Bahdanau's decoder: align, take the context, move to the next state.
 
-    :math:`e_s = v_a^\top \tanh(W_a s_{t-1} + U_a h_s)`, :math:`\alpha = \mathrm{softmax}(e)`,
+    :math:`e_s = v_a^\top \tanh(W_a^\top s_{t-1} + U_a^\top h_s)`, :math:`\alpha = \mathrm{softmax}(e)`,
     :math:`c_t = \sum_s \alpha_s h_s`, and :math:`s_t = \mathrm{GRU}([y_{t-1}; c_t], s_{t-1})` (Bahdanau et
     al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
     from :func:`annotate`, with the same mask.

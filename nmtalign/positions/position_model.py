@@ -62,6 +62,10 @@ class TextScores:
         """Return the scores of bucket k, shape (T, S, B), `PADDING_SCORE` outside of the sentences."""
         raise NotImplementedError
 
+    def shown_scores(self, k: int) -> Reals:
+        """Return the scores of bucket k in the precision that they have."""
+        return self.scores(k)
+
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         logits = np.clip(self.scores(k), -MAX_SCORE, MAX_SCORE).astype(np.float32)

@@ -248,6 +248,15 @@ class CellScores(TextScores):
         scores[~bucket.inside] = PADDING_SCORE
         return scores
 
+    def shown_scores(self, k: int) -> Reals:
+        """Return the scores of bucket k in single precision if each vector is one part.
+
+        The grid that makes dot products exact then has 26 bits of the length of a vector.
+        """
+        scores = self.scores(k)
+        has_one_part = self.keys.ndim == 3 and self.keys.shape[1] == 1
+        return scores.astype(np.float32) if has_one_part else scores
+
     def ratios(self, k: int) -> Floats:
         bucket = self.text.buckets[k]
         of_source, of_target = self._log_norms

@@ -37,6 +37,8 @@ BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double
 MAX_LEARNED_WEIGHT = 1e9  # sums of products of larger weights may be infinite
 MIN_STORED_NULL = 1e-9  # bounds of the probability of null in a file of weights
 MAX_STORED_NULL = 0.999
+# what `learn_attention` stores with the weights
+NAMES_BESIDE_WEIGHTS = {"null", "null_probability", "about"}
 PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # files in a folder of vectors
 PICTURE_TITLES = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}
 MIN_COSINE_SCALE, MAX_COSINE_SCALE = 8.0, 20.0  # bounds of the scale sqrt(D) of Vaswani et al. (2017)
@@ -200,6 +202,11 @@ class LearnedScore:
             else:
                 stored_arrays = read_arrays(path)
             arrays = cls._completed(stored_arrays, dimension)
+        unknown = sorted(stored_arrays.keys() - cls._names_beside(stored_arrays) - NAMES_BESIDE_WEIGHTS)
+        if unknown:
+            found = f"found {', '.join(map(short_repr, unknown[:3]))}"
+            advice = "remove it" if len(unknown) == 1 else "remove them"
+            raise DataError(f"expected the arrays {cls.wanted}; {found}; rename or {advice}").at(path)
         if not cls.axes.keys() <= arrays.keys():
             raise DataError(f"expected the arrays {cls.wanted}; found {sorted(stored_arrays)}").at(path)
 
@@ -215,6 +222,11 @@ class LearnedScore:
         if "null_probability" in arrays:
             null = float(read("null_probability", (), MIN_STORED_NULL, MAX_STORED_NULL))
         return cls(**cls._checked(read_weights, dimension), origin=path.name, null=null)
+
+    @classmethod
+    def _names_beside(cls, arrays: Mapping[str, Reals]) -> set[str]:
+        """Return the names that belong to the form that arrays have."""
+        return set(cls.axes)
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
@@ -235,8 +247,9 @@ class LearnedScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BahdanauScore(LearnedScore):
-    """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors (Bahdanau et al. 2014, A.1.2).
+    """Bahdanau's alignment model ``v . tanh(q W + k U + b)`` over word vectors (Bahdanau et al. 2014, A.1.2).
 
+    The vectors q and k (D,) are rows, W and U are (D, A), v and b (A,).
     A file may omit `b`, or contain two layers over concatenated vectors ``[key; query]``, as in
     :func:`nmtalign.attention.additive_concatenated`: layer_1 (2 D, A), layer_2 (A, 1), and optionally b.
     """
@@ -251,8 +264,13 @@ class BahdanauScore(LearnedScore):
     title: ClassVar[str] = "Bahdanau"
     kind: ClassVar[str] = "bahdanau"
     axes: ClassVar[dict[str, int]] = {"v": 1, "W": 2, "U": 2, "b": 1}
-    wanted: ClassVar[str] = "W, U and v, or layer_1 and layer_2"
+    wanted: ClassVar[str] = "W, U and v, or layer_1 and layer_2, and in both forms optionally b"
     is_costly: ClassVar[bool] = True
+
+    @classmethod
+    def _names_beside(cls, arrays: Mapping[str, Reals]) -> set[str]:
+        has_layers = "layer_1" in arrays or "layer_2" in arrays
+        return {"layer_1", "layer_2", "b"} if has_layers else set(cls.axes)
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
@@ -285,7 +303,10 @@ class BahdanauScore(LearnedScore):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectedDot(LearnedScore):
-    """Projected scaled dot product, ``(q W_q) . (k W_k) / sqrt(A)`` (Vaswani et al. 2017, equation 1)."""
+    """Projected scaled dot product, ``(q W_q) . (k W_k) / sqrt(A)`` (Vaswani et al. 2017, equation 1).
+
+    The vectors q and k (D,) are rows, and both matrices are (D, A).
+    """
 
     # (D, A): for target and for source words; vectors are rows, so a projection is ``q @ W_q``
     W_q: Reals

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
@@ -301,6 +301,8 @@ class Embeddings:
         ------
         UsageError
             If the words are anything else.
+        DataError
+            If a list of words and the matrix have different lengths.
 
         Examples
         --------
@@ -323,6 +325,10 @@ class Embeddings:
         else:
             known = Vocabulary.from_words(words)
         numbers = as_real_array(matrix, "a matrix of shape (V, D)")
+        if not isinstance(words, Mapping) and numbers.shape[:1] != (len(words),):
+            expected = f"expected a row of the matrix for each of {with_plural(len(words), 'word')}"
+            advice = "pass a dictionary word -> row if some rows have no word"
+            raise DataError(f"{expected}, found shape {numbers.shape}; {advice}")
         if numbers.dtype.kind in "iu":
             numbers = numbers.astype(np.float64)
         return cls(known, numbers)

@@ -104,10 +104,28 @@ def test_scores_are_numpys(score, size, dtype, tmp_path):
     pair = model.align(WORDS, WORDS)
     near = 1e-12 if dtype is np.float64 else 1e-5
     np.testing.assert_allclose(pair.scores, expected, rtol=0, atol=near * max(1, np.abs(expected).max()))
+    assert pair.scores.dtype == (np.float64 if score == "bahdanau" else dtype)
     powers = np.exp(expected - expected.max())
     forward, reverse = (powers / powers.sum(axis=axis, keepdims=True) for axis in (1, 0))
     np.testing.assert_allclose(pair.forward, forward, rtol=0, atol=near)
     np.testing.assert_allclose(pair.reverse, reverse, rtol=0, atol=near)
+
+
+@pytest.mark.parametrize(
+    ("score", "names", "found"),
+    [
+        ("bahdanau", ["W", "U", "v", "bias"], "'bias'"),
+        ("bahdanau", ["W", "U", "v", "B", "c"], "'B', 'c'"),
+        ("bahdanau", ["layer_1", "layer_2", "W"], "'W'"),
+        ("scaled-dot", ["W_q", "W_k", "b"], "'b'"),
+    ],
+)
+def test_an_array_of_another_name_is_refused(score, names, found):
+    arrays = {name: np.ones(1) for name in names} | {"layer_1": np.ones((2, 1)), "layer_2": np.ones((1, 1))}
+    parameters = {name: arrays[name] for name in names}
+    sides = [Embeddings.of(["x"], [[1.0]])] * 2
+    with pytest.raises(DataError, match=f"expected the arrays .*; found {found}; rename or remove"):
+        vector_aligner(*sides, score=score, parameters=parameters)
 
 
 def test_one_side_in_double_precision_suffices():

@@ -181,6 +181,19 @@ def test_vectors_are_made_of_words_and_a_matrix() -> None:
             Embeddings.of(wrong, rows)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("words", [["a", "b"], np.array(["a", "b"])], ids=["list", "array"])
+def test_a_list_of_words_has_the_rows_of_the_matrix(words, rows):
+    with pytest.raises(
+        DataError, match=rf"a row of the matrix for each of 2 words, found shape \({rows}, 3\)"
+    ):
+        Embeddings.of(words, np.eye(rows, 3))
+
+
+def test_a_dictionary_of_rows_may_leave_rows_without_a_word():
+    assert Embeddings.of({"a": 0, "b": 2}, np.eye(3)).vectors(["b"]).tolist() == [[0, 0, 1]]
+
+
 def test_a_word_is_found_as_the_sentencepiece_piece_that_is_the_whole_word():
     pieces = Embeddings.of(["▁the", "▁cat", "s", "cat"], np.eye(4))
     assert pieces.forms(["the", "The", "cat", "cats"], TextSettings()) == ["▁the", "▁the", "cat", "cats"]
