@@ -42,6 +42,7 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
+from nmtalign.settings import LinkSettings
 
 KINDS = ("moved", "hard", "consistent", "missing", "spurious", "graded")
 NOISE = {0.1: 0.06, 0.3: 0.1, 0.6: 0.15, 0.9: 0.3}  # by share of errors: deviation of similarities .5 and .85
@@ -174,7 +175,7 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
             yield PairMatrix(([], []), np.zeros((0, 0))) if own is None else PairMatrix((source, target), own)
 
     encoder = EncoderLinks("similarities", {})
-    extraction = make_extraction(PUBLISHED_METHODS[ENCODER_METHOD].extract)
+    extraction = make_extraction(LinkSettings(PUBLISHED_METHODS[ENCODER_METHOD].extract))
     encoder.__dict__["_linker"] = Linker(
         "similarities", read, PUBLISHED_METHODS[ENCODER_METHOD].posteriors, extraction
     )

@@ -331,7 +331,7 @@ LOADED = {  # what is opened, and the settings
     "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "above 0 and at most 1, found nan"),
     "a truth value as threshold": (None, {"threshold": True}, USAGE, "above 0 and at most 1, found True"),
     "text as threshold": (None, {"threshold": "high"}, USAGE, "above 0 and at most 1, found 'high'"),
-    "an extraction": (None, {"extract": "viterbi"}, USAGE, "extractions posterior, .*found 'viterbi'"),
+    "an extraction": (None, {"extract": "viterbi"}, USAGE, "`extract`: posterior, .*found 'viterbi'"),
     "a score": ("en_fr_vectors", {"score": "l2"}, USAGE, "scores dot, .*found 'l2'"),
     "a temperature": ("en_fr_vectors", {"temperature": 0}, USAGE, "temperature must be a positive number"),
     "a limit": ("en_fr_vectors", {"limit": 0}, USAGE, "a limit of at least 1 word, found 0"),

@@ -47,6 +47,7 @@ LAYERS = {
     "names": 0,
     "progress": 0,
     "results": 0,
+    "settings": 0,
     "state": 0,
     "validation": 0,
 }

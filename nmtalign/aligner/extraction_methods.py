@@ -5,7 +5,6 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import ClassVar
@@ -14,7 +13,6 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.errors import UsageError
 from nmtalign.links.selection import (
     DEFAULT_SHARE,
     DEFAULT_THRESHOLD,
@@ -24,11 +22,11 @@ from nmtalign.links.selection import (
     match,
     transport,
 )
-from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
+from nmtalign.links.symmetrization import symmetrize_matrices
 from nmtalign.names import Symmetrization
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
+from nmtalign.settings import LinkSettings
 from nmtalign.state import State, Stored
-from nmtalign.validation import check_choice, check_number
 
 BucketAttention = Posteriors | SoftmaxPosteriors
 
@@ -40,7 +38,7 @@ class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
     `threshold` is the minimum posterior of a link, or share of the plan of `Transport`; None takes
-    `default_threshold`. Raises UsageError if it is not above 0 and at most 1.
+    `default_threshold`. A threshold of 0 would link every word to every word.
     """
 
     threshold: float | None = None
@@ -50,12 +48,6 @@ class Extraction:
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
     mask_applies_threshold: ClassVar[bool] = False  # otherwise, :meth:`links` drops cells below the threshold
     posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None:
-            # a threshold of 0 would link every word to every word
-            expected = "a `threshold` above 0 and at most 1"
-            check_number(self.threshold, expected, minimum=math.ulp(0), maximum=1)
 
     def __str__(self) -> str:
         threshold = self.effective_threshold
@@ -87,7 +79,10 @@ class Extraction:
     @staticmethod
     def from_state(stored: Stored) -> Extraction:
         """Return the method whose state was stored by :meth:`state`."""
-        return EXTRACTION_CLASSES[stored.text("name")](**stored.value("parameters", dict))
+        parameters = stored.value("parameters", dict)
+        # raises an error if the values of a file are out of bounds
+        LinkSettings(threshold=parameters.get("threshold"), symmetrize=parameters.get("method"))
+        return EXTRACTION_CLASSES[stored.text("name")](**parameters)
 
     def matrix(self, posteriors: BucketAttention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
@@ -250,10 +245,6 @@ class Symmetrized(_Stacked):
 
     name: ClassVar[str] = "symmetrize"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.method, SYMMETRIZATION_METHODS, "methods to symmetrize")
-
     @property
     def rule(self) -> str:
         return self.method
@@ -278,28 +269,18 @@ EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
 
 
 def make_extraction(
-    method: str | None = None,
-    threshold: float | None = None,
-    symmetrize: Symmetrization | None = None,
+    settings: LinkSettings = LinkSettings(),  # noqa: B008  # frozen
     *,
     null: bool = True,
 ) -> Extraction:
-    """Return an extraction by name, or one that joins the argmax of both directions (`symmetrize`).
+    """Return the extraction of the settings; without a name, ``posterior`` if there is a `null` word.
 
-    Without a name it is ``posterior`` with a `null` word, ``mutual`` without. `threshold` is the minimum
-    joint probability of any link (for ``transport``: of the plan); with a threshold, ``posterior`` adds no
-    second words, which are less likely.
+    With a threshold, ``posterior`` adds no second words, which are less likely.
     """
-    if symmetrize is not None:
-        if method is not None:
-            raise UsageError("`symmetrize` and `extract` cannot be combined; remove one")
-        return Symmetrized(threshold, symmetrize)
-    if method is None:
-        method = "posterior" if null else "mutual"
-    if isinstance(method, str) and method in SYMMETRIZATION_METHODS:
-        raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
-    check_choice(method, [name for name in EXTRACTION_CLASSES if name != Symmetrized.name], "extractions")
-    return EXTRACTION_CLASSES[method](threshold)
+    if settings.symmetrize is not None:
+        return Symmetrized(settings.threshold, settings.symmetrize)
+    default = "posterior" if null else "mutual"
+    return EXTRACTION_CLASSES[settings.extract or default](settings.threshold)
 
 
 def second_word_links(links: Flags, forward: Reals, reverse: Reals) -> Flags:

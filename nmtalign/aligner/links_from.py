@@ -62,6 +62,7 @@ from nmtalign.names import (
 )
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
+from nmtalign.settings import LinkSettings
 from nmtalign.text.bitext import (
     ColumnName,
     Pair,
@@ -554,7 +555,9 @@ def _attention_linker(
         name=f"{name} {reduction}",
         read=read,
         posteriors=attention_posteriors,
-        extraction=make_extraction(source.extract, source.threshold, source.symmetrize, null=False),
+        extraction=make_extraction(
+            LinkSettings(source.extract, source.threshold, source.symmetrize), null=False
+        ),
         reduction=reduction,
         chosen_by_text=chosen_by_text,
     )
@@ -665,5 +668,5 @@ def _method_linker(
         name=f"{name} method={method or DEFAULT_METHOD}{units}",
         read=read,
         posteriors=published.posteriors,
-        extraction=make_extraction(published.extract, published.threshold),
+        extraction=make_extraction(LinkSettings(published.extract, published.threshold)),
     )

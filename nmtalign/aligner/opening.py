@@ -31,6 +31,7 @@ from nmtalign.names import (
     UnicodeForm,
     UnknownPolicy,
 )
+from nmtalign.settings import LinkSettings
 from nmtalign.state import is_model
 from nmtalign.validation import check_bool
 
@@ -129,6 +130,7 @@ def load(
     [Link(source=1, target=2), Link(source=2, target=1)]
     """
     check_bool(unsafe_pickle, "unsafe_pickle")
+    links = LinkSettings(extract, threshold, symmetrize)
     vector_settings = VectorSettings(
         score=score,
         temperature=temperature,
@@ -144,7 +146,7 @@ def load(
     aligner = _open_aligner_at(path, vector_settings)
     text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
     aligner = replace(aligner, text_settings=text_settings)
-    aligner = with_extraction(aligner, extract, threshold, symmetrize)
+    aligner = with_extraction(aligner, links)
     if scorers is not None:
         aligner = aligner.with_scorers(scorers)
     if any(value is not None for value in (encoder, layer, device, cache)):
@@ -236,6 +238,7 @@ def vector_aligner(
     """
     from nmtalign.vectors.storage import both_embeddings
 
+    links = LinkSettings(extract, threshold, symmetrize)
     settings = VectorSettings(
         temperature=temperature,
         parameters=parameters,
@@ -247,17 +250,11 @@ def vector_aligner(
     aligner = aligner_over_vectors(source, target, score, settings, languages)
     text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
     aligner = replace(aligner, text_settings=text_settings)
-    return with_extraction(aligner, extract, threshold, symmetrize)
+    return with_extraction(aligner, links)
 
 
-def with_extraction(
-    aligner: Aligner,
-    extract: ExtractionName | None = None,
-    threshold: float | None = None,
-    symmetrize: Symmetrization | None = None,
-) -> Aligner:
+def with_extraction(aligner: Aligner, links: LinkSettings) -> Aligner:
     """Return an aligner that chooses links as the settings say; without any, it is unchanged."""
-    if extract is None and threshold is None and symmetrize is None:
+    if not links.given:
         return aligner
-    extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
-    return replace(aligner, extraction=extraction)
+    return replace(aligner, extraction=make_extraction(links, null=aligner.positions.has_null))

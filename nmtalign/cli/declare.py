@@ -5,34 +5,41 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, field, fields
+from dataclasses import Field, fields
 from difflib import SequenceMatcher, get_close_matches
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
+from nmtalign.cli.parameter_types import Integer, Number
 from nmtalign.display import escape_controls
 from nmtalign.errors import warn_caller
+from nmtalign.settings import (
+    OTHER_COMMANDS,
+    RUNNING,
+    Declaration,
+    Settings,
+    choices_of,
+    declaration_of,
+    declared_field,
+    split_option,
+    types_of,
+)
 
-RUNNING = "Running"  # the section of --help that lists the options that name no section
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
 COMMON = "Options of every command"
-OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
-_DECLARATION_KEY = "declared"  # the key of a field's metadata
 
 
-class Options:
-    """Base class of option groups: frozen dataclasses whose fields declare the options.
+class Options(Settings):
+    """Base class of groups of options that only the command line has.
 
-    A command names the groups as the types of its parameters and receives an instance of each. A field
-    whose type is another group contains the options of that group.
+    A command names groups, these or those of :mod:`nmtalign.settings`, as the types of its parameters, and
+    receives an instance of each.
     """
 
-    section: ClassVar[str] = RUNNING  # where --help lists the options, unless one names another section
 
-
-AnyOptions = TypeVar("AnyOptions", bound=Options)
+AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
 class SectionOption(click.Option):
@@ -51,16 +58,6 @@ class SectionOption(click.Option):
         return names, f"{help}  [{default}]"
 
 
-class _Declaration(NamedTuple):
-    """The parts of a declaration that click needs, besides the name and the type of the field."""
-
-    is_argument: bool
-    words: list[str]  # the names of the option, such as -o and --output
-    section: str | None
-    settings: dict[str, Any]
-    shown_defaults: Mapping[str, str] | None = None
-
-
 def option(
     names: str,
     help: str,
@@ -74,25 +71,26 @@ def option(
 ) -> Any:
     """Declare an option as the field of a group: ``output: str = option("-o --output FILE", "Write FILE.")``.
 
-    The last word of `names` is the metavar if it begins with a capital. The annotation of the field gives
-    the type: ``bool`` makes a switch, a ``Literal`` a choice, ``tuple[str, ...]`` an option that may be
-    repeated. `type` narrows it, for example to a range or to a file. Commands may act differently if the
-    option is not given: `shown_defaults` describes what each does, by the name of the command.
+    It is a :func:`nmtalign.settings.setting` that only the command line has. `type` narrows the annotation,
+    for example to a range or to a file. A field of the type ``tuple[str, ...]`` may be repeated.
     """
-    words = names.split()
-    settings: dict[str, Any] = {"help": help, "type": type, "required": required, "callback": callback}
-    if not required:
-        settings["default"] = default  # click takes a default of None for a value that was given
-    if words[-1][0].isupper():
-        settings["metavar"] = words.pop()
-    declared = _Declaration(False, words, section, settings, shown_defaults)
-    return field(default=MISSING if required else default, metadata={_DECLARATION_KEY: declared})
+    words, metavar = split_option(names)
+    declaration = Declaration(
+        names=words,
+        metavar=metavar,
+        help=help,
+        type=type,
+        required=required,
+        section=section,
+        callback=callback,
+        shown_defaults=shown_defaults,
+    )
+    return declared_field(declaration, default)
 
 
 def argument(*, type: click.ParamType[Any] | None = None, required: bool = True) -> Any:
     """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
-    declared = _Declaration(True, [], None, {"type": type, "required": required})
-    return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declared})
+    return declared_field(Declaration(type=type, required=required, is_argument=True))
 
 
 def common_option(
@@ -119,57 +117,79 @@ def common_option(
     return made
 
 
-def _group_parameters(group: type[Options]) -> Iterator[click.Parameter]:
+def _group_parameters(group: type[Settings]) -> Iterator[click.Parameter]:
     """Yield the click parameters of a group, those of inner groups in their place."""
     annotations = get_type_hints(group)
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
-        declared: _Declaration | None = attribute.metadata.get(_DECLARATION_KEY)
-        if declared is None:
-            yield from _group_parameters(annotations[attribute.name])
-            continue
-        settings = _settings_of_type(annotations[attribute.name], declared)
-        names = [attribute.name, *declared.words]
-        if declared.is_argument:
-            yield click.Argument(names, **settings)
-        else:
-            made = SectionOption(names, **settings)
-            made.section = declared.section or group.section
-            made.shown_defaults = declared.shown_defaults
+        annotation = annotations[attribute.name]
+        declaration = declaration_of(attribute)
+        if declaration is None:
+            yield from _group_parameters(annotation)
+        elif declaration.is_argument:
+            yield click.Argument([attribute.name], **_parameter_settings(annotation, attribute, declaration))
+        elif declaration.names:
+            made = SectionOption(
+                [_parameter_name(attribute, declaration), *declaration.names],
+                help=declaration.help,
+                metavar=declaration.metavar,
+                callback=declaration.callback,
+                **_parameter_settings(annotation, attribute, declaration),
+            )
+            made.section = declaration.section or group.section
+            made.shown_defaults = declaration.shown_defaults
             yield made
 
 
-def _settings_of_type(annotation: Any, declared: _Declaration) -> dict[str, Any]:
-    """Return the settings of a click parameter, completed by the annotation of its field."""
-    settings = dict(declared.settings)
-    repeated = get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
-    kinds = [annotation]
-    if get_origin(annotation) in (Union, UnionType):
-        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
-    choices: list[Any] = []
-    for kind in kinds:
-        if get_origin(kind) is Literal:
-            choices += get_args(kind)
-    if bool in kinds:
+def _parameter_name(attribute: Field[Any], declaration: Declaration) -> str:
+    """Return the name that configuration files and the environment use: that of the long option."""
+    if declaration.is_argument:
+        return attribute.name
+    return declaration.names[-1].split("/")[0].removeprefix("--").replace("-", "_")
+
+
+def _parameter_settings(annotation: Any, attribute: Field[Any], declaration: Declaration) -> dict[str, Any]:
+    """Return the settings of a click parameter that follow from the type of its field and its bounds."""
+    settings: dict[str, Any] = {"required": declaration.required}
+    if not declaration.required:
+        settings["default"] = attribute.default  # click takes a default of None for a value that was given
+    is_repeated = get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
+    if is_repeated:
+        settings |= {"nargs": -1} if declaration.is_argument else {"multiple": True}
+        annotation = get_args(annotation)[0]
+    types = [kind for kind in types_of(annotation) if kind is not NoneType]
+    if bool in types:
         settings["is_flag"] = True
-    elif settings["type"] is None:
-        element = get_args(annotation)[0] if repeated else kinds[0]
-        settings["type"] = click.Choice(choices) if choices else element
-    if repeated and declared.is_argument:
-        settings["nargs"] = -1
-    elif repeated and "multiple" not in settings:
-        settings["multiple"] = True
+    else:
+        settings["type"] = declaration.type or _click_type(types, declaration)
     return settings
 
 
-def _make_group(group: type[AnyOptions], values: Mapping[str, Any]) -> AnyOptions:
+def _click_type(types: list[Any], declaration: Declaration) -> Any:
+    """Return the click type of a field by the types that it may have, and by its bounds."""
+    if choices := choices_of(tuple(types)):
+        return click.Choice(choices)
+    minimum = declaration.minimum if declaration.above is None else declaration.above
+    if types == [float]:
+        return Number(minimum, declaration.maximum, min_open=declaration.above is not None)
+    if types == [int]:
+        return Integer(_as_integer(minimum), _as_integer(declaration.maximum))
+    return types[0]
+
+
+def _as_integer(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySettings:
     """Return an instance of a group from the values of all options of a command."""
     annotations = get_type_hints(group)
     by_field: dict[str, Any] = {}
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
-        if _DECLARATION_KEY in attribute.metadata:
-            by_field[attribute.name] = values[attribute.name]
-        else:
+        declaration = declaration_of(attribute)
+        if declaration is None:
             by_field[attribute.name] = _make_group(annotations[attribute.name], values)
+        elif declaration.is_argument or declaration.names:
+            by_field[attribute.name] = values[_parameter_name(attribute, declaration)]
     return group(**by_field)
 
 
@@ -284,7 +304,7 @@ def command(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
     def decorate(function: Callable[..., None]) -> click.Command:
         hints = get_type_hints(function)
-        groups: dict[str, type[Options]] = {key: kind for key, kind in hints.items() if key != "return"}
+        groups: dict[str, type[Settings]] = {key: kind for key, kind in hints.items() if key != "return"}
         parameters = [parameter for group in groups.values() for parameter in _group_parameters(group)]
 
         @functools.wraps(function)

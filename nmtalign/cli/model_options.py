@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign.cli import parameter_types, texts
-from nmtalign.cli.declare import OTHER_COMMANDS, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, NumberList
 from nmtalign.cli.texts import ModelTextOptions
@@ -21,15 +21,14 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
     DeviceName,
-    ExtractionName,
     MethodName,
     MethodUnit,
     PositionsName,
     ScoreName,
     SubwordMarks,
-    Symmetrization,
     UnknownPolicy,
 )
+from nmtalign.settings import OTHER_COMMANDS, LinkSettings
 from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
@@ -222,33 +221,6 @@ def with_expert(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractionOptions(Options):
-    """The method that chooses links."""
-
-    section = "Links"
-
-    extract: ExtractionName | None = option(
-        "--extract",
-        "Method that chooses the links: `posterior` takes the cells above --threshold, and second words;"
-        " `one-to-one` at most one link per word; `mutual` the cells that are the best of their row and of"
-        " their column.",
-        shown_defaults={
-            "links-from": "mutual; with --method: the rule of the method",
-            OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",
-        },
-    )
-    threshold: float | None = option(
-        "--threshold P",
-        "Keep only links whose posterior (`transport`: share of the plan) is at least P; turns off second"
-        " words and phrases of dictionaries.",
-        type=Number(0, 1, min_open=True),
-    )
-    symmetrize: Symmetrization | None = option(
-        "--symmetrize", "Instead of --extract, join the best links of both directions by this method."
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class ModelOptions(Options):
     """The aligner; the model decides about options that were not given."""
 
@@ -262,7 +234,7 @@ class ModelOptions(Options):
     )
     vectors: AlignerVectorOptions
     encoder: EncoderOptions
-    links: ExtractionOptions
+    links: LinkSettings
     text: ModelTextOptions
 
     @property
@@ -463,7 +435,7 @@ class SourceOptions(Options):
         *,
         encoding: str,
         encoder: EncoderOptions,
-        extraction: ExtractionOptions,
+        extraction: LinkSettings,
         tokenizer: str | None = None,
         langs: tuple[str, str] | None = None,
     ) -> tuple[Linker, TextSettings, Iterator[TokenizedPair]]:

@@ -14,6 +14,7 @@ import numpy as np
 from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
 from nmtalign.corpus.buckets import PADDING_SCORE
+from nmtalign.names import ExtractionName
 from nmtalign.positions.position_model import Posteriors
 
 
@@ -27,7 +28,7 @@ class Method(NamedTuple):
     linked if any of their sub-words are, as in the programs of these papers.
     """
 
-    extract: str
+    extract: ExtractionName
     product: Literal["cosine", "dot"] = "cosine"  # how the vectors of two tokens are compared
     threshold: float | None = None  # applies to probabilities of dot products
     normalize: Callable[..., Any] = softmax

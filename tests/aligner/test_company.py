@@ -17,6 +17,7 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS
+from nmtalign.settings import LinkSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone
@@ -26,8 +27,8 @@ from tests.scorers.bahdanau import untrained_bahdanau
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
 
 WORDS = [f"w{n}" for n in range(30)]
-EXTRACTIONS = [make_extraction(name) for name in names.EXTRACTIONS]
-EXTRACTIONS += [make_extraction(symmetrize=name) for name in SYMMETRIZATION_METHODS]
+EXTRACTIONS = [make_extraction(LinkSettings(name)) for name in names.EXTRACTIONS]
+EXTRACTIONS += [make_extraction(LinkSettings(symmetrize=name)) for name in SYMMETRIZATION_METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]
 
@@ -142,10 +143,10 @@ def test_a_cell_as_likely_as_the_threshold_is_a_link(name, method, learned):
     """The threshold is the least probability of a link, whatever chose it."""
     text = toy_bitext(1, seed=5, longest=9).words[0] if name == "learned" else PAIRS[3]
     aligner = learned if name == "learned" else made("cosine", name)
-    plain = replace(aligner, extraction=make_extraction(method, threshold=0.01)).align(*text)
+    plain = replace(aligner, extraction=make_extraction(LinkSettings(method, threshold=0.01))).align(*text)
     cell = max(plain.probabilities, key=plain.probabilities.get)
     probability = plain.posterior[cell.target, cell.source]
     above = np.nextafter(probability, probability.dtype.type(2))
     for limit, linked in ((probability, True), (above, False)):
-        limited = replace(aligner, extraction=make_extraction(method, threshold=float(limit)))
+        limited = replace(aligner, extraction=make_extraction(LinkSettings(method, threshold=float(limit))))
         assert (cell in limited.align(*text).links) is linked

@@ -33,6 +33,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
+from nmtalign.settings import LinkSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
@@ -105,7 +106,9 @@ def similarity(pair) -> np.ndarray:
 def encoder(method="simalign-argmax") -> EncoderLinks:
     found, own = EncoderLinks("e", {}), PUBLISHED_METHODS[method]
     read = lambda pairs: (PairMatrix(pair, similarity(pair)) for pair in pairs)  # noqa: E731
-    found.__dict__["_linker"] = Linker("e", read, own.posteriors, make_extraction(own.extract, own.threshold))
+    found.__dict__["_linker"] = Linker(
+        "e", read, own.posteriors, make_extraction(LinkSettings(own.extract, own.threshold))
+    )
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.selection import transport
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
+from nmtalign.settings import LinkSettings
+from nmtalign.state import Stored
 from tests.aligner import toy_language
 from tests.aligner.toy_language import toy_bitext
 
@@ -80,7 +83,11 @@ def test_second_words_of_a_pair_do_not_depend_on_its_bucket(first, second):
 
 def test_posterior_is_a_threshold_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
-    chosen = make_extraction(), make_extraction("posterior"), make_extraction("threshold", DEFAULT_THRESHOLD)
+    chosen = (
+        make_extraction(),
+        make_extraction(LinkSettings("posterior")),
+        make_extraction(LinkSettings("threshold", DEFAULT_THRESHOLD)),
+    )
     whole, named, first = (
         toy_language.links_of(replace(learned, extraction=own).align_batch(text)) for own in chosen
     )
@@ -133,7 +140,7 @@ def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
             worth[cell] >= worth[other] for other in worth if (other[0] == cell[0]) != (other[1] == cell[1])
         )
     }
-    assert set(links_of(joint, make_extraction("one-to-one", threshold))) == wanted
+    assert set(links_of(joint, make_extraction(LinkSettings("one-to-one", threshold)))) == wanted
 
 
 @pytest.mark.parametrize("method", [n for n, one in EXTRACTION_CLASSES.items() if one.one_to_one])
@@ -153,23 +160,23 @@ def test_no_word_has_two_links(method, words):
 @pytest.mark.parametrize("method", ["posterior", "threshold"])
 def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
     joint = np.array([[0.9, 0.0], [0.0, 1e-6]], np.float32)
-    assert links_of(joint, make_extraction(method, threshold=5e-324)) == [(0, 0), (1, 1)]
+    assert links_of(joint, make_extraction(LinkSettings(method, threshold=5e-324))) == [(0, 0), (1, 1)]
 
 
 @pytest.mark.parametrize(("threshold", "links"), [(0.12, 4), (0.14, 2), (0.86, 2), (0.88, 0)])
 def test_the_threshold_of_transport_is_one_of_the_plan_and_not_of_posteriors(threshold, links):
     """The plan shares each word in the ratio exp(0.2 / 0.1) to exp(0.01 / 0.1): 0.870 to 0.130."""
     joint = np.array([[0.2, 0.01], [0.01, 0.2]])
-    assert len(links_of(joint, make_extraction("transport", threshold=threshold))) == links
+    assert len(links_of(joint, make_extraction(LinkSettings("transport", threshold=threshold)))) == links
 
 
 def test_the_default_threshold_of_transport_is_that_of_the_function():
     joint = np.random.default_rng(1).random((6, 5))
     pair = nmtalign.load(extract="transport").align("the black cat", "le chat noir")
     assert pair.threshold == inspect.signature(transport).parameters["threshold"].default == 0.5
-    chosen = links_of(joint, make_extraction("transport"))
-    assert chosen == links_of(joint, make_extraction("transport", threshold=0.5))
-    assert chosen != links_of(joint, make_extraction("transport", threshold=0.4))
+    chosen = links_of(joint, make_extraction(LinkSettings("transport")))
+    assert chosen == links_of(joint, make_extraction(LinkSettings("transport", threshold=0.5)))
+    assert chosen != links_of(joint, make_extraction(LinkSettings("transport", threshold=0.4)))
 
 
 def test_the_shipped_model_finds_both_words_of_a_unit():
@@ -186,17 +193,22 @@ def test_the_shipped_model_finds_both_words_of_a_unit():
 
 def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words():
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.5]])
-    assert links_of(joint, make_extraction("posterior")) == [(0, 0), (0, 1)]
-    assert links_of(joint, make_extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
-    assert make_extraction(threshold=0.4) == make_extraction("posterior", threshold=0.4)
+    assert links_of(joint, make_extraction(LinkSettings("posterior"))) == [(0, 0), (0, 1)]
+    assert links_of(joint, make_extraction(LinkSettings("posterior", threshold=0.45))) == [(0, 0), (1, 2)]
+    assert make_extraction(LinkSettings(threshold=0.4)) == make_extraction(
+        LinkSettings("posterior", threshold=0.4)
+    )
 
 
 @pytest.mark.parametrize("threshold", [7, -1, 0, 0.0, 1.01, np.nan, np.inf, "0.5"])
 def test_a_threshold_that_is_no_probability_is_refused(threshold):
     fitting = [5e-324, 0.5, np.float32(1), None]
-    assert [Extraction(threshold=least).threshold for least in fitting] == fitting
-    with pytest.raises(UsageError, match=f"`threshold` above 0 and at most 1, found {threshold!r}"):
-        Extraction(threshold=threshold)
+    assert [LinkSettings(threshold=least).threshold for least in fitting] == fitting
+    meta = {"name": "argmax", "parameters": {"threshold": threshold}}
+    stored = Stored(Path(), meta, {}, {}, Path)
+    for make in (lambda: LinkSettings(threshold=threshold), lambda: Extraction.from_state(stored)):
+        with pytest.raises(UsageError, match=f"above 0 and at most 1, found {threshold!r}"):
+            make()
 
 
 @pytest.mark.parametrize(("word", "linked"), [("z", True), ("3.", True), (";", False), ("«»", False)])
@@ -204,9 +216,11 @@ def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
     attention = PosteriorsAndRatios(Posteriors(joint, joint, joint), None)
-    found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).all_links(1)
+    found = Decoder(
+        text, lambda k: attention, make_extraction(LinkSettings("posterior")), everywhere
+    ).all_links(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
     alone = Decoder(
-        text, lambda k: attention, make_extraction("posterior", DEFAULT_THRESHOLD), everywhere
+        text, lambda k: attention, make_extraction(LinkSettings("posterior", DEFAULT_THRESHOLD)), everywhere
     ).all_links(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

@@ -15,6 +15,7 @@ from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extracti
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.positions.agreement import joint_probability
+from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
@@ -28,7 +29,7 @@ SYMMETRIZATIONS = ["intersection", "union", "grow-diag-final-and"]
 
 
 def aligner(**extraction) -> Aligner:
-    return replace(toy_training().aligner, extraction=make_extraction(**extraction), workers=1)
+    return replace(toy_training().aligner, extraction=make_extraction(LinkSettings(**extraction)), workers=1)
 
 
 def test_the_dictionary_is_recovered_exactly():
@@ -132,8 +133,8 @@ def test_weights_add_up_to_at_most_one(source, target):
 @pytest.mark.parametrize(
     "chosen",
     [
-        {"method": "posterior"},
-        *({"method": m} for m in METHODS),
+        {"extract": "posterior"},
+        *({"extract": m} for m in METHODS),
         *({"symmetrize": m} for m in SYMMETRIZATIONS),
     ],
 )

@@ -15,6 +15,7 @@ from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.probabilities import LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS, LinkProbabilities
 from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
+from nmtalign.settings import LinkSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 ALL = np.ones(3, bool), np.ones(3, bool)
@@ -76,7 +77,11 @@ def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
         monkeypatch.setattr(sections_module, name, words)
     source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]
-    chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)
+    chosen = (
+        make_extraction(LinkSettings(symmetrize="union"))
+        if method == "symmetrize"
+        else make_extraction(LinkSettings(method))
+    )
     decoder = decoder_for_text(pairs, chosen)
     found, plain = decoder.all_links(1), decoder._replace(probabilities=None).all_links(1)
     contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).all_links(1)

@@ -17,6 +17,7 @@ from nmtalign.encoders.cross_attention import AttentionReduction
 from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
+from nmtalign.settings import LinkSettings
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
 WORDS = ["a", "b", "c", "d", "e"]
@@ -155,7 +156,7 @@ def test_a_pair_to_look_at_has_the_links_and_weights():
     np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
     assert set(pair.probabilities) == pair.alignment.links
     assert pair.description == "s extract=mutual"
-    one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction("argmax"))
+    one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction(LinkSettings("argmax")))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
     empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction(null=False))
     assert empty.matrix.weights.shape == (0, 2)
@@ -261,7 +262,7 @@ def test_no_probability_is_above_one(T, S, seed, method):
             words = ["w@@"] * S, ["t"] * T  # one source word of many pieces
             weights = replace(reading, pieces=pieces).weights(attention, *words)
             assert weights.max() <= 1
-            assert (batch_of(weights, make_extraction(method)).probability <= 1).all()
+            assert (batch_of(weights, make_extraction(LinkSettings(method))).probability <= 1).all()
 
 
 def test_rows_are_shifted():
@@ -310,7 +311,7 @@ def test_pieces_become_words():
 def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
-    found = batch_of(weights, make_extraction(method, null=False))
+    found = batch_of(weights, make_extraction(LinkSettings(method), null=False))
     assert (weights[found.target, found.source] > 0).all()
     for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
         assert weights[t, s] == max(weights[t])

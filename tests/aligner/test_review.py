@@ -22,6 +22,7 @@ from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import Smoothing
 from nmtalign.scorers.vector_scores import make_score
+from nmtalign.settings import LinkSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import links_of
@@ -102,7 +103,7 @@ def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
 
 
 def test_argmax_links_every_word_where_probabilities_underflow():
-    aligner = over(VECTORS, temperature=1e-5, extraction=make_extraction("argmax"))
+    aligner = over(VECTORS, temperature=1e-5, extraction=make_extraction(LinkSettings("argmax")))
     assert len(aligner.align(WORDS[:6], WORDS[3:12]).links) == 9
 
 

@@ -25,6 +25,7 @@ from nmtalign.positions.position_model import SoftmaxPosteriors
 from nmtalign.report.html import report_data
 from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
+from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -314,7 +315,7 @@ def test_settings_that_contradict_each_other_are_refused(options):
         ({"tokenizer": 5}, "expected one of the tokenizers space, .*found 5"),
         ({"temperature": "cold"}, "expected a number as temperature, found 'cold'"),
         ({"diagonal": "x"}, "expected a number as diagonal"),
-        ({"threshold": 7}, "expected a `threshold` above 0 and at most 1, found 7"),
+        ({"threshold": 7}, "`threshold` as a number above 0 and at most 1, found 7"),
     ],
 )
 def test_values_that_do_not_fit_are_named(options, told):
@@ -378,7 +379,10 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 
 def test_extraction_is_printed_with_its_threshold():
-    assert str(make_extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
+    assert (
+        str(make_extraction(LinkSettings(symmetrize="union", threshold=0.5)))
+        == "symmetrize=union threshold=0.5"
+    )
     assert make_score("dot", 3).description == "score=dot scale=1"
 
 

@@ -19,6 +19,7 @@ from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_align
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
@@ -55,7 +56,7 @@ def links_from_command(
     errors: ErrorOptions,
     text_options: SourceTextOptions,
     outputs: LinkOutputOptions,
-    extraction: model_options.ExtractionOptions,
+    extraction: LinkSettings,
     encoder: SourceEncoderOptions,
     source: model_options.SourceOptions,
 ) -> None:
