@@ -7,12 +7,13 @@ and informs its display. The displays of Python are here; those of the command l
 
 from __future__ import annotations
 
-import importlib
+import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
@@ -20,7 +21,7 @@ from nmtalign.files.compressed import fraction_read
 
 UPDATE_SECONDS = 0.2  # time between two updates of a display that a person watches
 RECORDS_PER_ESTIMATE = 1_000  # the records between two estimates of the number of all records
-MAX_STEP_SHARE = 0.95  # a step that takes longer than expected seems nearly done until it ends
+DEFAULT_COLUMNS = 80  # of a terminal that says it has none, as in a container
 
 Counted = TypeVar("Counted")
 
@@ -59,22 +60,17 @@ class Progress:
     message: str
 
 
-class ProgressDisplay(Protocol):
-    """Shows the progress of a run, which a reporter counts, on a terminal, in a notebook or by a callback."""
+class ProgressDisplay:
+    """Shows the progress of a run that a reporter counts; this one shows nothing."""
 
-    seconds_between_updates: float
+    seconds_between_updates = UPDATE_SECONDS
 
-    def open(self, reporter: ProgressReporter) -> None:
-        """Begin to show a run."""
+    def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
+        """Show a message.
 
-    def update(self, reporter: ProgressReporter) -> None:
-        """Show how many records are done."""
-
-    def write(self, reporter: ProgressReporter, message: str, *, event: str) -> None:
-        """Show what has been done: the end of the reading (``read``) or of a step (``stage``)."""
-
-    def finish(self, reporter: ProgressReporter, message: str) -> None:
-        """Show that all is done."""
+        `event` says what has happened: records were counted (``progress``), all have been read (``read``), a
+        step or a part of it has ended (``stage``), or all is done (``end``).
+        """
 
     def close(self) -> None:
         """Leave the place where the run was shown, after an error as well."""
@@ -100,18 +96,22 @@ class ProgressReporter:
         self.unit = unit
         self.done = 0
         self.steps_done = 0
-        self._display = _NoDisplay() if display is None else display
+        self._display = ProgressDisplay() if display is None else display
         self._inputs = inputs
         self._stage = stage
-        self._total: float | None = None  # records of the inputs, as far as it is known
+        self._total: int | None = None  # records of the inputs, as far as it is known
         self._first = self._last = 0  # first and last record on which the estimate of the time left is based
         self._costs = list(costs)
         self._total_steps: int | None = len(self._costs) - 1 if costs else None
         self._current_cost = 0  # number of the stage that runs, among `costs`
-        self._start = self._updated = self._stage_start = time.perf_counter()
+        self._start = self._updated = time.perf_counter()
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether the work is measured by costs, not by the number of records."""
+        return bool(self._costs)
 
     def __enter__(self) -> Self:
-        self._display.open(self)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -125,48 +125,35 @@ class ProgressReporter:
         return time.perf_counter() - self._start
 
     @property
+    def first(self) -> int:
+        """How many records were done when the run began: it resumes another one, or is a part of it."""
+        return self._first
+
+    @property
     def rate(self) -> float:
         """Records done per second."""
         return self.done / max(self.seconds, 1e-9)
 
     @property
-    def is_counting(self) -> bool:
-        """Whether records are still counted, and no step has begun."""
-        return self._current_cost == 0
-
-    @property
-    def share(self) -> float | None:
-        """The estimated share of all work that is done; None while that is unknown."""
-        if self._current_cost:
-            return self._share_with_steps(self._share_of_step())
-        if not self._total:
-            return None
-        counted = min(self._last / self._total, 1.0)
-        return self._share_with_steps(counted) if self._costs else counted
-
-    def _share_of_step(self) -> float:
-        """Return the share of the current step that is done, from the time that earlier stages took."""
-        earlier_cost = sum(self._costs[: self._current_cost])
-        seconds_per_cost = (self._stage_start - self._start) / earlier_cost
-        expected = seconds_per_cost * self._costs[self._current_cost]
-        passed = time.perf_counter() - self._stage_start
-        return min(passed / max(expected, 1e-9), MAX_STEP_SHARE)
-
-    def _share_with_steps(self, share_of_stage: float) -> float:
-        earlier_cost = sum(self._costs[: self._current_cost])
-        current_cost = self._costs[self._current_cost]
-        return (earlier_cost + share_of_stage * current_cost) / sum(self._costs)
+    def work(self) -> tuple[float, float | None]:
+        """How much is done, and of how much: costs, steps or records; None if that is unknown."""
+        if self._costs:
+            done = sum(self._costs[: self._current_cost])
+            if self._current_cost == 0 and self._total:
+                done = self._costs[0] * min(self._last / self._total, 1.0)
+            return done, sum(self._costs)
+        if self.steps_done:
+            return self.steps_done, self._total_steps
+        return self._last, self._total
 
     @property
     def seconds_left(self) -> float | None:
         """Estimated time until all is done; None while that is unknown."""
-        if self._costs:
-            share = self.share
-            return self.seconds * (1 - share) / share if share else None
-        passed = self._last - self._first
-        if self._total is None or not passed:
+        done, total = self.work
+        passed = done - self.first
+        if total is None or not passed:
             return None
-        return max(self._total - self._last, 0) * self.seconds / passed
+        return max(total - done, 0) * self.seconds / passed
 
     @property
     def text(self) -> str:
@@ -186,8 +173,7 @@ class ProgressReporter:
         """Return the state that a callback receives."""
         if self.steps_done:
             return Progress("learning", self.steps_done, self._total_steps, message)
-        total = None if self._total is None else round(self._total)
-        return Progress(self._stage, self.done, total, message)
+        return Progress(self._stage, self.done, self._total, message)
 
     def final_state(self, message: str) -> Progress:
         """Return the state that a callback receives in the last call: all is done."""
@@ -209,7 +195,7 @@ class ProgressReporter:
         for number, record in enumerate(records, 1):
             yield record
             if number % RECORDS_PER_ESTIMATE == 0 and (fraction := fraction_read(self._inputs)):
-                self._total = number / fraction
+                self._total = round(number / fraction)
         self._total = number
 
     def done_one_by_one(self, items: Iterable[Counted]) -> Iterator[Counted]:
@@ -222,7 +208,7 @@ class ProgressReporter:
         """Yield and count records of the inputs; at their end, the first step begins."""
         yield from self.done_one_by_one(self.track(records))
         self._begin_next_stage()
-        self._display.write(self, f"{self.done:,} {self.unit} read", event="read")
+        self._display.show(self, f"{self.done:,} {self.unit} read", "read")
 
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Count `count` records as done; `last` is the number of the last one, where some are skipped."""
@@ -233,29 +219,28 @@ class ProgressReporter:
         now = time.perf_counter()
         if now - self._updated > self._display.seconds_between_updates:
             self._updated = now
-            self._display.update(self)
+            self._display.show(self, self.text, "progress")
 
     def step(self, message: str, total: int | None = None) -> None:
         """Report the end of a step; `total` is the maximum number of steps, if no costs are known."""
         self.steps_done += 1
         self._total_steps = self._total_steps if total is None else total
         self._begin_next_stage()
-        self._display.write(self, message, event="stage")
+        self._display.show(self, message, "stage")
 
     def note(self, message: str) -> None:
         """Report what has been done within a step."""
-        self._display.write(self, message, event="stage")
+        self._display.show(self, message, "stage")
 
     def finish(self, message: str) -> None:
         """Report that all is done, the last step of a run with costs as well."""
         if self._costs:
             self.steps_done += 1
-        self._display.finish(self, message)
+        self._display.show(self, message, "end")
 
     def _begin_next_stage(self) -> None:
         if self._costs:
             self._current_cost = min(self._current_cost + 1, len(self._costs) - 1)
-        self._stage_start = time.perf_counter()
 
 
 def format_duration(seconds: float) -> str:
@@ -289,111 +274,70 @@ def open_reporter(progress: ProgressInput, *, stage: str, costs: Sequence[float]
 
 def _display_for(progress: bool | Callable[[Progress], object]) -> ProgressDisplay:
     if type(progress).__name__ in ("bool", "bool_"):  # Python's or NumPy's
-        if not progress:
-            return _NoDisplay()
-        return _open_notebook_bar() or _OverwrittenLine()
+        return ProgressBar() if progress else ProgressDisplay()
     if not callable(progress):
         raise UsageError(f"expected True, False or a function as `progress`, found {short_repr(progress)}")
     return _CallbackDisplay(progress)
 
 
-class _NoDisplay:
-    """Shows nothing; the base of the displays of Python, which need not be opened or closed."""
-
-    seconds_between_updates = UPDATE_SECONDS
-
-    def open(self, reporter: ProgressReporter) -> None:
-        pass
-
-    def update(self, reporter: ProgressReporter) -> None:
-        pass
-
-    def write(self, reporter: ProgressReporter, message: str, *, event: str) -> None:
-        pass
-
-    def finish(self, reporter: ProgressReporter, message: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class _CallbackDisplay(_NoDisplay):
+class _CallbackDisplay(ProgressDisplay):
     """Calls a function with a :class:`Progress`."""
 
     def __init__(self, function: Callable[[Progress], object]) -> None:
         self._function = function
 
-    def update(self, reporter: ProgressReporter) -> None:
-        self._function(reporter.state(reporter.text))
-
-    def write(self, reporter: ProgressReporter, message: str, *, event: str) -> None:
-        self._function(reporter.state(message))
-
-    def finish(self, reporter: ProgressReporter, message: str) -> None:
-        self._function(reporter.final_state(message))
+    def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
+        self._function(reporter.final_state(message) if event == "end" else reporter.state(message))
 
 
-class _OverwrittenLine(_NoDisplay):
-    """Writes a line to stderr over the line before; the last line stays."""
+class ProgressBar(ProgressDisplay):
+    """Shows a bar of tqdm on stderr, or in a notebook that has ipywidgets."""
 
-    def __init__(self) -> None:
-        self._width = 0
-        self._written = -UPDATE_SECONDS
+    def __init__(self, *, keep: bool = True, color: str | None = None) -> None:
+        self._settings = {"leave": keep, "colour": color}
+        self._bar: Any = None
 
-    def update(self, reporter: ProgressReporter) -> None:
-        self._overwrite(reporter.text)
+    def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
+        bar = self._bar = self._bar or self._open(reporter)
+        done, total = reporter.work
+        bar.n, bar.total = done, total
+        if event == "end":  # pairs with an empty side are not counted
+            bar.n = bar.total = total or done
+        if event != "progress":  # the bar shows counts and times itself
+            bar.set_postfix_str(message, refresh=False)
+        bar.refresh()
+        if event == "end":
+            self.close()
 
-    def write(self, reporter: ProgressReporter, message: str, *, event: str) -> None:
-        if reporter.seconds - self._written >= UPDATE_SECONDS:
-            self._written = reporter.seconds
-            self._overwrite(message)
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None
 
-    def finish(self, reporter: ProgressReporter, message: str) -> None:
-        self._overwrite(f"{message}, {reporter.seconds:.1f} s", end="\n")
-
-    def _overwrite(self, text: str, *, end: str = "") -> None:
-        sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
-        sys.stderr.flush()
-        self._width = len(text)
-
-
-class _NotebookBar(_NoDisplay):
-    """Shows a bar of the package ipywidgets, with the line of text beside it."""
-
-    def __init__(self, widgets: Any) -> None:
-        self._bar = widgets.FloatProgress(value=0.0, min=0.0, max=1.0)
-        self._label = widgets.Label()
-        importlib.import_module("IPython.display").display(widgets.HBox([self._bar, self._label]))
-
-    def update(self, reporter: ProgressReporter) -> None:
-        self._show(reporter, reporter.text)
-
-    def write(self, reporter: ProgressReporter, message: str, *, event: str) -> None:
-        self._show(reporter, message)
-
-    def finish(self, reporter: ProgressReporter, message: str) -> None:
-        self._bar.value = 1.0
-        self._bar.bar_style = "success"
-        self._label.value = f"{message}, {reporter.seconds:.1f} s"
-
-    def _show(self, reporter: ProgressReporter, text: str) -> None:
-        state = reporter.state(text)
-        share = reporter.share
-        if share is None:
-            share = state.done / state.total if state.total else 0.0
-        self._bar.value = min(share, 1.0)
-        self._label.value = text
+    def _open(self, reporter: ProgressReporter) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of notebooks with, and of those without ipywidgets
+            from tqdm.autonotebook import tqdm
+        # Nothing can be forked beside the thread that tqdm starts to watch its bars
+        kind = type("Bar", (tqdm,), {"monitor_interval": 0})
+        if reporter.has_costs:
+            self._settings["bar_format"] = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+        bar = kind(
+            total=reporter.work[1],
+            initial=reporter.first,
+            unit=f" {reporter.unit}",
+            delay=1e-9,  # shows nothing before the first refresh
+            **_terminal_size(),
+            **self._settings,
+        )
+        bar.start_t = time.time() - reporter.seconds
+        return bar
 
 
-def _open_notebook_bar() -> ProgressDisplay | None:
-    """Return a bar; None outside of a notebook, or without the package ipywidgets."""
-    ipython = cast(Any, sys.modules.get("IPython"))  # whoever runs in a notebook has imported it
-    shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is None:
-        return None
+def _terminal_size() -> dict[str, Any]:
+    """Return the settings of the size of a terminal, if it does not know its own."""
     try:
-        widgets = importlib.import_module("ipywidgets")
-    except ImportError:
-        return None
-    return _NotebookBar(widgets)
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        columns = DEFAULT_COLUMNS
+    return {"dynamic_ncols": True} if columns else {"ncols": DEFAULT_COLUMNS, "nrows": 2}

@@ -103,47 +103,51 @@ def on_terminal(*arguments: object) -> str:
     return seen.decode()
 
 
-def test_training_shows_a_bar_from_the_start(tmp_path, pairs):
+def test_training_shows_a_bar_below_its_messages(tmp_path, pairs):
     pairs.write_text("".join(f"a{n} b{n % 7} c\tx{n} y{n % 7} z\n" for n in range(4_000)))
     seen = on_terminal("train", "--pairs", pairs, "-o", tmp_path / "model", "--preset", "fast")
     place, _, shown = seen.partition("\n")
     assert place.removeprefix("\r\x1b[K").startswith("nmtalign: checkpoints are in")
-    first, *rest = shown.removeprefix("\r\x1b[K").split("\r\x1b[K")
-    assert first == "\x1b[36m\x1b[0m────────────────────────   0 %, 0 pairs read"
-    assert any(re.fullmatch(r".*━.* \d+ %, .* left.*", one) for one in rest)
-    assert "nmtalign: \x1b[33m\x1b[1mwarning: \x1b[0m" in on_terminal(
-        "train", pairs, pairs, "-o", tmp_path / "m"
+    bars = re.findall(r" (\d+)%\|\x1b\[36m[█▏▎▍▌▋▊▉ ]*\x1b\[0m\| \d\d:\d\d<[\d?:]+", shown)
+    assert int(bars[0]) < 20 < 90 < int(bars[-1])
+    assert re.search(
+        r"\r +\r\r\x1b\[Knmtalign: to inspect", shown
     )
-    assert "\x1b[3" not in "".join(one for one in rest if one.startswith("nmtalign:"))
+    messages = [line for line in shown.split("\r\x1b[K") if line.startswith("nmtalign: ")]
+    assert messages[0].startswith("nmtalign: 4,000 pairs read\r\n")
+    assert "\x1b[3" not in "".join(message.partition("\n")[0] for message in messages)
 
 
-def test_stages_end_with_all_of_the_work_done(clock):
+def test_work_is_the_sum_of_the_costs_of_finished_stages(clock):
     stages = ProgressReporter(None, "pairs", costs=[1.0, 1.0, 2.0])
+    stages.expect(4)
+    assert (stages.work, stages.seconds_left) == ((0.0, 4.0), None)
+    stages.advance(2)
+    assert stages.work == (0.5, 4.0)
     list(stages.count(range(3)))
-    assert stages.share is not None
-    shares = []
-    for now in (2.0, 3.0, 3.5, 9.0):
-        clock[0] = now
-        shares.append(stages.share)
-    assert shares == sorted(shares)
+    assert stages.work == (1.0, 4.0)
     clock[0] = 10.0
     stages.step("a step")
-    assert stages.share == 0.5
+    assert stages.work == (2.0, 4.0)
     assert stages.seconds_left == 10.0
     for _ in range(5):  # more stages than were planned
         stages.step("a step")
-    clock[0] = 1000.0
-    assert stages.share == 0.5 + 0.5 * 0.95
+    assert stages.work == (2.0, 4.0)
 
 
 def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
     pairs.write_text(PAIR * 95_000)  # chunks as users have them; a fast machine shows not each of them
     seen = on_terminal("align", "--pairs", pairs, "-o", tmp_path / "links", "--workers", "1")
     shown, summary = seen.split("\r\x1b[Knmtalign: ", 1)
-    assert re.match("\r\x1b\\[K[2468]0,000 pairs, ", shown)
-    assert " left" in shown
+    assert re.search(r"[2468]0000/\d+ \[\d\d:\d\d<\d\d:\d\d, .* pairs/s\]", shown)
     assert "\n" not in shown
     assert summary.startswith("95,000 pairs, ")
+
+
+def test_quiet_and_json_show_no_bar_on_a_terminal(tmp_path, pairs):
+    options = "align", "--pairs", pairs, "-o", tmp_path / "links"
+    assert on_terminal(*options, "--quiet") == ""
+    assert "|" not in on_terminal(*options, "--log-json")
 
 
 def records(err: str) -> list[dict[str, object]]:
