@@ -78,6 +78,7 @@ from nmtalign.validation import (
     check_bool,
     check_choice,
     check_number,
+    check_same_pairs,
     check_type,
     is_iterable,
     quote_parameter,
@@ -379,11 +380,17 @@ def links_from(
     text_settings = TextSettings(tokenizer, lowercase=False, unicode="none")
     checked = read_pairs(pairs, targets, source=source, target=target)
     listed = list(checked.pairs)
+    for name, given in (("matrices", matrices), ("similarities", similarities)):
+        check_same_pairs(checked, given, f"pairs and `{name}`")
+    _check_not_layers(matrices, len(listed))
+    unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
+    check_source_unit(unit)
+    lines = [pair for pair in listed if is_line_pair(pair)]
+    if unit.expands and pieces is None and len(lines) < len(listed):
+        raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
     linker, words = open_linker(words_of_pairs, link_source)
-    unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
-    check_source_unit(unit)
     batches = []
     for linked_pairs in linker.batches(words):
         batches.append(linked_pairs)
@@ -391,9 +398,6 @@ def links_from(
     batch = concatenate_batches(batches or [linker.align([])])
     batch = replace(batch, frame_index=checked.frame_index)
     reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
-    lines = [pair for pair in listed if is_line_pair(pair)]
-    if unit.expands and pieces is None and len(lines) < len(listed):
-        raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
     line_words = None
     if pieces is None and unit.aligned_unit == "words" and lines:
         line_words = encode_lines(lines, text_settings).line_words
@@ -402,6 +406,20 @@ def links_from(
     batch = unit.convert(batch, line_words, piece_lines)
     batch = replace(batch, unit=unit.name)
     return replace(batch, origin=LinkedTextOrigin(batch, listed, text_settings, unit))
+
+
+def _check_not_layers(matrices: Any, pair_count: int) -> None:
+    """Raise UsageError for the attention that a model returns: an array of all pairs for each layer."""
+    arrays = matrices if isinstance(matrices, tuple | list) else ()
+    has_one_per_pair = isinstance(matrices, list) and len(arrays) == pair_count
+    if len(arrays) < 2 or has_one_per_pair:
+        return
+    shapes = {tuple(getattr(array, "shape", ())) for array in arrays}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 4:
+        return
+    found = f"found {len(arrays)} arrays of shape {shapes.pop()}, which look like the layers of a model"
+    expected = "expected a list with one array (T, S) or (layers, heads, T, S) for each pair as `matrices`"
+    raise UsageError(f"{expected}, {found}; for a single pair, pass [numpy.concatenate(layers)]")
 
 
 def check_source_unit(unit: LinkUnit) -> None:

@@ -41,7 +41,12 @@ FORMAT_LINES = 1_000  # the format of a text is detected from this many of its f
 COSINE_TOLERANCE = 1e-5  # rounding takes cosines in single precision at most this far below -1
 # In an .npz file, the array linkable-17 marks the cells of matrix 17 that may have links.
 LINKABLE = "linkable"
-_MARIAN_SEPARATOR = " ||| "  # stands between the translation and the weights
+_SEPARATOR = " ||| "  # Marian's stands between the translation and the weights
+_LINKS = re.compile(r"\d+-\d+(?: \d+-\d+)*")
+_POSITIONS = re.compile(r"\d+(?: \d+)*")
+_SOFT = "run Marian with --alignment soft, fairseq with --print-alignment soft"
+# the line before a matrix of Nematus and Sockeye: number ||| target ||| score ||| source ||| two lengths
+_NEMATUS_FIELDS = 6
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
@@ -135,6 +140,8 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Real
     * npz with one array per pair, (T, S) or (layers, heads, T, S), ordered by
       :func:`sort_by_trailing_number`, or npy of one pair;
     * text of Marian's ``--alignment soft``: one line per pair, ``words ||| 0.9,0.1 0.2,0.8``;
+    * the alignments of Nematus and Sockeye: for each pair a line with both sentences and their lengths, such
+      as ``1 ||| le chat ||| 0.28 ||| the cat ||| 2 ||| 2``, and a line of weights for each target word;
     * the output of fairseq's ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` in any order
       among other lines, where 17 is the number of the pair from 0. Of several translations, the first is
       taken;
@@ -154,7 +161,13 @@ def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
     lines = enumerate(read_lines(path, encoding=encoding), 1)
     head = list(islice(lines, FORMAT_LINES))
     read = _read_marian
-    if any(_FAIRSEQ.fullmatch(line) for _, line in head):
+    if head and head[0][1].lstrip(" ")[:1] in ("{", "["):
+        expected = "expected weights as text, or arrays in an .npz file"
+        advice = "numpy.savez writes one array (T, S), or (layers, heads, T, S), for each pair"
+        raise DataError(f"{expected}, found JSON; {advice}").at(path)
+    if head and _is_nematus_line(head[0][1]):
+        read = _read_nematus
+    elif any(_FAIRSEQ.fullmatch(line) for _, line in head):
         read = _read_fairseq
     elif any(_OPENNMT.fullmatch(line) for _, line in head):
         read = _read_opennmt
@@ -163,17 +176,54 @@ def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
     for number, line in lines:
-        yield _parse_weights(line.rpartition(_MARIAN_SEPARATOR)[2], path, number)
+        text = line.rpartition(_SEPARATOR)[2]
+        is_position = _POSITIONS.fullmatch(text) and not {"0", "1"}.issuperset(text.split(" "))
+        if is_position or _LINKS.fullmatch(text):
+            raise _links_error("positions" if is_position else "links").at(path, line=number)
+        yield _parse_weights(text, path, number)
+
+
+def _links_error(found: str) -> DataError:
+    """Return the error of a program that has written which words are linked, not how strongly."""
+    advice = f"{_SOFT}; a file of links needs no attention: `nmtalign convert` reads it"
+    return DataError(f"expected weights such as 0.9,0.1 0.2,0.8, found {found}; {advice}")
 
 
 def _parse_weights(text: str, path: str | Path, line: int) -> Reals:
     """Parse ``0.9,0.1 0.2,0.8``."""
-    rows = [row.split(",") for row in text.split(" ") if row]
+    return _as_matrix([row.split(",") for row in text.split(" ") if row], path, line)
+
+
+def _as_matrix(rows: Sequence[Sequence[str]], path: str | Path, line: int) -> Reals:
+    """Return rows of numbers as an array; DataError names the line if one is not a number, or is missing."""
+    if not rows:
+        return np.zeros((0, 0))
     try:
-        return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+        # NumPy itself would first give each entry the length of the longest
+        return np.array([list(map(float, row)) for row in rows])
     except ValueError:
         expected = "expected the same number of weights for each target word, such as 0.9,0.1 0.2,0.8"
         raise DataError(expected).at(path, line=line) from None
+
+
+def _is_nematus_line(line: str) -> bool:
+    """Return whether a line is the one that Nematus and Sockeye write before a matrix."""
+    fields = line.split(_SEPARATOR)
+    return len(fields) == _NEMATUS_FIELDS and fields[0].isdecimal() and fields[-1].strip().isdecimal()
+
+
+def _read_nematus(lines: Lines, path: str | Path) -> Iterator[Reals]:
+    """Yield the matrices that stand below a line with both sentences."""
+    rows: list[list[str]] = []
+    first = 0  # number of the line before the matrix
+    for number, line in lines:
+        if not _is_nematus_line(line):
+            rows += [line.split()] if line.strip() else []
+            continue
+        if first:
+            yield _as_matrix(rows, path, first)
+        rows, first = [], number
+    yield _as_matrix(rows, path, first)
 
 
 def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
@@ -188,9 +238,8 @@ def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
         found = f"found {len(weights)}{last}"
         raise DataError(f"expected a line A-0, A-1, ... for each pair, {found}").at(path)
     for _, (number, rows) in sorted(weights.items()):
-        if re.search(r"\d-\d", rows):
-            found = "expected weights, found links; run fairseq with --print-alignment soft"
-            raise DataError(found).at(path, line=number)
+        if _LINKS.fullmatch(rows) or _POSITIONS.fullmatch(rows):
+            raise _links_error("links" if "-" in rows else "positions").at(path, line=number)
         yield _parse_weights(rows, path, number)
 
 
@@ -204,7 +253,7 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
                 found = f"expected {len(rows[0])} weights, found {len(rows[-1])}"
                 raise DataError(found).at(path, line=number)
         elif rows:
-            yield np.array(rows, dtype=np.float64)
+            yield _as_matrix(rows, path, number)
             rows = []
 
 

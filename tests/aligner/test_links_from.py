@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nmtalign as na
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.encoders.cross_attention import AttentionReduction
 from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.settings import LinkSettings
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
@@ -58,7 +62,7 @@ def test_marian_soft_text(tmp_path):
     assert found == [[[0.9, 0.1], [0.25, 0.75]], [[1.0], [0.5]], []]
 
 
-@pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0-0 1-1"])
+@pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0.9,0.1 0.5,x"])
 def test_a_bad_line_of_text_is_named(line, tmp_path):
     (tmp_path / "soft").write_text(f"1\n{line}\n")
     with pytest.raises(DataError, match="soft, line 2: expected the same number of weights for each"):
@@ -93,7 +97,8 @@ def test_fairseq_log(tmp_path):
     [
         ("A-0\t0.5,0.5\nA-2\t0.5,0.5\n", "A-0, A-1, ... for each pair, found 2 up to A-2"),
         ("S-0\tja\nH-0\t-1\toui\n", "found 0; run fairseq with --print-alignment soft"),
-        ("A-0\t0-0 1-1\n", "line 1: expected weights, found links"),
+        ("A-0\t0-0 1-1\n", "line 1: expected weights such as 0.9,0.1 0.2,0.8, found links; run Marian with"),
+        ("A-0\t0 2 1 3\n", "line 1: expected weights such as 0.9,0.1 0.2,0.8, found positions"),
         ("S-0\tja\nA-0\t0.5,0.5 0.1\n", "line 2: expected the same number of weights"),
     ],
 )
@@ -101,6 +106,96 @@ def test_fairseq_logs_without_weights_are_refused(text, message, tmp_path):
     (tmp_path / "log").write_text(text)
     with pytest.raises(DataError, match=re.escape(message)):
         list(read_matrices(tmp_path / "log"))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("le chat noir ||| 0-0 1-2 2-1 3-3", "found links; run Marian with --alignment soft"),
+        ("0-0 1-2", "found links"),
+        ("le chat ||| 0 2 1", "found positions"),
+        ('{"attention": [[1.0]]}', "found JSON; numpy.savez writes"),
+        ("[[0.9, 0.1], [0.2, 0.8]]", "found JSON; numpy.savez writes"),
+    ],
+)
+def test_links_and_json_are_no_weights(line, found, tmp_path):
+    (tmp_path / "soft").write_text(f"{line}\n")
+    with pytest.raises(DataError, match=found):
+        list(read_matrices(tmp_path / "soft"))
+
+
+def test_matrices_of_nematus_and_sockeye(tmp_path):
+    text = "1 ||| a b </s> ||| 0.285 ||| x y ||| 3 ||| 3\n.8 .1 .1\n.1 .8 .1\n0 0 1\n\n"
+    text += "2 |||  ||| 0 |||  ||| 0 ||| 0\n"
+    (tmp_path / "m").write_text(text)
+    first, second = read_matrices(tmp_path / "m")
+    assert first.tolist() == [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0, 0, 1]]
+    assert second.shape == (0, 0)
+    (tmp_path / "m").write_text(text.replace(".1 .8 .1", ".1 .8"))
+    with pytest.raises(DataError, match="line 1: expected the same number of weights"):
+        list(read_matrices(tmp_path / "m"))
+
+
+@pytest.mark.parametrize(
+    "start", ["", "A-0\t", "w ||| ", "1 ||| a ||| 0 ||| b ||| 1 ||| 1\n", "A-0\t0.1,", "a 0.1000000 "]
+)
+@pytest.mark.parametrize("odd", [*"9,-.* ", "0-", "0.1 ", "|||", " ||| ", "1-1 ", "1 ", "0.1000000 ", "1_"])
+def test_runs_of_odd_characters_take_linear_time(start, odd, tmp_path):
+    def seconds(count):
+        (tmp_path / "m").write_text(f"{start}{odd * count}x\n")
+        fastest = math.inf
+        for _ in range(2):
+            begin = time.process_time()
+            with suppress(DataError):
+                list(read_matrices(tmp_path / "m"))
+            fastest = min(fastest, time.process_time() - begin)
+        return fastest
+
+    assert seconds(20_000) <= 30 * max(seconds(2_000), 0.003)  # quadratic: 100
+
+
+def layers_of_a_model(count, pairs=1):
+    return tuple(np.full((pairs, 4, 2, 2), 0.5) for _ in range(count))
+
+
+@pytest.mark.parametrize("given", [layers_of_a_model(2), list(layers_of_a_model(3)), layers_of_a_model(2, 2)])
+def test_the_layers_of_a_model_are_no_pairs(given):
+    with pytest.raises(
+        UsageError, match=r"found . arrays of shape .*, which look like the layers of a model"
+    ):
+        na.links_from([("a b", "x y")] * 2, matrices=given)
+    whole = [np.concatenate(layers_of_a_model(6))] * 2
+    assert len(na.links_from([("a b", "x y")] * 2, matrices=whole)) == 2
+
+
+@pytest.mark.parametrize("name", ["matrices", "similarities"])
+def test_a_series_of_arrays_is_in_the_order_of_the_frame(name):
+    frame = pd.DataFrame({"en": ["a b", "c d"], "fr": ["x y", "z u"]}, index=["p", "q"])
+    arrays = {"p": np.array([[0.9, 0.1], [0.2, 0.8]]), "q": np.array([[0.1, 0.9], [0.8, 0.2]])}
+    series = pd.Series(arrays)
+    expected = na.links_from(frame, **{name: [arrays["p"], arrays["q"]]})
+    assert na.links_from(frame, **{name: series}) == expected
+    with pytest.raises(
+        UsageError, match=f"pairs and `{name}` of the same pairs .* found 'p' and 'q' at position 0"
+    ):
+        na.links_from(frame, **{name: series[::-1]})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"count": "pieces"}, "pieces"),
+        ({"spaces": "a b"}, "mark"),
+        ({"spaces": "▁", "words": True}, "lists of words; pass lines"),
+        ({"count": "letters"}, "letters"),
+    ],
+)
+def test_the_unit_is_refused_before_a_model_is_opened(options, message, monkeypatch):
+    monkeypatch.setattr("nmtalign.aligner.links_from.open_linker", None)
+    words = options.pop("words", False)
+    pairs = [(["a"], ["b"])] if words else [("a", "b")]
+    with pytest.raises(UsageError, match=message):
+        na.links_from(pairs, encoder="not-there", **options)
 
 
 def opennmt_table(source, target, weights):

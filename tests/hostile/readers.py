@@ -345,8 +345,9 @@ READERS = {
     ),
     "attention npz": Reader("x.npz", read_matrices, (_npz(arr_0=np.eye(2), arr_1=np.ones((1, 2, 3))),)),
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
-    "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1\n",)),
+    "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1.0\n",)),
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
+    "nematus": Reader("x", read_matrices, (b"0 ||| a b ||| 0.2 ||| c ||| 1 ||| 2\n0.9 0.1\n0.2 0.8\n\n",)),
     "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), (_index(),)),
     "tags": Reader(
         "x",
