@@ -16,8 +16,8 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import nmtalign
-from nmtalign.cli import COMMANDS
 from nmtalign.cli.declare import group_by_section
+from nmtalign.cli.program import COMMANDS
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import read_gold
 from nmtalign.report.html import cards_page

@@ -20,7 +20,8 @@ from scipy.special import expit, logit
 
 import nmtalign
 from nmtalign.aligner.extraction_methods import EXTRACTION_CLASSES
-from nmtalign.cli import COMMANDS, main
+from nmtalign.cli import main
+from nmtalign.cli.program import COMMANDS
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import EXTRACTIONS, SYMMETRIZATIONS
 from tests.conftest import REPOSITORY

@@ -19,7 +19,7 @@ import pytest
 
 import nmtalign
 import nmtalign as na
-from nmtalign.cli import COMMANDS
+from nmtalign.cli.program import COMMANDS
 from tests.aligner.toy_language import toy_bitext
 from tests.conftest import REPOSITORY
 

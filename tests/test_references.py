@@ -20,7 +20,7 @@ import click
 import pytest
 
 import nmtalign
-from nmtalign.cli import COMMANDS, group
+from nmtalign.cli.program import COMMANDS, group
 from tests.conftest import REPOSITORY
 from tests.test_architecture import LAYERS
 

@@ -1,225 +1,106 @@
-"""Layer 9: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+"""Layer 9: the command line. This module handles signals, from before the rest of the program is imported.
+
+It imports only what costs no time. The program is in :mod:`nmtalign.cli.program`.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import io
-import os
 import signal
 import sys
-import traceback
-from copy import copy
-from difflib import get_close_matches
+import time
+from types import FrameType
 from typing import Any, NoReturn
 
-import click
-
-from nmtalign import __version__
-from nmtalign.cli.configuration import check_names, config_option
-from nmtalign.cli.messages import (
-    debug_option,
-    enabled_switches,
-    log,
-    log_option,
-    printable,
-    quiet_option,
-    verbose_option,
-    warnings_to_stderr,
-    write,
-)
-from nmtalign.cli.path_conflicts import has_outputs
-from nmtalign.display import escape_controls
-from nmtalign.errors import (
-    DISK_FULL_ERRNOS,
-    TOO_MANY_OPEN_FILES,
-    DataError,
-    NmtalignError,
-    class_and_error_text,
-    error_text,
-)
-
-# name -> (module, attribute, one line of help)
-COMMANDS = {
-    name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
-    for name, module, text in (
-        ("demo", "demo", "Align, evaluate and draw the bundled sample."),
-        ("align", "align", "Align a bitext: write links, probabilities and tables."),
-        ("links-from", "links_from", "Create links from the attention or similarities of another program."),
-        ("train", "train", "Learn an alignment model from a bitext."),
-        ("check", "check", "Find what is wrong with a bitext, line by line."),
-        ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
-        ("symmetrize", "symmetrize", "Join the links of two directions (symmetrize them)."),
-        ("info", "info", "Show whether links fit a text, and what they count."),
-        ("convert", "convert", "Convert files of links: Pharaoh, NAACL, GIZA A3, ..."),
-        ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
-        ("project", "applications.project", "Project tags, labels or spans over links to the target."),
-        ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
-        ("report", "report", "Write an HTML report of aligned pairs."),
-        ("vectors", "vectors", "Show, convert, learn, map and evaluate word vectors."),
-        ("lexicon", "applications.lexicon", "List translations with probabilities."),
-        ("find", "applications.find", "Show how a word is translated, with example lines."),
-        ("index", "applications.find", "Write an index of a linked bitext, which find searches."),
-        ("serve", "serve", "Serve a web page that aligns pairs as you type them."),
-    )
-}
+_INTERRUPTED = 1  # the exit code
+# A signal that comes this soon after the first is taken for the same one: `timeout` sends it to the program
+# and to its group.
+REPEAT_SECONDS = 2.0
+RETRY_SECONDS = 0.01  # an interrupt that was lost in a destructor is raised again after this time
 
 
-COMMON_OPTIONS = (quiet_option, verbose_option, log_option, config_option, debug_option)
+class StopSignals:
+    """Turns SIGINT, SIGTERM and SIGHUP into one KeyboardInterrupt, until the run has ended.
 
-
-def _add_common_options(command: click.Command) -> None:
-    """Give a command, and those of a group, the options that every command has."""
-    if all(parameter.name != config_option.name for parameter in command.params):
-        # A copy for each command, because click writes the defaults of a context into an option.
-        command.params += map(copy, COMMON_OPTIONS)
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            _add_common_options(inner)
-
-
-class LazyGroup(click.Group):
-    """A click group that imports a command's module only when the command is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            closest = get_close_matches(cmd_name, COMMANDS, 1)
-            if closest and not ctx.resilient_parsing:
-                ctx.fail(f"No such command {cmd_name!r}. Did you mean {closest[0]!r}?")
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        _add_common_options(command)
-        if cmd_name in (ctx.default_map or {}):
-            check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; turn an interrupt or a closed pipe into one line."""
-        try:
-            with warnings_to_stderr():
-                return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise NmtalignError("interrupted") from None
-        except EOFError as error:  # click would take it for Ctrl-D
-            raise RuntimeError(class_and_error_text(error)) from error
-        except BrokenPipeError:
-            if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                return None
-            text = "standard output was closed before everything was written"
-            log(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
-            raise  # click ends the program without writing to the closed pipe again
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
-
-
-@click.group(
-    cls=LazyGroup,
-    params=list(COMMON_OPTIONS),
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "auto_envvar_prefix": "NMTALIGN",
-        "show_default": True,
-        "max_content_width": 110,
-    },
-)
-@click.version_option(__version__, prog_name="nmtalign")
-def group() -> None:
-    """Word alignment from attention.
-
-    Example: nmtalign align text.en text.fr -o links.txt
-
-    Options can also be set by environment variables named NMTALIGN_COMMAND_OPTION, such as
-    NMTALIGN_ALIGN_SCORE=dot, and by a TOML file (--config). The command line overrides the variables, which
-    override the file. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad data, 4 stopped, can be resumed.
+    Signals that are ignored, as under nohup, stay so. `ended` becomes true once everything is written, or the
+    message of an error: a signal is then too late to stop anything.
     """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._first: float | None = None  # when the first signal came
+        self._previous: dict[int, Any] = {}
+        self._previous_hook = sys.unraisablehook
+
+    @property
+    def have_come(self) -> bool:
+        """Whether a signal has stopped the run."""
+        return self._first is not None
+
+    def install(self) -> None:
+        """Handle signals from now on; only the main thread can do so."""
+        names = ("SIGINT", "SIGTERM", "SIGHUP")
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # Windows has no SIGHUP
+        with contextlib.suppress(ValueError):  # raised outside the main thread
+            for number in numbers:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._stop)
+        sys.unraisablehook = self._raise_again
+
+    def ignore(self) -> None:
+        """Ignore further signals: Python, which is about to end, would restore their default actions."""
+        for number in self._previous:
+            signal.signal(number, signal.SIG_IGN)
+
+    def restore(self) -> None:
+        """Give the signals back to a caller that goes on."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = self._previous_hook
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt, unless the run is ending already."""
+        now = time.monotonic()
+        is_repeated = self._first is not None and now < self._first + REPEAT_SECONDS
+        if self.ended or is_repeated:
+            return
+        self._first = now
+        raise KeyboardInterrupt
+
+    def _raise_again(self, unraisable: Any) -> None:
+        """Raise a KeyboardInterrupt again that Python would only print, as in a destructor."""
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+            self._previous_hook(unraisable)
+            return
+        self._first = None
+        signal.signal(signal.SIGALRM, self._stop)
+        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line; every error becomes one message and an exit code."""
-    enabled_switches.clear()
-    os.environ["MPLBACKEND"] = "agg"  # a notebook exports its own backend, which may be unknown here
-    _catch_signals()
-    _hold_closed_streams()
-    try:
-        sys.exit(group.main(args=arguments, prog_name="nmtalign", standalone_mode=False))
-    except click.Abort:
-        _end("interrupted", NmtalignError.exit_code)
-    except click.ClickException as error:
-        error.message = printable(error.message)  # type: ignore[misc]  # final for click, which shows it
-        shown = io.StringIO()
-        error.show(shown)
-        write(shown.getvalue(), nl=False)
-        sys.exit(error.exit_code)
-    except NmtalignError as error:
-        _end(error_text(error), error.exit_code)
-    except OSError as error:
-        _end(*_describe_system_error(error))
-    except Exception as error:
-        what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
-        hint = "--debug shows where it occurred" if "debug" not in enabled_switches else "please report it"
-        _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
+    """Run the command line; every error and every signal becomes one message and an exit code.
 
-
-def _describe_system_error(error: OSError) -> tuple[str, int]:
-    """Return the message and the exit code for an error of the operating system."""
-    text = error_text(error)
-    if isinstance(error, FileNotFoundError) and not error.filename:  # raised by os.getcwd
-        text = f"the working directory: {text}"
-    if error.errno in TOO_MANY_OPEN_FILES:
-        text += " (raise their number with ulimit -n)"
-    if isinstance(error, IsADirectoryError):
-        text += ", expected a file"
-    lacks_resources = error.errno in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
-    is_bad_input = error.filename and not lacks_resources
-    return text, DataError.exit_code if is_bad_input else NmtalignError.exit_code
-
-
-def _catch_signals() -> None:
-    """Let SIGTERM and SIGHUP end a run as Ctrl-C does, unless they are ignored, as under nohup."""
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no SIGHUP
-        with contextlib.suppress(ValueError):  # raised outside the main thread
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, signal.default_int_handler)
-
-
-def _hold_closed_streams() -> None:
-    """Replace closed standard streams, so that no file that is opened gets their descriptors.
-
-    Using a replacement raises an error.
+    With `arguments`, the caller is a program that goes on, so it gets its handlers of signals back.
     """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
-            raw = io.FileIO(2, "w") if number == 2 else _Closed(name)
-            setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
+    signals = StopSignals()
+    signals.install()
+    try:
+        try:
+            from nmtalign.cli.program import run_program  # a signal may come during this import
 
-
-class _Closed(io.RawIOBase):
-    """Replaces a standard stream that was closed before the program started."""
-
-    def __init__(self, name: str) -> None:
-        self._text = f"standard {name.removeprefix('std')}put is closed"
-
-    def readable(self) -> bool:
-        return True
-
-    writable = readable
-
-    def readinto(self, buffer: Any) -> NoReturn:
-        raise NmtalignError(self._text)
-
-    write = readinto
-
-
-def _end(text: str, exit_code: int) -> NoReturn:
-    if "debug" in enabled_switches:
-        write(escape_controls(traceback.format_exc()), nl=False)
-    log(text, level="error", event="failed", exit_code=exit_code)
-    sys.exit(exit_code)
+            code = run_program(arguments, signals)
+            signals.ended = True
+        except KeyboardInterrupt:
+            code = _INTERRUPTED
+            sys.stderr.write("nmtalign: error: interrupted\n")
+        except Exception:
+            if not signals.have_come:
+                raise
+            code = _INTERRUPTED  # an import that was interrupted may raise other errors
+            sys.stderr.write("nmtalign: error: interrupted\n")
+        if arguments is None:
+            signals.ignore()
+    finally:
+        if arguments is not None:
+            signals.restore()
+    sys.exit(code)

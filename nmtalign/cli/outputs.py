@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
 from nmtalign.cli.declare import Options, option
-from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.texts import BitextOptions
@@ -24,7 +23,7 @@ from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.checks.counting import RunFindings
+    from nmtalign.checks.counting import KindCount, RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.report.tables import LinkRow
@@ -222,6 +221,31 @@ def explain_lost_work(advice: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None
+
+
+def files_of_sides(bitext: BitextOptions) -> dict[str, str]:
+    """Return the files of both sides, in whose lines findings are; nothing for one file with both sides."""
+    if bitext.source is None or bitext.target is None:
+        return {}
+    return {"source": bitext.source, "target": bitext.target}
+
+
+def unlinked_clause(count: int) -> str:
+    """Return the clause of a closing line that counts the pairs without links."""
+    return f"{with_plural(count, 'pair')} without links"
+
+
+def log_findings(counts: Iterable[KindCount], bitext: BitextOptions) -> None:
+    """Log one line for each kind of findings: the number, the first line, and what to do."""
+    for count in counts:
+        log(
+            count.describe(files_of_sides(bitext)),
+            event="finding",
+            kind=count.kind,
+            severity=count.severity,
+            count=count.count,
+            line=count.first.line + 1,
+        )
 
 
 def unused_path(name: str) -> str:

@@ -192,7 +192,8 @@ def _forked_processes(workers: int, work: Callable[[int, Connection], None]) -> 
             pipes.append(pipe)
             arguments = (work, number, end_of_child, pipes)
             process = fork.Process(target=_run_child, args=arguments, daemon=True)
-            process.start()
+            with _without_signals():  # a child unblocks them once it handles them in its own way
+                process.start()
             processes.append(process)
             end_of_child.close()  # so that the pipe reports its end if the child dies
         yield pipes
@@ -240,8 +241,20 @@ def _run_child(
     for interrupt in (signal.SIGINT, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_IGN)  # the parent is told, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     with suppress(*PIPE_CLOSED_ERRORS):
         work(number, pipe)
+
+
+@contextmanager
+def _without_signals() -> Iterator[None]:
+    """Let the signals that stop a run wait until the block has ended."""
+    stopping = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _serve_items(function: Callable[[Item], Value], pipe: Connection) -> None:

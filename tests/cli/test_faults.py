@@ -235,7 +235,7 @@ def test_partial_files_of_long_names(tmp_path):
         (WorkerError(), "error: WorkerError"),
         (MemoryError(), "memory ran out (MemoryError); "),
         (RuntimeError(), "not foreseen (RuntimeError); "),
-        (EOFError("no data"), "not foreseen (RuntimeError: EOFError: no data); "),  # not an interruption
+        (EOFError("no data"), "not foreseen (EOFError: no data); "),  # not an interruption
         (OSError(5, "Input/output error"), "error: Input/output error"),
     ],
 )

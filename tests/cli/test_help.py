@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from nmtalign.cli import COMMANDS, group
+from nmtalign.cli.program import COMMANDS, group
 from nmtalign.files.paths import bundled_path
 
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles

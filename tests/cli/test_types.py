@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.parameter_types import FileType, Integer, NamedInput, Number, OutputPrefix
+from nmtalign.cli.program import COMMANDS, group
 from nmtalign.cli.texts import TokenizerType
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nmtalign.aligner.opening import load
-from nmtalign.cli import group
+from nmtalign.cli.program import group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings

@@ -11,8 +11,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.finding_messages import log_findings
-from nmtalign.cli.outputs import OutputFileOptions, log_written
+from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option

@@ -15,13 +15,15 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.finding_messages import files_of_sides, log_findings, unlinked_clause
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.outputs import (
     explain_lost_work,
+    files_of_sides,
     formatters_of_links,
+    log_findings,
     pair_scores_option,
     probabilities_option,
+    unlinked_clause,
     unused_path,
     write_files,
 )

@@ -1,0 +1,240 @@
+"""The program. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+import traceback
+from copy import copy
+from difflib import get_close_matches
+from typing import Any, NoReturn, Protocol
+
+import click
+
+from nmtalign import __version__
+from nmtalign.cli.configuration import check_names, config_option
+from nmtalign.cli.messages import (
+    debug_option,
+    enabled_switches,
+    log,
+    log_option,
+    printable,
+    quiet_option,
+    verbose_option,
+    warnings_to_stderr,
+    write,
+)
+from nmtalign.cli.path_conflicts import has_outputs
+from nmtalign.display import escape_controls
+from nmtalign.errors import (
+    DISK_FULL_ERRNOS,
+    TOO_MANY_OPEN_FILES,
+    DataError,
+    NmtalignError,
+    class_and_error_text,
+    error_text,
+)
+
+# name -> (module, attribute, one line of help)
+COMMANDS = {
+    name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
+    for name, module, text in (
+        ("demo", "demo", "Align, evaluate and draw the bundled sample."),
+        ("align", "align", "Align a bitext: write links, probabilities and tables."),
+        ("links-from", "links_from", "Create links from the attention or similarities of another program."),
+        ("train", "train", "Learn an alignment model from a bitext."),
+        ("check", "check", "Find what is wrong with a bitext, line by line."),
+        ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
+        ("symmetrize", "symmetrize", "Join the links of two directions (symmetrize them)."),
+        ("info", "info", "Show whether links fit a text, and what they count."),
+        ("convert", "convert", "Convert files of links: Pharaoh, NAACL, GIZA A3, ..."),
+        ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
+        ("project", "applications.project", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
+        ("report", "report", "Write an HTML report of aligned pairs."),
+        ("vectors", "vectors", "Show, convert, learn, map and evaluate word vectors."),
+        ("lexicon", "applications.lexicon", "List translations with probabilities."),
+        ("find", "applications.find", "Show how a word is translated, with example lines."),
+        ("index", "applications.find", "Write an index of a linked bitext, which find searches."),
+        ("serve", "serve", "Serve a web page that aligns pairs as you type them."),
+    )
+}
+
+
+COMMON_OPTIONS = (quiet_option, verbose_option, log_option, config_option, debug_option)
+
+
+def _add_common_options(command: click.Command) -> None:
+    """Give a command, and those of a group, the options that every command has."""
+    if all(parameter.name != config_option.name for parameter in command.params):
+        # A copy for each command, because click writes the defaults of a context into an option.
+        command.params += map(copy, COMMON_OPTIONS)
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _add_common_options(inner)
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command's module only when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            closest = get_close_matches(cmd_name, COMMANDS, 1)
+            if closest and not ctx.resilient_parsing:
+                ctx.fail(f"No such command {cmd_name!r}. Did you mean {closest[0]!r}?")
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        _add_common_options(command)
+        if cmd_name in (ctx.default_map or {}):
+            check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    params=list(COMMON_OPTIONS),
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "NMTALIGN",
+        "show_default": True,
+        "max_content_width": 110,
+    },
+)
+@click.version_option(__version__, prog_name="nmtalign")
+def group() -> None:
+    """Word alignment from attention.
+
+    Example: nmtalign align text.en text.fr -o links.txt
+
+    Options can also be set by environment variables named NMTALIGN_COMMAND_OPTION, such as
+    NMTALIGN_ALIGN_SCORE=dot, and by a TOML file (--config). The command line overrides the variables, which
+    override the file. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad data, 4 stopped, can be resumed.
+    """
+
+
+class Signals(Protocol):
+    """What the program tells whoever handles signals, and asks it."""
+
+    ended: bool  # everything is written, or the message of an error: signals are too late
+
+    @property
+    def have_come(self) -> bool: ...
+
+
+def run_program(arguments: list[str] | None, signals: Signals) -> int:
+    """Run the command line; return its exit code once everything, or the message of an error, is written."""
+    enabled_switches.clear()
+    os.environ["MPLBACKEND"] = "agg"  # a notebook exports its own backend, which may be unknown here
+    _hold_closed_streams()
+    try:
+        try:
+            _run_command(sys.argv[1:] if arguments is None else arguments)
+            return 0
+        except KeyboardInterrupt:
+            raise NmtalignError("interrupted") from None
+        except NmtalignError:
+            raise
+        except Exception as error:
+            if signals.have_come:  # an import that was interrupted may raise other errors
+                raise NmtalignError("interrupted") from error
+            raise
+    except click.exceptions.Exit as end:  # of --help
+        return end.exit_code
+    except click.ClickException as error:
+        signals.ended = True
+        error.message = printable(error.message)  # type: ignore[misc]  # final for click, which shows it
+        shown = io.StringIO()
+        error.show(shown)
+        write(shown.getvalue(), nl=False)
+        return error.exit_code
+    except NmtalignError as error:
+        signals.ended = True
+        return _end(error_text(error), error.exit_code)
+    except OSError as error:
+        signals.ended = True
+        return _end(*_describe_system_error(error))
+    except Exception as error:
+        signals.ended = True
+        what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
+        hint = "--debug shows where it occurred" if "debug" not in enabled_switches else "please report it"
+        return _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
+
+
+def _end(text: str, exit_code: int) -> int:
+    """Log the error of which an except clause takes care; return its exit code."""
+    if "debug" in enabled_switches:
+        write(escape_controls(traceback.format_exc()), nl=False)
+    log(text, level="error", event="failed", exit_code=exit_code)
+    return exit_code
+
+
+def _run_command(arguments: list[str]) -> None:
+    """Run the command that the arguments name; a closed pipe ends it.
+
+    The steps are those of click's `main`, which would print a line of its own for a signal.
+    """
+    if "_NMTALIGN_COMPLETE" in os.environ:  # a shell asks for completions
+        group.main(arguments, prog_name="nmtalign")
+    context: click.Context | None = None
+    try:
+        with group.make_context("nmtalign", arguments) as context, warnings_to_stderr():
+            group.invoke(context)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # the reader of a list, such as `head`, has closed it
+        if context is not None and has_outputs(context):
+            raise NmtalignError("standard output was closed before everything was written") from None
+
+
+def _describe_system_error(error: OSError) -> tuple[str, int]:
+    """Return the message and the exit code for an error of the operating system."""
+    text = error_text(error)
+    if isinstance(error, FileNotFoundError) and not error.filename:  # raised by os.getcwd
+        text = f"the working directory: {text}"
+    if error.errno in TOO_MANY_OPEN_FILES:
+        text += " (raise their number with ulimit -n)"
+    if isinstance(error, IsADirectoryError):
+        text += ", expected a file"
+    lacks_resources = error.errno in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
+    is_bad_input = error.filename and not lacks_resources
+    return text, DataError.exit_code if is_bad_input else NmtalignError.exit_code
+
+
+def _hold_closed_streams() -> None:
+    """Replace closed standard streams, so that no file that is opened gets their descriptors.
+
+    Using a replacement raises an error.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
+            raw = io.FileIO(2, "w") if number == 2 else _Closed(name)
+            setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
+
+
+class _Closed(io.RawIOBase):
+    """Replaces a standard stream that was closed before the program started."""
+
+    def __init__(self, name: str) -> None:
+        self._text = f"standard {name.removeprefix('std')}put is closed"
+
+    def readable(self) -> bool:
+        return True
+
+    writable = readable
+
+    def readinto(self, buffer: Any) -> NoReturn:
+        raise NmtalignError(self._text)
+
+    write = readinto
