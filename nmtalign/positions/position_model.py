@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Longs, Reals
-from nmtalign.attention.position_encodings import diagonal_prior
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
@@ -27,8 +26,6 @@ MAX_SCORE = np.float32(40)  # scores are clipped here, far from overflow and und
 DIAGONAL_STRENGTH = 4.0  # suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 CellIndices = tuple[Longs, Longs, Longs]  # t, s and b of cells (T, S, B), each (L,)
-
-_cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 
 
 class Emissions(NamedTuple):
@@ -259,12 +256,13 @@ class SoftmaxPositions(PositionModel):
         """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores
-        lengths = np.stack([bucket.target_lengths, bucket.source_lengths])  # (2, B)
-        # pairs of equal lengths have the same prior: one table for each pair of lengths
-        distinct, indices = np.unique(lengths, axis=1, return_inverse=True)
         T, S, _ = bucket.shape
-        tables = np.zeros((T, S, distinct.shape[1]))
-        for n, (t, s) in enumerate(distinct.T.tolist()):
-            tables[:t, :s, n] = _cached_diagonal_prior(t, s, strength=self._strength)
-        log_prior = tables[..., indices.reshape(-1)]  # (T, S, B)
-        return np.asarray(scores + log_prior)
+        target = _middles_of_words(T, bucket.target_lengths)  # (T, B)
+        source = _middles_of_words(S, bucket.source_lengths)  # (S, B)
+        log_prior = -self._strength * np.abs(target[:, None] - source)  # (T, S, B)
+        return np.asarray(scores + np.where(bucket.inside, log_prior, 0))
+
+
+def _middles_of_words(count: int, lengths: Longs) -> Doubles:
+    """Return where the middle of word n of each sentence is, between 0 and 1, shape (count, B)."""
+    return (np.arange(count)[:, None] + 0.5) / np.maximum(lengths, 1)
