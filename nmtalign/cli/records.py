@@ -98,13 +98,18 @@ def read_to_end(
 
 def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:
     """Yield the records that `lines` (sorted, from 1) names; read no further than the last."""
+    wanted = iter(lines)
+    line = next(wanted)
     number = 0
     for number, record in enumerate(records, 1):
-        if number in lines:
-            yield record
-        if number == lines[-1]:
+        if number < line:
+            continue
+        yield record
+        following = next(wanted, None)
+        if following is None:
             return
-    missing = next(line for line in lines if line > number)
+        line = following
+    missing = line
     raise DataError(f"--lines: pair {missing:,} is out of range for {number:,} pairs")
 
 
