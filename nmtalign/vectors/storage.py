@@ -249,6 +249,11 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
     if is_static_model(path) or (path.name in STATIC_FILES and is_static_model(path.parent)):
         return "static"
     if path.is_dir():
+        languages = languages_of(path)
+        if languages:
+            found = f"expected vectors of one language, found a folder with those of {', '.join(languages)}"
+            one = str(next(iter(languages.values())))
+            raise DataError(f"{found}; pass one of them, such as {one!r}").at(path)
         raise DataError(
             "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, a folder that `vectors"
             f" convert` wrote, or {' and '.join(STATIC_FILES)} of a static model; found none of these"

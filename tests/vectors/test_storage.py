@@ -520,3 +520,11 @@ def test_a_folder_of_json_and_npy_is_a_pair(tmp_path: Path) -> None:
         write_matrix(tmp_path / f"embeddings_{language}.npy")
         write_rows(tmp_path / f"word2int_{language}.json")
     assert [side.vocabulary.words for side in load_both_languages(tmp_path)] == [["le", "chat"]] * 2
+
+
+def test_a_folder_of_two_languages_names_the_vectors_of_one(tmp_path):
+    embeddings = Embeddings.of(["a", "b"], np.eye(2))
+    for language in ("en", "fr"):
+        save_embeddings(embeddings, tmp_path / f"word2int_{language}.pkl", format="word2int")
+    with pytest.raises(DataError, match=r"vectors of one language, .* of en, fr; pass .*word2int_en\.pkl"):
+        load_embeddings(tmp_path)
