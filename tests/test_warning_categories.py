@@ -32,6 +32,7 @@ def test_a_warning_names_the_line_outside_of_the_package(tmp_path):
     calls = {
         "are guesses": lambda: na.load().align("abc def ghi", "jkl mno pqr"),
         "norms of the vectors": lambda: na.load(words, score="dot"),
+        "norms of the vectors differ": lambda: na.vector_aligner(*words, score="dot"),
         "too small": lambda: na.train([("a b", "c d")]),
     }
     for message, call in calls.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 
 from nmtalign import blas
-from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.opening import vector_aligner
-from nmtalign.aligner.over_vectors import open_vectors, vector_norms
+from nmtalign.aligner.over_vectors import (
+    VectorSettings,
+    aligner_over_vectors,
+    open_vectors,
+    vector_norms,
+)
 from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
@@ -30,6 +34,7 @@ from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
+from nmtalign.text.languages import check_languages
 from nmtalign.training.attention_parameters import (
     PARAMETER_CLASSES,
     TeacherPart,
@@ -168,16 +173,12 @@ def learn_attention(
         check_languages(languages)
     elif isinstance(vectors, str | Path) and not is_static_model(resolve_path(vectors)):
         languages = pair_languages(resolve_path(vectors))
-    student = vector_aligner(
-        *open_vectors(
-            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
-        ),
-        score="dot",
-        languages=languages,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        unicode=unicode,
+    source_vectors, target_vectors = open_vectors(
+        vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
     )
+    student = aligner_over_vectors(source_vectors, target_vectors, "dot", VectorSettings(), languages)
+    text_settings = student.text_settings.updated(tokenizer, lowercase, unicode)
+    student = replace(student, text_settings=text_settings)
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
     settings = TrainingSettings(text_settings=student.text_settings, workers=workers)

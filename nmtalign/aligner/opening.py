@@ -17,6 +17,7 @@ from nmtalign.aligner.over_vectors import (
     aligner_of_folder,
     aligner_of_sides,
     aligner_over_vectors,
+    warn_about_spaces,
 )
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
@@ -247,6 +248,7 @@ def vector_aligner(
         unknown=unknown,
     )
     source, target = both_embeddings((source, target))
+    warn_about_spaces(source, target, score)
     aligner = aligner_over_vectors(source, target, score, settings, languages)
     text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
     aligner = replace(aligner, text_settings=text_settings)

@@ -73,7 +73,7 @@ def aligner_of_sides(sides: Sequence[Any], settings: VectorSettings) -> Aligner:
         strip_prefix=settings.strip_prefix,
     )
     score = settings.score or "cosine"
-    _warn_about_spaces(source, target, score)
+    warn_about_spaces(source, target, score)
     return aligner_over_vectors(source, target, score, settings, settings.languages)
 
 
@@ -96,7 +96,7 @@ def aligner_of_folder(folder: Path, settings: VectorSettings) -> Aligner:
     score = settings.score or "cosine"
     if settings.parameters is None and isinstance(score, str):
         score = score_in(folder, score, source.dimension)
-    _warn_about_spaces(source, target, score)
+    warn_about_spaces(source, target, score)
     return aligner_over_vectors(source, target, score, settings, languages)
 
 
@@ -174,7 +174,7 @@ def open_vectors(
     )
 
 
-def _warn_about_spaces(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:
+def warn_about_spaces(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:
     """Warn if two sets of vectors do not look like one space, or if their norms distort dot products."""
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return

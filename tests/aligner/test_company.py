@@ -24,7 +24,8 @@ from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import toy_bitext
 from tests.scorers.bahdanau import untrained_bahdanau
 
-pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
+# made-up words, random vectors
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem|the norms|.*look unrelated)")
 
 WORDS = [f"w{n}" for n in range(30)]
 EXTRACTIONS = [make_extraction(LinkSettings(name)) for name in names.EXTRACTIONS]

@@ -26,7 +26,8 @@ from nmtalign.vectors.embeddings import Embeddings
 from tests.positions.naive_hmm import naive_forward_backward, naive_transitions
 from tests.scorers.bahdanau import untrained_bahdanau
 
-pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
+# made-up words, random vectors
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem|the norms|.*look unrelated)")
 
 WORDS = [f"w{n}" for n in range(12)]
 SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)

@@ -267,7 +267,8 @@ def test_an_empty_side_gives_no_links():
 
 def test_scores_of_any_size_give_finite_weights():
     huge = Embeddings(Vocabulary.from_words(WORDS), np.full((len(WORDS), 4), 1e3) * np.arange(12)[:, None])
-    pair = vector_aligner(huge, huge, score="dot").align(WORDS, WORDS[::-1])
+    with pytest.warns(UserWarning, match="norms of the vectors differ"):
+        pair = vector_aligner(huge, huge, score="dot").align(WORDS, WORDS[::-1])
     assert np.isfinite(pair.forward).all()
     np.testing.assert_allclose(pair.forward.sum(axis=1), 1)
 
@@ -438,6 +439,8 @@ def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
         load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
+    with pytest.warns(UserWarning, match="look unrelated"):
+        vector_aligner(*spaces(related=False))
     opened(spaces(related=False), tmp_path / "y", score=untrained_bahdanau(12))
 
 
