@@ -276,6 +276,11 @@ OPTIONS = {  # of train
     "lower case": ({"lowercase": "yes"}, USAGE, "True or False for lowercase, found 'yes'"),
     "one language": ({"languages": "en"}, USAGE, "like .'en', 'fr'., found 'en'"),
     "three languages": ({"languages": ("en", "fr", "de")}, USAGE, "a source and a target language"),
+    "names of languages": (
+        {"languages": ("English", "fr")},
+        USAGE,
+        "codes such as en, .*'English'; write en",
+    ),
     "languages by number": ({"languages": (1, 2)}, USAGE, r"found \(1, 2\)"),
     "no workers": ({"workers": 0}, USAGE, "workers, 1 or more, found 0"),
     "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
@@ -403,7 +408,7 @@ CALLS = {
     "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of integers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
-    "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "contain NaN"),
+    "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), ["a"], ["b"]), DATA, "contain NaN"),
     "text as weight": (lambda: na.AlignmentMatrix("x", "a", "b"), DATA, "real numbers, found 'x'"),
     "a report of nothing": (
         lambda: na.write_report("a.html", None),
@@ -688,6 +693,14 @@ CALLS = {
         DATA,
         "pair 0: expected links, found gold links; pass their `sure`",
     ),
+    **{
+        f"languages to check: {languages}": (
+            lambda languages=languages: na.check(PAIRS, languages=languages),
+            USAGE,
+            "a source and a target language",
+        )
+        for languages in ("en", "enfr", ("en", "fr", "de"), ["en"], (1, 2), {"en": 1, "fr": 2})
+    },
     "one language to learn attention": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", languages=("en",)),
         USAGE,

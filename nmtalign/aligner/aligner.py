@@ -53,6 +53,7 @@ from nmtalign.text.bitext import (
     read_pairs,
     words_between_spaces,
 )
+from nmtalign.text.languages import check_languages
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_same_pairs, check_type, is_iterable
 
@@ -652,12 +653,3 @@ def load_aligner(folder: str | Path) -> Aligner:
     """
     aligner: Aligner = open_state(resolve_path(folder), Aligner.from_state, PART_CLASSES)
     return aligner
-
-
-def check_languages(languages: object) -> None:
-    """Raise UsageError unless `languages` is a pair (source, target) of names or None."""
-    sides = languages if isinstance(languages, tuple | list) else ()
-    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
-        raise UsageError(
-            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(languages)}"
-        )

@@ -233,8 +233,8 @@ class Transport(_Stacked):
     mask_applies_threshold = True
 
     def choose_cells(self, weights: AnyArray) -> Flags:
-        threshold = self.default_threshold if self.threshold is None else self.threshold
-        return transport(weights, threshold=threshold)
+        assert self.effective_threshold is not None  # it has a default
+        return transport(weights, threshold=self.effective_threshold)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nmtalign.aligner.aligner import Aligner, check_languages
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
 from nmtalign.aligner.preparation import training_pairs
 from nmtalign.aligner.training_settings import open_training_settings, stage_costs
@@ -18,6 +18,7 @@ from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
+from nmtalign.text.languages import check_languages
 from nmtalign.text.tokenization import Languages
 from nmtalign.training.dictionary_prior import (
     GivenDictionaries,

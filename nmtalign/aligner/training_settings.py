@@ -26,7 +26,7 @@ from nmtalign.names import SIDES, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressReporter
 from nmtalign.state import is_model
 from nmtalign.text.bitext import is_line_pair
-from nmtalign.text.languages import known_language
+from nmtalign.text.languages import check_language_codes, known_language
 from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
@@ -85,6 +85,7 @@ def open_training_settings(
         check_number(sample, "a number of pairs, 1 or more, as `sample`", minimum=1, integer=True)
         if gold is not None:
             raise UsageError("`gold` has a line for each pair, and `sample` leaves pairs out; remove one")
+    check_language_codes(languages)
     dictionaries = open_dictionaries(prior, encoding)
     bridges = open_dictionaries(bridge, encoding, name="bridge")
     if bridges and not dictionaries:

@@ -37,6 +37,7 @@ from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
+from nmtalign.text.languages import check_languages
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
 from nmtalign.text.tokenization import Languages
 from nmtalign.validation import check_type
@@ -118,6 +119,8 @@ def check(
         aligner = targets
         targets = None
     check_type(aligner, (Aligner, type(None)), "an aligner, as in check(bitext, aligner)")
+    if languages is not None:
+        check_languages(languages)
     of_aligner = (None, None) if aligner is None else aligner.languages
     sides = lines_of_sides(bitext, targets, source=source, target=target, languages=of_aligner)
     findings = find_all(

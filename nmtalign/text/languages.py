@@ -6,6 +6,9 @@ import re
 import unicodedata
 from functools import cache
 
+from nmtalign.display import short_repr
+from nmtalign.errors import UsageError
+
 # One language after another: its code of ISO 639-1; other codes (of ISO 639-2 and 639-3, and of countries
 # that are often written instead); its names in English and, if many files have it, in other languages.
 _LANGUAGES = """
@@ -94,6 +97,25 @@ def known_language(text: str) -> str | None:
     code, *subtags = tag.split("-")
     is_known = code in of_codes and all(map(_SUBTAG.fullmatch, subtags))
     return tag if is_known else None
+
+
+def check_languages(languages: object) -> None:
+    """Raise UsageError unless `languages` is a pair (source, target) of texts or None."""
+    sides = languages if isinstance(languages, tuple | list) else ()
+    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
+        raise UsageError(
+            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(languages)}"
+        )
+
+
+def check_language_codes(languages: tuple[str | None, str | None]) -> None:
+    """Raise UsageError if one of the languages is a name, such as English: tokenizers only know codes."""
+    of_names = _codes()[1]
+    for language in languages:
+        code = of_names.get("" if language is None else language.strip().casefold())
+        if code is not None:
+            problem = f"`languages`: expected codes such as en, found the name {short_repr(language)}"
+            raise UsageError(f"{problem}; write {code}")
 
 
 def is_variant(tag: str, wanted: str) -> bool:
