@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import pairwise
 from reprlib import repr as shortened_repr
 from typing import Any
 
@@ -15,10 +17,40 @@ _TERMINAL_CONTROLS = re.compile(
 )
 
 
+_JOINER = "\u200d"  # joins several emoji into one
+# after a letter or an emoji, besides combining marks: joiners, variants, skin colors, tags of regions
+_MODIFIERS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_HALF_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")  # two of them are the flag of a country
+
+
+def split_characters(text: str) -> list[str]:
+    """Return the characters of a text as readers see them: marks stay with their letter, emoji are whole.
+
+    >>> [len(one) for one in split_characters("e\u0301\U0001f469\u200d\U0001f467\U0001f1eb\U0001f1f7x")]
+    [2, 3, 2, 1]
+    """
+    if text.isascii():
+        return list(text)
+    starts: list[int] = []
+    previous = ""
+    is_half_flag = False
+    for place, code_point in enumerate(text):
+        is_mark = unicodedata.category(code_point) in ("Mn", "Mc", "Me")
+        is_flag_part = _HALF_FLAG.match(code_point) is not None
+        completes_flag = is_half_flag and is_flag_part
+        continues = is_mark or _MODIFIERS.match(code_point) or previous == _JOINER or completes_flag
+        if not (previous and continues):
+            starts.append(place)
+        is_half_flag = is_flag_part and not completes_flag
+        previous = code_point
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+
+
 def single_line(text: str) -> str:
     """Return text on one line, truncated after `MAX_REPR_CHARS` characters."""
     if len(text) > MAX_REPR_CHARS:
-        text = f"{text[:MAX_REPR_CHARS]} ..."
+        following = text[: MAX_REPR_CHARS + 1]
+        text = f"{''.join(split_characters(following)[:-1])} ..."
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nmtalign.display import split_characters
+
 DARK_COLORMAP = "inferno"  # zero is black, for screens
 LIGHT_COLORMAP = "Blues"  # zero is white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
@@ -51,9 +53,12 @@ def abbreviate(word: str, longest: int) -> str:
     >>> abbreviate("Donaudampfschiffahrtsgesellschaft", 16)
     'Donaudam…llschaft'
     """
-    if len(word) <= longest:
+    characters = split_characters(word)
+    if len(characters) <= longest:
         return word
-    return f"{word[: longest // 2]}…{word[-(longest // 2) :]}"
+    beginning = characters[: longest // 2]
+    end = characters[-(longest // 2) :]
+    return f"{''.join(beginning)}…{''.join(end)}"
 
 
 DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more

@@ -21,7 +21,7 @@ from nmtalign.cli.messages import printable
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
-from nmtalign.display import with_plural
+from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
@@ -311,9 +311,10 @@ def _shortened(text: str, columns: int) -> str:
     if _columns_of(text) <= columns:
         return text
     text = text[: 2 * columns + _MAX_NAME_COLUMNS]  # so that the end of a long text is not cut step by step
-    while text and _columns_of(text) > columns - 1:
-        text = text[:-1]
-    return f"{text}…"
+    characters = split_characters(text)
+    while characters and _columns_of("".join(characters)) > columns - 1:
+        characters.pop()
+    return f"{''.join(characters)}…"
 
 
 def _in_context(occurrence: Occurrence, side: int, room: int | None) -> str:
