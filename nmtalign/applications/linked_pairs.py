@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.text_files import without_line_end
 from nmtalign.results import with_frame_index
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
 from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
@@ -208,5 +209,5 @@ def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignme
     if isinstance(links, na.Alignment):
         links = links.links
     if isinstance(links, str):
-        links = parse_pharaoh(links)
+        links = parse_pharaoh(without_line_end(links))
     return na.Alignment(links, source_length, target_length)

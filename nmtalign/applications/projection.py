@@ -36,6 +36,7 @@ from nmtalign.applications.markup import find_tags, matched_offsets, parse_marku
 from nmtalign.applications.placing import place_markup
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.files.text_files import without_line_end
 from nmtalign.names import (
     LABEL_FORMATS,
     MARKUP_FORMATS,
@@ -367,6 +368,8 @@ def _as_python(annotation: Any) -> Any:
 
 def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, split: bool) -> Projected:
     """Return the annotations of the target, and those of the source that found no place."""
+    if isinstance(annotation, str) and format != "conllu":  # whose sentences have several lines
+        annotation = without_line_end(annotation)
     if _is_markup(format):
         if not isinstance(annotation, str):
             raise DataError(f"expected a line with tags as text, found {short_repr(annotation)}")

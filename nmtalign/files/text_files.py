@@ -232,6 +232,11 @@ def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> U
     return UnequalLinesError(f"expected the same number of lines in each file, found {lines}; {advice}")
 
 
+def without_line_end(line: str) -> str:
+    """Return a line without the line break with which an open file of Python yields it."""
+    return line.removesuffix("\n").removesuffix("\r")
+
+
 def is_encodable(text: str) -> bool:
     """Return whether text can be encoded; an unpaired surrogate cannot."""
     try:

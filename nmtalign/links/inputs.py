@@ -15,6 +15,7 @@ from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
+from nmtalign.files.text_files import without_line_end
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -157,7 +158,7 @@ def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) ->
 def _parse_links(links_of_pair: Any) -> frozenset[Link]:
     """Return the links of one pair, in one of the forms of `LinksOfPair`."""
     if isinstance(links_of_pair, str):
-        return parse_pharaoh(links_of_pair)
+        return parse_pharaoh(without_line_end(links_of_pair))
     if isinstance(links_of_pair, GoldAlignment):
         raise DataError("expected links, found gold links; pass their `sure` or their `possible` ones")
     if isinstance(links_of_pair, AlignedPair):
@@ -173,7 +174,7 @@ def as_gold(links_of_pair: Any) -> GoldAlignment:
     if isinstance(links_of_pair, GoldAlignment):
         return links_of_pair
     if isinstance(links_of_pair, str):
-        return parse_gold(links_of_pair)
+        return parse_gold(without_line_end(links_of_pair))
     links = _parse_links(links_of_pair)
     return GoldAlignment(links, links)
 

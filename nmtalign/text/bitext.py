@@ -8,6 +8,7 @@ pair is shifted.
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
@@ -27,6 +28,7 @@ from nmtalign.files.text_files import (
     is_encodable,
     read_lines,
     try_lines,
+    without_line_end,
     zip_lines,
 )
 from nmtalign.names import PairFormat, Side
@@ -787,6 +789,8 @@ def _check_sentences(side: Any, name: str) -> Iterable[Any]:
         raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; pass it alone")
     if isinstance(side, Mapping | Set) or not is_iterable(side):
         raise UsageError(f"{expected}, found {short_repr(side)}; options have names")
+    if isinstance(side, io.TextIOBase):
+        return map(without_line_end, reject_exhausted(side, f"{name} sentences"))
     return reject_exhausted(side, f"{name} sentences") if isinstance(side, Iterator) else side
 
 

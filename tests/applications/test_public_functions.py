@@ -351,3 +351,9 @@ def test_a_word_without_translations_has_no_rows():
     assert len(table) == 0
     assert list(table.columns) == list(na.lexicon(LINKED).columns)
     assert table.dtypes["association"] == np.float64
+
+
+def test_links_and_tags_may_end_in_the_line_break_of_a_file():
+    pairs = [("the cat", "le chat", "0-0 1-1\n")]
+    assert na.project(pairs, ["DET NOUN\r\n"], format="labels") == [["DET", "NOUN"]]
+    assert na.project(pairs, ["the <b>cat</b>\n"]) == ["le <b>chat</b>"]

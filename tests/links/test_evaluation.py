@@ -161,3 +161,12 @@ def test_comparisons_keep_or_take_a_bootstrap():
     with pytest.raises(UsageError, match=r"the same Bootstrap, found .*; pass `bootstrap`"):
         first.compare(default)
     assert first.compare(default, bootstrap=20).attrs["settings"].startswith("bootstrap:20|")
+
+
+def test_the_lines_of_open_files_are_read(tmp_path):
+    """Each ends in a line break, also one of Windows."""
+    (tmp_path / "links").write_bytes(b"0-0 1-1\r\n0-0\n")
+    (tmp_path / "gold").write_bytes(b"0-0 1p1\n\n")
+    with open(tmp_path / "links", newline="") as links, open(tmp_path / "gold") as gold:
+        result = evaluate(links, gold)
+    assert result.sentences == evaluate(["0-0 1-1", "0-0"], ["0-0 1p1", ""]).sentences

@@ -160,3 +160,11 @@ def test_fitting_takes_what_aligning_takes():
     np.testing.assert_array_equal(first, second)
     with pytest.raises(UsageError, match="read_bitext"):
         fit_to(aligner, "text.en")
+
+
+def test_two_open_files_are_the_sentences_of_both_sides(tmp_path):
+    (tmp_path / "en").write_text("the cat\n\na dog\n")
+    (tmp_path / "fr").write_text("le chat\nx\nun chien")
+    expected = [("the cat", "le chat"), ("", "x"), ("a dog", "un chien")]
+    with open(tmp_path / "en") as source, open(tmp_path / "fr") as target:
+        assert list(check_pairs(source, target)) == expected
