@@ -280,7 +280,7 @@ class AlignmentMatrix(Viewable):
         real_weights = as_real_array(weights, "weights")
         cells = np.array(real_weights, dtype=np.result_type(real_weights, np.float32))  # (T, S)
         for side in (source_tokens, target_tokens):
-            is_list = isinstance(side, Iterable) and not isinstance(side, Iterator)
+            is_list = isinstance(side, Iterable) and not isinstance(side, Iterator | str)
             if not is_list or not all(isinstance(word, str) for word in side):
                 raise DataError(f"expected two lists of words, found {short_repr(side)}")
         expected = (len(target_tokens), len(source_tokens))

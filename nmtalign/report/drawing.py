@@ -349,6 +349,10 @@ def _with_words(
 
     Without words, the rows and columns have the labels of a DataFrame, or are numbered from 0.
     """
+    for name, words in (("source_words", source_words), ("target_words", target_words)):
+        if isinstance(words, str):
+            problem = f"expected `{name}` as a list of words, found the text {short_repr(words)}"
+            raise UsageError(f"{problem}; write {short_repr(words)}.split()")
     shape = as_real_array(weights, "weights").shape
     if len(shape) != 2:
         raise DataError(f"expected weights of shape (T, S), found {shape}")

@@ -19,7 +19,9 @@ from matplotlib.collections import PatchCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
+from nmtalign.display import single_line
 from nmtalign.report import style
 from nmtalign.report.heatmap import crop_matrices, draw_curves, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
@@ -598,7 +600,26 @@ def test_a_pair_is_saved_as_curves(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_figure_can_be_sent_to_another_process_and_shown():
-    figure = pickle.loads(pickle.dumps(draw_heatmap(AlignmentMatrix(np.eye(2), "ab", "cd"))))
+    figure = pickle.loads(pickle.dumps(draw_heatmap(AlignmentMatrix(np.eye(2), ["a", "b"], ["c", "d"]))))
     picture, size = figure._repr_png_()
     assert picture.startswith(b"\x89PNG")
     assert size["width"] > 0
+
+
+def test_words_of_a_heatmap_are_a_list():
+    """A text would be taken apart into letters."""
+    for words in (("the cat", ["le", "chat"]), (["the", "cat"], "le chat")):
+        with pytest.raises(UsageError, match=r"_words` as a list of words, found .*\.split\(\)"):
+            na.heatmap(np.eye(2), *words)
+    with pytest.raises(DataError, match="two lists of words, found 'ab'"):
+        AlignmentMatrix(np.eye(2), "ab", ["c", "d"])
+
+
+def test_a_long_word_is_abbreviated_between_characters():
+    """Emoji, flags and letters with marks are not cut in half."""
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+    assert style.abbreviate(family * 3, 3) == family * 3
+    assert style.abbreviate(family * 20, 4) == f"{family * 2}…{family * 2}"
+    assert style.abbreviate("e\u0301" * 9 + "\U0001f1eb\U0001f1f7", 2) == "e\u0301…\U0001f1eb\U0001f1f7"
+    shown = single_line("x" * 179 + family)
+    assert shown == "x" * 179 + " ..."
