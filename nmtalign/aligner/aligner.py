@@ -53,8 +53,7 @@ from nmtalign.text.bitext import (
     read_pairs,
     words_between_spaces,
 )
-from nmtalign.text.languages import check_languages
-from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings, check_languages
 from nmtalign.validation import check_same_pairs, check_type, is_iterable
 
 # module and class of each kind of part, which are imported when such a part is opened

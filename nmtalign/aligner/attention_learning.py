@@ -34,7 +34,7 @@ from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
-from nmtalign.text.languages import check_languages
+from nmtalign.text.tokenization import check_languages
 from nmtalign.training.attention_parameters import (
     PARAMETER_CLASSES,
     TeacherPart,

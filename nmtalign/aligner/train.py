@@ -18,8 +18,7 @@ from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
-from nmtalign.text.languages import check_languages
-from nmtalign.text.tokenization import Languages
+from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.training.dictionary_prior import (
     GivenDictionaries,
 )

@@ -37,9 +37,8 @@ from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
-from nmtalign.text.languages import check_languages
 from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
-from nmtalign.text.tokenization import Languages
+from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.validation import check_type
 
 if TYPE_CHECKING:

@@ -99,15 +99,6 @@ def known_language(text: str) -> str | None:
     return tag if is_known else None
 
 
-def check_languages(languages: object) -> None:
-    """Raise UsageError unless `languages` is a pair (source, target) of texts or None."""
-    sides = languages if isinstance(languages, tuple | list) else ()
-    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
-        raise UsageError(
-            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(languages)}"
-        )
-
-
 def check_language_codes(languages: tuple[str | None, str | None]) -> None:
     """Raise UsageError if one of the languages is a name, such as English: tokenizers only know codes."""
     of_names = _codes()[1]

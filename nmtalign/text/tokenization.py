@@ -34,6 +34,15 @@ Span = tuple[int, int]
 Languages = tuple[str | None, str | None]
 
 
+def check_languages(languages: object) -> None:
+    """Raise UsageError unless `languages` is a pair (source, target) of texts or None."""
+    sides = languages if isinstance(languages, tuple | list) else ()
+    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
+        raise UsageError(
+            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(languages)}"
+        )
+
+
 class Token(NamedTuple):
     """A token and its position in the line: ``line[start:end] == text``."""
 
