@@ -41,7 +41,7 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
-from nmtalign.report.card_reasons import min_posterior
+from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.sample import (
     OWN_LINKS,
@@ -60,6 +60,7 @@ from nmtalign.report.sample import (
     probabilities_in_order,
     summarize,
 )
+from nmtalign.report.static_text import findings_panel, text_summary
 from nmtalign.report.style import visible
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences
 from nmtalign.text.containers import as_table
@@ -84,6 +85,7 @@ def report_page(
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
+    findings: pd.DataFrame | None = None,
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
@@ -108,7 +110,8 @@ def report_page(
         "corrections": _correction_data(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
-    return _fill_template(data, levels, title)
+    parts = {"findings": findings_panel(findings), "summary": text_summary(pairs, figures, data)}
+    return _fill_template(data, levels, title, parts=parts)
 
 
 def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
@@ -183,15 +186,17 @@ def _fill_template(
     module: str = REPORT_MODULE,
     connect: str = "'none'",
     packed: bool = False,
+    parts: Mapping[str, str] | None = None,
 ) -> str:
+    """Return the page; `parts` are those of a report that need no script: its findings and a summary."""
     script = _bundle_script(module)
     style = _bundle_style(("card.css",) if packed else ("card.css", "report.css"))
     hashes = [_policy_hash(script)]
     style_hash = _policy_hash(style)
     packed_parts = ""
     if packed:
-        parts = json.dumps({"style": style, "script": script}, ensure_ascii=False)
-        packed_text = compress_to_base64(parts.encode(), zlib.Z_BEST_COMPRESSION)
+        style_and_script = json.dumps({"style": style, "script": script}, ensure_ascii=False)
+        packed_text = compress_to_base64(style_and_script.encode(), zlib.Z_BEST_COMPRESSION)
         packed_parts = f'<script type="text/plain" id="packed">{packed_text}</script>\n'
         script = _bundle_script(UNPACKING_MODULE)
         style = ""
@@ -207,6 +212,7 @@ def _fill_template(
         script_hashes=" ".join(f"'sha256-{script_hash}'" for script_hash in hashes),
         style_hash=style_hash,
         packed=packed_parts,
+        **({"findings": "", "summary": ""} if parts is None else parts),
         connect=connect,
         data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
         weights=_compress_levels(levels),
@@ -281,8 +287,6 @@ def write_report(
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
     ...     nmtalign.write_report(f"{folder}/same.html", pairs, aligner=aligner, gold=["0-0 1-1", "0-0"])
     """
-    from nmtalign.report.text_findings import add_findings
-
     path, golds = as_path(path), None if gold is None else as_gold_sequence(gold)
     if golds is not None and not isinstance(golds, Sequence):
         golds = list(golds)
@@ -318,8 +322,8 @@ def write_report(
         corrections=known,
         systems=systems,
         text=text,
+        findings=findings,
     )
-    page = add_findings(page, findings)
     with AtomicFiles() as files:
         files.text(path).write(page)
 
@@ -434,6 +438,7 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
         },
         "gold": with_gold,
         "languages": aligned.languages,
+        "names": names_of_sides(aligned.languages),
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],

@@ -86,6 +86,30 @@ def language_tag(text: str) -> str:
     return "-".join([of_codes.get(code, code), *subtags])
 
 
+def language_name(text: str) -> str:
+    """Return the English name of a language, with what its code says besides; an unknown code unchanged.
+
+    >>> language_name("fr"), language_name("eng_US"), language_name("tlh")
+    ('French', 'English (US)', 'tlh')
+    """
+    code, *subtags = language_tag(text).split("-")
+    name = _names().get(code)
+    if name is None:
+        return text
+    told = [tag.upper() if len(tag) == 2 else tag.capitalize() for tag in subtags]
+    return f"{name} ({', '.join(told)})" if told else name
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Return the first name of each language, which is English, by its code of two letters."""
+    names: dict[str, str] = {}
+    for entry in re.split(r",\s+", _LANGUAGES.strip()):
+        code, _, names_of_code = entry.split(" ", 2)
+        names[code] = names_of_code.partition("/")[0]
+    return names
+
+
 def known_language(text: str) -> str | None:
     """Return the form of :func:`language_tag` of the code or name of a language; None for other text.
 

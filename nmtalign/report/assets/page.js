@@ -18,6 +18,8 @@ export const data = JSON.parse(new TextDecoder().decode(await inflate(byId("data
 data.levels = await inflate(byId("weights").textContent);
 data.pairs = makeRows(data.pairs, data.levels);
 export const root = document.documentElement;
+byId("static").remove(); // what is read without this script
+root.dataset.begun = "";
 export const state = {
   view: data.usual,
   beside: "none",
@@ -63,12 +65,27 @@ export function isolate(word, direction) {
   return turned ? `\u2067${word}\u2069` : word;
 }
 
+// The characters that a reader sees: an emoji of several code points, or a letter with its marks, is one.
+const segmenter = window.Intl.Segmenter ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
+const CLUSTER = /\P{M}(?:\p{M}|\p{Emoji_Modifier}|\u200c|\u200d\P{M}?)*|\p{M}+/gsu; // for older browsers
+const charactersOf = (word) =>
+  segmenter ? [...segmenter.segment(word)].map(({ segment }) => segment) : (word.match(CLUSTER) ?? []);
+
 // A word, or both ends of a long one.
 export function shortenWord(word, longest) {
-  return word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
+  if (word.length <= longest) return word;
+  const characters = charactersOf(word);
+  if (characters.length <= longest) return word;
+  const half = Math.floor(longest / 2);
+  return `${characters.slice(0, half).join("")}…${characters.slice(-half).join("")}`;
 }
 
-export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
+// A word in quotes, which are double where an apostrophe at its edge would look like one; isolates keep words that are
+// written from right to left inside them.
+export function quote(word) {
+  const [open, close] = /^['’‘]|['’‘]$/.test(word) ? "“”" : "‘’";
+  return `${open}\u2068${word}\u2069${close}`;
+}
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
 
 // A probability in whole percents, which says where rounding would make it certain; a no-break space precedes "%".
@@ -84,14 +101,8 @@ export const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s
 export const percent = (x) => (x === null ? "–" : `${(100 * x).toFixed(1)} %`);
 
 // The name of a side of the pairs: its language where that is known.
-export function nameOfSide(k) {
-  const code = data.languages?.[k];
-  try {
-    return new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? ["source", "target"][k];
-  } catch {
-    return ["source", "target"][k];
-  }
-}
+export const nameOfSide = (k) => data.names[k];
+export const languages = () => (data.languages.every(Boolean) ? data.names.join(" → ") : "");
 
 export const lower = (word) => word.normalize("NFC").toLowerCase();
 export const unseen = (text) => html("span", { class: "unseen" }, text);

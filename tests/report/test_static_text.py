@@ -1,23 +1,24 @@
-"""The panel of a report that lists what is wrong with the text."""
+"""What a report says without its script: the panel of what is wrong with the text, and a summary."""
 
 from __future__ import annotations
+
+import html
+import re
 
 import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.report.text_findings import add_findings
+from nmtalign.report.html import report_page
+from nmtalign.report.sample import SamplePair
+from nmtalign.report.static_text import findings_panel
 from tests.cli.running import run
 from tests.text.test_slips import write
-
-PAGE = '<main><section id="pairs"></section></main>'
 
 
 def test_the_panel_lists_errors_first_and_escapes_them():
     findings = na.check([("a", "b"), ("", ""), ("it &apos;s", "c"), ("d &apos;s", "e")])
-    page = add_findings(PAGE, findings)
-    panel, _, rest = page.partition('<section id="pairs"')
-    assert rest == "></section></main>"
+    panel = findings_panel(findings)
     assert "What is wrong with this text" in panel
     assert "2 errors and 1 hint" in panel
     assert panel.index("error: Moses escapes such as &amp;apos;: 2 (lines 3, 4)") < panel.index(
@@ -26,13 +27,13 @@ def test_the_panel_lists_errors_first_and_escapes_them():
 
 
 def test_without_findings_there_is_no_panel():
-    assert add_findings(PAGE, None) == PAGE
-    assert add_findings(PAGE, na.check([("a", "b")])) == PAGE
+    assert findings_panel(None) == ""
+    assert findings_panel(na.check([("a", "b")])) == ""
 
 
 def test_other_tables_are_refused():
     with pytest.raises(na.UsageError, match="expected `findings` as"):
-        add_findings(PAGE, pd.DataFrame({"a": [1]}))
+        findings_panel(pd.DataFrame({"a": [1]}))
 
 
 def test_a_report_has_the_panel_only_if_something_is_wrong(tmp_path):
@@ -41,3 +42,16 @@ def test_a_report_has_the_panel_only_if_something_is_wrong(tmp_path):
     assert "What is wrong with this text" not in report.read_text(encoding="utf-8")
     assert run("report", *write(tmp_path, ["the\thouse"], ["la maison"]), "-o", report) == 0
     assert "tabs inside lines: 1 (lines 1)" in report.read_text(encoding="utf-8")
+
+
+def test_a_page_says_as_text_what_it_has():
+    aligner = na.load()
+    pairs = [aligner.align("the black cat", "le chat noir"), aligner.align("<b>", "&")]
+    page = report_page(list(map(SamplePair, (1, 2), pairs)))
+    static = re.search('<section id="static".*?</section>', page, re.DOTALL)[0]
+    assert "English → French" in static
+    assert "<li>Pairs shown: 2</li>" in static
+    assert f"Settings: {html.escape(aligner.description)}" in static
+    assert '<p dir="auto">the black cat</p><p dir="auto">le chat noir</p><p>the – le, black – noir, cat – chat' in static
+    assert "&lt;" in static
+    assert "<b>" not in static
