@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.alignments import Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
 from nmtalign.report.card_reasons import (
@@ -152,20 +152,11 @@ TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and 
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
-def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
-    """Return the matrix of a pair, in which cells of links have the calibrated probability of the link."""
-    weights = pair.matrix.weights.copy()
-    for link, probability in pair.probabilities.items():
-        weights[link.target, link.source] = probability
-    return replace(pair.matrix, weights=weights)
-
-
 def draw_card(
     matrix: AlignmentMatrix,
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
     gold: GoldAlignment | LinksOfPair | None = None,
-    probabilities: AlignmentMatrix | None = None,
     threshold: float | None = None,
     has_second_words: bool = False,
     title: str = "",
@@ -177,16 +168,14 @@ def draw_card(
     Parameters
     ----------
     matrix : AlignmentMatrix
-        Posteriors of shape (T, S), from which the links were chosen.
+        The number of each cell, of shape (T, S): the probability of a link, else the posterior, as
+        `matrix_with_probabilities` returns them.
     links : Alignment or iterable of (source, target), optional
         The chosen links.
     gold : GoldAlignment or links, optional
         Hand-made links, by which the chosen ones are judged.
-    probabilities : AlignmentMatrix, optional
-        The same with the probabilities of the links, as `matrix_with_probabilities` returns them. They say
-        how sure a link is. Default: its posterior.
     threshold : float, optional
-        The posterior that a link needs; the card then names the closest calls.
+        What a link needs; the card then names the closest calls.
     has_second_words : bool
         Whether second words are linked, which need less.
     title : str
@@ -206,10 +195,8 @@ def draw_card(
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
     check_bool(dark, "dark")
-    sure = matrix if probabilities is None else probabilities
     content = CardContent(
         matrix=replace(matrix, weights=np.clip(matrix.weights, 0.0, 1.0)),
-        probabilities=replace(sure, weights=np.clip(sure.weights, 0.0, 1.0)),
         kinds=kinds_of_links(matrix, () if links is None else links, gold),
         gold=None if gold is None else as_gold(gold),
         threshold=threshold,
@@ -820,7 +807,7 @@ def _draw_reasons(
             bottom = max(bottom, _draw_group(card, group, PADDING_POINTS + number * (half + 40), y, half))
     y = bottom + 12
     if reasons.together is not None:
-        y = _draw_together(card, content, reasons.together, y, room)
+        y = _draw_together(card, content, reasons, reasons.together, y, room)
     for note in reasons.notes:
         for line in card.wrap(note, CARD_NOTE_POINTS, room):
             card.write(line, PADDING_POINTS, y, CARD_NOTE_POINTS, color=card.theme.soft)
@@ -846,17 +833,19 @@ def _draw_group(card: _Canvas, group: BarGroup, x: float, y: float, room: float)
     return y + 16
 
 
-def _draw_together(card: _Canvas, content: CardContent, bar: Bar, y: float, room: float) -> float:
-    """Draw the posterior of a link as a bar with the threshold; return where it ends."""
-    card.write_bold("Both together", PADDING_POINTS, y, FACT_POINTS)
+def _draw_together(
+    card: _Canvas, content: CardContent, reasons: PinnedReasons, bar: Bar, y: float, room: float
+) -> float:
+    """Draw the number of a cell as a bar, perhaps with what a link needs; return where it ends."""
+    card.write_bold(reasons.together_head, PADDING_POINTS, y, FACT_POINTS)
     y += BAR_ROW_POINTS
     track_width = room - 56
     color = card.theme.of_kind(bar.kind) if bar.kind else card.theme.weight
     card.rectangle(PADDING_POINTS, y - 6, track_width, 12, card.theme.grid)
     card.rectangle(PADDING_POINTS, y - 6, track_width * bar.share, 12, color)
     card.write(whole_percent(bar.share), PADDING_POINTS + room, y, CARD_NOTE_POINTS, ha="right")
-    if content.threshold is not None:
-        tick = PADDING_POINTS + track_width * content.threshold
+    if bar.limit is not None:
+        tick = PADDING_POINTS + track_width * bar.limit
         card.rectangle(tick - 1, y - 10, 2, 20, card.theme.ink)
         y += 20
         card.write(what_a_link_needs(content), tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
@@ -898,11 +887,12 @@ def _draw_calls(
     card: _Canvas, content: CardContent, calls: Sequence[Bar], x: float, y: float, room: float
 ) -> float:
     """Draw the bars of the closest calls; return where they end."""
-    if not calls or content.threshold is None:
+    if not calls:
         return y
     card.write_bold("Closest calls", x, y, FACT_POINTS)
-    y += 20
-    card.write(what_a_link_needs(content), x, y, CARD_NOTE_POINTS, color=card.theme.soft)
+    if any(call.limit is not None for call in calls):
+        y += 20
+        card.write(what_a_link_needs(content), x, y, CARD_NOTE_POINTS, color=card.theme.soft)
     y += 4
     name_width = max(card.width(call.name, CARD_NOTE_POINTS) for call in calls) + 12
     track_width = max(60.0, room - name_width - 56)
@@ -914,8 +904,8 @@ def _draw_calls(
         linked = call.kind in ("both", "hit", "wrong", "missed")
         color = card.theme.of_kind(call.kind) if linked else card.theme.weight
         card.rectangle(track, y - 4, track_width * call.share, 8, color)
-        tick = track + track_width * content.threshold
-        card.rectangle(tick - 1, y - 8, 2, 16, card.theme.ink)
+        if call.limit is not None:
+            card.rectangle(track + track_width * call.limit - 1, y - 8, 2, 16, card.theme.ink)
         card.write(whole_percent(call.share), x + room, y, CARD_NOTE_POINTS, ha="right")
     return y + 12
 

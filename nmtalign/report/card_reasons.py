@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +17,12 @@ from nmtalign.names import SIDES, Side
 from nmtalign.report.figure_layout import is_right_to_left
 from nmtalign.report.sample import best_sources, best_targets
 from nmtalign.report.style import abbreviate, visible
+from nmtalign.text.languages import language_name
 
 MAX_NAME_CHARS = 16  # longer words keep both ends
 MAX_CLOSE_CALLS = 6
 MIN_CLOSE_CALL = 0.05  # less likely cells are not close
+MAX_DISTANCE_OF_CALL = 0.3  # cells that are farther from what a link needs are not close
 SURE_PROBABILITY = 0.9
 LEFT_TO_RIGHT_MARK = "\u200e"  # invisible
 MAX_SHOWN_PARTNERS = 2  # words of a group of bars, before "no partner" and "the rest"
@@ -28,7 +30,7 @@ MIN_SHOWN_SHARE = 0.005  # "the rest" is not shown below what rounds to 1 %
 NO_PARTNER = "no partner"
 THE_REST = "the rest"
 BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
-OVERCONFIDENT = "The combined value is not the mean, because each direction by itself is overconfident."
+OVERCONFIDENT = "The number is not the mean of both directions, because each by itself is overconfident."
 # Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
 # joint posterior where that of one direction is shown.
 METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
@@ -41,15 +43,14 @@ Part = tuple[str, str]  # a piece of a sentence, and its style: "", "bold", or a
 class CardContent:
     """The words, weights and judged links of one card.
 
-    The posterior of a cell decides whether it is a link; what a link needs is compared with it. The
-    probability of a link is calibrated, and says what the link is worth.
+    Each cell has one number, which the card shows everywhere: of a link its probability, which is
+    calibrated and not compared with what a link needs; of another cell the posterior.
     """
 
-    matrix: AlignmentMatrix  # weights[t, s]: the posterior of each cell
-    probabilities: AlignmentMatrix  # weights[t, s]: of a link its probability
+    matrix: AlignmentMatrix  # weights[t, s]: the number of each cell
     kinds: Mapping[Link, str]  # the links to draw, with keys of CURVE_STYLES
     gold: GoldAlignment | None
-    threshold: float | None  # the posterior that a link needs
+    threshold: float | None  # what a link needs
     has_second_words: bool  # links of second words, which need less
 
     @property
@@ -61,13 +62,9 @@ class CardContent:
         """Return the links that are judged so, in their order."""
         return sorted(link for link, judged in self.kinds.items() if judged == kind)
 
-    def posterior(self, link: Link) -> float:
-        """Return the posterior of a cell."""
-        return float(self.matrix.weights[link.target, link.source])
-
     def probability(self, link: Link) -> float:
-        """Return the probability of a link."""
-        return float(self.probabilities.weights[link.target, link.source])
+        """Return the number of a cell."""
+        return float(self.matrix.weights[link.target, link.source])
 
     def names(self, link: Link) -> tuple[str, str]:
         """Return the two words of a link; long ones keep both ends."""
@@ -85,16 +82,27 @@ class CardContent:
 
 
 class Bar(NamedTuple):
-    """A cell whose posterior is near to what a link needs."""
+    """A name with a share of the length of a bar."""
 
     name: str
     share: float
     kind: str
+    limit: float | None = None  # where the bar has a tick
 
 
 def shown_word(word: str) -> str:
     """Return a word as a card shows it: nothing invisible, and of a long one both ends."""
     return abbreviate(visible(word), MAX_NAME_CHARS) or "␣"
+
+
+def quoted(word: str) -> str:
+    """Return a word in quotes, which are double where an apostrophe at its edge would look like one.
+
+    >>> quoted("chat"), quoted("l’")
+    ('‘chat’', '“l’”')
+    """
+    has_apostrophe = bool(set(word[:1] + word[-1:]) & set("'’‘"))
+    return f"“{word}”" if has_apostrophe else f"‘{word}’"
 
 
 def whole_percent(share: float) -> str:
@@ -108,6 +116,25 @@ def whole_percent(share: float) -> str:
     if 0.995 <= share < 1:
         return ">\u00a099\u00a0%"
     return f"{100 * share:.0f}\u00a0%"
+
+
+def names_of_sides(languages: Sequence[str | None]) -> list[str]:
+    """Return the names of both languages, or "source" and "target" where they are unknown.
+
+    >>> names_of_sides(("fr", None))
+    ['French', 'target']
+    """
+    return [language_name(code) if code else side for code, side in zip(languages, SIDES, strict=True)]
+
+
+def title_of_card(title: str, languages: Sequence[str | None]) -> str:
+    """Return a title with the languages behind it, if they are known.
+
+    >>> title_of_card("Pair 7", ("en", "fr")), title_of_card("", ("en", "fr")), title_of_card("a", ("en", None))
+    ('Pair 7 · English → French', 'English → French', 'a')
+    """
+    told = " → ".join(names_of_sides(languages)) if all(languages) else ""
+    return " · ".join(filter(None, (title, told)))
 
 
 def facts_of(content: CardContent) -> list[tuple[str, str]]:
@@ -143,7 +170,7 @@ def explain_pair(content: CardContent) -> tuple[str, str]:
 
 def _quoted_names(content: CardContent, link: Link) -> str:
     source, target = content.names(link)
-    return f"‘{source}’ – ‘{target}’"
+    return f"{quoted(source)} – {quoted(target)}"
 
 
 def _explain_errors(content: CardContent, gold: GoldAlignment) -> tuple[str, str]:
@@ -184,31 +211,52 @@ def _explain_certainty(content: CardContent) -> tuple[str, str]:
 
 
 def what_a_link_needs(content: CardContent) -> str:
-    """Return the posterior that a link needs, as a note; empty without a threshold."""
+    """Return what a link needs, as a note; empty without a threshold."""
     if content.threshold is None:
         return ""
-    needs = f"a link needs a posterior of {whole_percent(content.threshold)}"
+    needs = f"a link needs {whole_percent(content.threshold)}"
     return f"{needs}, a second word less" if content.has_second_words else needs
 
 
 def closest_calls(content: CardContent) -> list[Bar]:
-    """Return the cells whose posterior is nearest to what a link needs; none without a threshold."""
+    """Return the errors, then the other cells whose number is near to what a link needs; as bars.
+
+    Only cells without a link are compared with what a link needs, as the limits of their bars. Without a
+    threshold there are none.
+    """
     threshold = content.threshold
     if threshold is None:
         return []
     links = set(content.links)
-    calls: list[tuple[float, Link]] = []
-    for target, row in enumerate(content.matrix.weights):
+    calls: list[tuple[bool, float, Link]] = []
+    for target, row in enumerate(content.matrix.weights.tolist()):
         for source, weight in enumerate(row):
             link = Link(source, target)
-            if weight >= MIN_CLOSE_CALL or link in links:
-                calls.append((abs(float(weight) - threshold), link))
+            is_error = content.kinds.get(link) in ("wrong", "missed")
+            distance = abs(weight - threshold)
+            is_close = distance <= MAX_DISTANCE_OF_CALL and (link in links or weight >= MIN_CLOSE_CALL)
+            if is_error or is_close:
+                calls.append((not is_error, distance, link))
     bars: list[Bar] = []
-    for _, link in sorted(calls)[:MAX_CLOSE_CALLS]:
+    for _, _, link in sorted(calls)[:MAX_CLOSE_CALLS]:
         # the mark keeps the source word first, in whatever direction it is written
-        name = LEFT_TO_RIGHT_MARK + " – ".join(content.names(link))
-        bars.append(Bar(name, content.posterior(link), content.kinds.get(link, "")))
+        name = LEFT_TO_RIGHT_MARK + " – ".join(map(_isolated, content.names(link)))
+        limit = None if link in links else threshold
+        bars.append(Bar(name, content.probability(link), content.kinds.get(link, ""), limit))
     return bars
+
+
+def _isolated(word: str) -> str:
+    """Return a word with marks around it if it is written from right to left, so that it keeps its place."""
+    return f"{LEFT_TO_RIGHT_MARK}{word}{LEFT_TO_RIGHT_MARK}" if is_right_to_left([word]) else word
+
+
+def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
+    """Return the matrix of a pair, in which cells of links have the calibrated probability of the link."""
+    weights = pair.matrix.weights.copy()
+    for link, probability in pair.probabilities.items():
+        weights[link.target, link.source] = probability
+    return replace(pair.matrix, weights=weights)
 
 
 # --- a pinned word -----------------------------------------------------------------------------
@@ -245,7 +293,8 @@ class PinnedReasons(NamedTuple):
     headline: str
     sentence: list[Part]
     groups: list[BarGroup]
-    together: Bar | None  # the posterior of the link; None if there is no word to link with
+    together: Bar | None  # the number of the link; None if there is no word to link with
+    together_head: str
     notes: list[str]
 
 
@@ -291,14 +340,11 @@ def attention_of(pin: PinnedWord) -> tuple[NDArray[np.floating], float | None]:
 
 
 def _attention(pair: AlignedPair, side: Side, position: int) -> tuple[NDArray[np.floating], float | None]:
-    if side == "source":
-        weights = pair.matrix.weights if pair.reverse is None else pair.reverse
-        null = pair.source_null
-        row = weights[:, position]
-    else:
-        weights = pair.matrix.weights if pair.forward is None else pair.forward
-        null = pair.target_null
-        row = weights[position]
+    is_source = side == "source"
+    of_direction = pair.reverse if is_source else pair.forward
+    weights = matrix_with_probabilities(pair).weights if of_direction is None else of_direction
+    null = pair.source_null if is_source else pair.target_null
+    row = weights[:, position] if is_source else weights[position]
     return np.clip(row, 0.0, 1.0), None if null is None or not (null > 5e-4).any() else float(null[position])
 
 
@@ -324,7 +370,7 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
     missed = _partners(content, pin, gold_links)
     weights, _ = attention_of(pin)
     if not len(weights):
-        return PinnedReasons(f"{word} has no link", [("There is no word to link it with.", "")], [], None, [])
+        return PinnedReasons(f"{word} has no link", [("There is no word to link it with.", "")], [], None, "", [])
     partner = [*partners, *missed, int(weights.argmax())][0]
     link = pin.cell(partner)
     groups = [
@@ -334,11 +380,15 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
     if pin.is_source:
         groups.reverse()
     kind = BAR_KINDS.get(content.kinds.get(link, ""), "")
+    is_linked = link in set(content.links)
+    unlinked_head = "Both together" if _has_both_directions(pin.pair) else "Weight"
+    limit = None if is_linked else content.threshold
     return PinnedReasons(
         headline=_headline(content, pin, word, partners),
         sentence=_sentence(content, pin.pair, link),
         groups=groups,
-        together=Bar("", content.posterior(link), kind),
+        together=Bar("", content.probability(link), kind, limit),
+        together_head="Probability of the link" if is_linked else unlinked_head,
         notes=_notes(pin.pair),
     )
 
@@ -354,7 +404,7 @@ def _quoted(pair: AlignedPair, side: Side, position: int) -> str:
     word = pair.tokens[SIDES.index(side)][position]
     # the marks keep a word that is written from right to left at its place in the sentence
     mark = LEFT_TO_RIGHT_MARK if is_right_to_left([word]) else ""
-    return f"{mark}‘{shown_word(word)}’{mark}"
+    return f"{mark}{quoted(shown_word(word))}{mark}"
 
 
 def _headline(content: CardContent, pin: PinnedWord, word: str, partners: Sequence[int]) -> str:
@@ -384,7 +434,7 @@ def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> Bar
     rest = 1 - sum(bar.share for bar in bars)
     if has_direction and len(words) > len(shown) and rest >= MIN_SHOWN_SHARE:
         bars.append(Bar(THE_REST, rest, ""))
-    languages = [code or name for code, name in zip(pair.languages, SIDES, strict=True)]
+    languages = names_of_sides(pair.languages)
     if side == "target":
         languages.reverse()
     return BarGroup(f"{_quoted(pair, side, position)} looks at", " → ".join(languages), bars)
@@ -395,8 +445,7 @@ def _sentence(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]
     parts: list[Part] = [(_vectors_clause(pair, link), ""), (_choice_clause(pair, link), "")]
     if second is not None:
         parts.append((_second_word_clause(content, pair, link, *second), ""))
-    parts += _together_clause(content, pair, link, is_second=second is not None)
-    parts += _worth_clause(content, link)
+    parts += _together_clause(content, pair, link)
     parts += _gold_clause(content, link)
     return [part for part in parts if part[0]]
 
@@ -421,14 +470,22 @@ def _choice_clause(pair: AlignedPair, link: Link) -> str:
 
 
 def _preference(pair: AlignedPair, side: Side, position: int, best: int, partner: int) -> str:
-    """Return a sentence such as "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %). "."""
+    """Return a sentence such as "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %). ".
+
+    It has no numbers where none are of the direction of the word.
+    """
     weights, none = _attention(pair, side, position)
     other: Side = "target" if side == "source" else "source"
-    than = f"{_quoted(pair, other, partner)} ({whole_percent(float(weights[partner]))})"
+    has_direction = (pair.reverse if side == "source" else pair.forward) is not None
+
+    def told(share: float) -> str:
+        return f" ({whole_percent(share)})" if has_direction else ""
+
+    than = f"{_quoted(pair, other, partner)}{told(float(weights[partner]))}"
     word = _quoted(pair, side, position)
     if best < 0:
-        return f"For {word}, having no partner is likelier ({whole_percent(none or 0.0)}) than {than}. "
-    likelier = f"{_quoted(pair, other, best)} is likelier ({whole_percent(float(weights[best]))})"
+        return f"For {word}, having no partner is likelier{told(none or 0.0)} than {than}. "
+    likelier = f"{_quoted(pair, other, best)} is likelier{told(float(weights[best]))}"
     return f"For {word}, {likelier} than {than}. "
 
 
@@ -481,27 +538,23 @@ def min_posterior(pair: AlignedPair) -> float | None:
     return None if pair.extraction in METHODS_WITH_OTHER_THRESHOLD else pair.threshold
 
 
-def _together_clause(content: CardContent, pair: AlignedPair, link: Link, *, is_second: bool) -> list[Part]:
-    posterior = content.posterior(link)
-    has_both = pair.forward is not None and pair.reverse is not None
-    start: Part = ("Together that makes a posterior of " if has_both else "Its weight is ", "")
-    told: Part = (whole_percent(posterior), "bold")
-    is_linked = link in set(content.links)
+def _together_clause(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:
+    number = content.probability(link)
+    told: Part = (whole_percent(number), "bold")
+    if link in set(content.links):
+        return [("The probability of the link is ", ""), told, (". ", "")]
+    start: Part = ("Together that makes " if _has_both_directions(pair) else "Its weight is ", "")
     threshold = min_posterior(pair)
-    if threshold is None or (is_linked and (is_second or posterior < threshold)):
+    if threshold is None:
         return [start, told, (". ", "")]
     needs = f"; a link needs {whole_percent(threshold)}"
-    if not is_linked and posterior >= threshold:
+    if number >= threshold:
         needs += ", but other links were chosen"
     return [start, told, (f"{needs}. ", "")]
 
 
-def _worth_clause(content: CardContent, link: Link) -> list[Part]:
-    """Return the calibrated probability of a link, unless it reads like its posterior."""
-    told = whole_percent(content.probability(link))
-    if link not in set(content.links) or told == whole_percent(content.posterior(link)):
-        return []
-    return [("The probability of the link is ", ""), (told, "bold"), (". ", "")]
+def _has_both_directions(pair: AlignedPair) -> bool:
+    return pair.forward is not None and pair.reverse is not None
 
 
 def _gold_clause(content: CardContent, link: Link) -> list[Part]:
@@ -521,6 +574,6 @@ def _gold_clause(content: CardContent, link: Link) -> list[Part]:
 
 
 def _notes(pair: AlignedPair) -> list[str]:
-    if pair.extraction == "posterior" and pair.forward is not None and pair.reverse is not None:
-        return [OVERCONFIDENT]
+    if pair.extraction == "posterior":
+        return [OVERCONFIDENT] if _has_both_directions(pair) else []
     return [f"Links are chosen by the rule “{pair.extraction}”."] if pair.extraction else []

@@ -23,8 +23,13 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.links.inputs import LinksOfPair
-from nmtalign.report.card_picture import draw_card, matrix_with_probabilities
-from nmtalign.report.card_reasons import min_posterior, pinned_word
+from nmtalign.report.card_picture import draw_card
+from nmtalign.report.card_reasons import (
+    matrix_with_probabilities,
+    min_posterior,
+    pinned_word,
+    title_of_card,
+)
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -392,13 +397,12 @@ def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
     check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
     pair = _as_pair(result)
     return draw_card(
-        pair.matrix,
+        matrix_with_probabilities(pair),
         links=pair.alignment.links if settings.links is None else settings.links,
         gold=settings.gold,
-        probabilities=matrix_with_probabilities(pair),
         threshold=min_posterior(pair),
         has_second_words=pair.second is not None,
-        title=settings.title,
+        title=title_of_card(settings.title, pair.languages),
         dark=settings.dark,
         pin=None if settings.pin is None else pinned_word(pair, settings.pin),
     )

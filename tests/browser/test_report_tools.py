@@ -26,6 +26,7 @@ from tests.browser.test_report_page import (
     assert_no_violation,
     find,
     go_to_pairs,
+    mouse_away,
     plain,
     point_at,
     point_at_cell,
@@ -142,7 +143,7 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
     directions = [f" {view} attention" for view in ("forward", "reverse", "first")]
-    assert shown == [" combined posterior", *directions]
+    assert shown == [" combined probability", *directions]
     point_at(page, word(page, "cat"))
     assert len(find(page, ".matrix .band")) == 4
 
@@ -153,7 +154,7 @@ def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
         "Matrix of pair 1, first attention",
-        "Matrix of pair 17, combined posterior",
+        "Matrix of pair 17, combined probability",
     ]
 
 
@@ -511,8 +512,9 @@ def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
     lines = ["0-0 1p1"] * 19 + ["", "2-2"]
     lines[16] = "0-0 1-2 3-3"  # that of the pair that is shown
     page = open_report([CAT, replace(CAT, line=20, gold=None)], gold=lines)
-    assert texts(page, ".review") == ["gold", ""]
     edit(page)
+    shown = [text for text in texts(page, ".fact") if text.startswith("shown: ")]
+    assert shown == ["shown: the gold links", "shown: the links of the model"]
     assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
     word(page, "sleeps").click()
     word(page, "dort").click()
@@ -878,7 +880,11 @@ def test_a_report_without_gold_counts_errors_once_it_is_corrected(open_report: O
     edit(page)
     link(page, "sleeps", "dort")
     assert texts(page, "#errors summary span") == ["0 wrong links, 1 missing"]
-    assert "AER 14.3 %" in texts(page, "#pair-17 header .fact")
+    assert not any("AER" in fact for fact in texts(page, "#pair-17 header .fact"))
+    mouse_away(page)
+    press(page, "ESCAPE")
+    # the reader's own link judges nothing on the card
+    assert plain(texts(page, "#pair-17 .headline")[0]) == "You have added ‘sleeps’ – ‘dort’"
     assert texts(page, "#headline") == [f"{reported}; AER 14.3 % after corrections"]
     find(page, "#errors > summary")[0].click()
     wait(page, "return document.querySelector('#errors tbody')")

@@ -23,8 +23,8 @@ from nmtalign import (
     UsageError,
     load,
 )
-from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card, matrix_with_probabilities
-from nmtalign.report.card_reasons import pinned_word, whole_percent
+from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
+from nmtalign.report.card_reasons import matrix_with_probabilities, pinned_word, whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
 from tests.cli.running import run
 from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain
@@ -44,41 +44,57 @@ def place_of(figure: Figure, word: str, nth: int = 0) -> tuple[float, float]:
     return texts[nth].get_position()
 
 
+def closest_calls_of(figure: Figure) -> list[tuple[str, str]]:
+    """The closest calls of a card: their words, and their numbers with a no-break space."""
+    texts = texts_of(figure)
+    rows = [n for n, text in enumerate(texts) if text.startswith("\u200e")]
+    return [(texts[n].replace("\u200e", ""), texts[n + 1]) for n in rows]
+
+
 def test_a_card_without_gold_names_the_least_sure_link() -> None:
-    texts = texts_of(draw_card(MATRIX, links=LINKS, threshold=0.55, title="Pair 7"))
+    figure = draw_card(MATRIX, links=LINKS, threshold=0.5, title="Pair 7")
+    texts = texts_of(figure)
     assert {"Pair 7", "3 links", "The least sure link is ‘black’ – ‘noir’"} <= {*texts}
     assert "Its probability is 70\u00a0%. The pair has 3 links." in texts
-    assert "a link needs a posterior of 55\u00a0%" in texts
-    calls = [text.removeprefix("\u200e") for text in texts if text.startswith("\u200e")]
-    assert calls == ["black – noir", "black – chat", "the – le", "cat – chat", "black – le"]
+    assert "a link needs 50\u00a0%" in texts
+    assert closest_calls_of(figure) == [("black – noir", "70\u00a0%"), ("black – chat", "25\u00a0%")]
+    surer = AlignmentMatrix(np.where(MATRIX.weights > 0.5, 0.95, 0.0), *MATRIX_WORDS)
+    assert "Closest calls" not in texts_of(draw_card(surer, links=LINKS, threshold=0.5))
 
 
-def test_posteriors_decide_and_probabilities_say_how_sure_a_link_is() -> None:
-    weights = MATRIX.weights.copy()
-    weights[2, 1] = 0.45  # black - noir
-    sure = AlignmentMatrix(weights, *MATRIX_WORDS)
-    texts = texts_of(
-        draw_card(MATRIX, links=LINKS, probabilities=sure, threshold=0.55, has_second_words=True)
-    )
-    assert "Its probability is 45\u00a0%. The pair has 3 links." in texts
-    assert "a link needs a posterior of 55\u00a0%, a second word less" in texts
-    first_call = next(n for n, text in enumerate(texts) if text == "\u200eblack – noir")
-    assert texts[first_call + 1] == "70\u00a0%"  # the posterior, above what a link needs
-    assert "45\u00a0%" not in texts
+def test_a_link_has_one_number_which_is_not_compared_with_what_a_link_needs(tmp_path: Path) -> None:
+    matrix = AlignmentMatrix([[0.6, 0.3]], ("a", "c"), ("b",))
+    alignment = Alignment([(0, 0)], 2, 1)
+    about = {"threshold": 0.55, "extraction": "posterior"}
+    pair = AlignedPair(alignment, matrix, probabilities={Link(0, 0): 0.4}, **about)
+    for pin in (None, "a", "b"):
+        pair.save(tmp_path / "card.svg", card=True, pin=pin)
+        root = ElementTree.parse(tmp_path / "card.svg").getroot()
+        written = " ".join(root.itertext()).replace("\u00a0", " ")
+        assert "40 %" in written
+        assert "60 %" not in written
+        assert "posterior" not in written
+        assert ("a link needs 55 %" in written) == (pin is None)  # that of c and b
+    pair.save(tmp_path / "card.svg", card=True, pin="c")
+    written = " ".join(ElementTree.parse(tmp_path / "card.svg").getroot().itertext()).replace("\u00a0", " ")
+    assert "Its weight is 30 %; a link needs 55 %." in re.sub(r"\s+", " ", written)
 
 
-def test_the_closest_calls_of_an_aligned_pair_are_posteriors(tmp_path: Path) -> None:
-    matrix = AlignmentMatrix([[0.6]], ("a",), ("b",))
-    alignment = Alignment([(0, 0)], 1, 1)
-    pair = AlignedPair(
-        alignment, matrix, probabilities={Link(0, 0): 0.4}, threshold=0.55, extraction="posterior"
-    )
-    pair.save(tmp_path / "card.svg")
-    root = ElementTree.parse(tmp_path / "card.svg").getroot()
-    written = [text.text for text in root.iter(f"{SVG}text")]
-    assert "60\u00a0%" in written
-    assert "a link needs a posterior of 55\u00a0%" in written
-    assert root.find(f"{SVG}desc").text == "Its probability is 40\u00a0%. The pair has 1 link."
+def test_the_closest_calls_begin_with_the_errors() -> None:
+    gold = GoldAlignment({(0, 0), (2, 1), (0, 2)}, {(0, 0), (2, 1), (0, 2)})
+    figure = draw_card(MATRIX, links=LINKS, gold=gold, threshold=0.5)
+    expected = [("black – noir", "70\u00a0%"), ("the – noir", "0\u00a0%"), ("black – chat", "25\u00a0%")]
+    assert closest_calls_of(figure) == expected
+
+
+def test_a_card_names_the_languages_in_words(tmp_path: Path) -> None:
+    pair = load().align("the cat", "le chat")
+    pair.save(tmp_path / "card.svg", title="Pair 3")
+    assert "Pair 3 · English → French" in (tmp_path / "card.svg").read_text(encoding="utf-8")
+    pair.save(tmp_path / "card.svg", pin="chat")
+    written = (tmp_path / "card.svg").read_text(encoding="utf-8")
+    assert "French → English" in written
+    assert "fr → en" not in written
 
 
 def test_a_card_with_gold_judges_the_links() -> None:
@@ -188,8 +204,6 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     pair = load().align(*sentences)
     pair.save(tmp_path / "python.svg", dark=True)
     assert (tmp_path / "command.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
-    closest = min(pair.posterior[link.target, link.source] for link in pair.links)
-    assert whole_percent(closest) in (tmp_path / "python.svg").read_text(encoding="utf-8")
     # of a cropped pair, too
     arguments = ["--rows", "1-3", "--columns", "2-3", "-o", tmp_path / "cropped.svg"]
     assert run("heatmap", "--card", *sentences, *arguments) == 0
@@ -198,19 +212,19 @@ def test_command_and_python_give_the_same_card(tmp_path: Path) -> None:
     assert "The least sure is ‘cat’ – ‘chat’." in description.text or "probability" in description.text
 
 
-def test_a_posterior_is_said_to_be_needed_only_where_the_threshold_applies_to_it(
+def test_what_a_link_needs_is_said_only_where_the_threshold_applies_to_what_is_shown(
     tmp_path: Path,
 ) -> None:
-    sentences = "the black cat", "le chat noir"
+    sentences = "the black cat sat", "le chat noir"
     # the threshold of the others applies to a plan, and to the joint posterior, which is not shown
     methods = {"threshold": True, "transport": False, "argmax": False, "argmax-reverse": False}
     for method, is_said in methods.items():
         pair = load(extract=method, threshold=0.5).align(*sentences)
         assert pair.threshold == 0.5
-        pair.save(tmp_path / "card.svg", card=True, pin="noir")
+        pair.save(tmp_path / "card.svg", card=True, pin="sat")
         drawn = (tmp_path / "card.svg").read_text(encoding="utf-8")
         assert ("a link needs" in drawn) == is_said
-        options = "--extract", method, "--threshold", "0.5", "-o", str(tmp_path / "command.svg"), "--card"
+        options = "--extract", method, "--threshold", "0.5", "-o", str(tmp_path / "command.svg"), "--card", "--pin", "sat"
         assert run("heatmap", *sentences, *options) == 0
         drawn = (tmp_path / "command.svg").read_text(encoding="utf-8")
         assert ("a link needs" in drawn) == is_said
@@ -232,8 +246,8 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     about = {"links": pair.alignment.links, "gold": GOLD_TO_EXPLAIN, "threshold": pair.threshold}
     figure = draw_card(matrix_with_probabilities(pair), **about, pin=pinned_word(pair, "a"))
     texts = texts_of(figure)
-    assert {"‘a’ has no link", "‘a’ looks at", "fr → en", "‘was’ looks at", "Both together"} <= {*texts}
-    assert {"no partner 80\u00a0%", "a link needs a posterior of 60\u00a0%", "missed"} <= {*texts}
+    assert {"‘a’ has no link", "‘a’ looks at", "French → English", "‘was’ looks at", "Both together"} <= {*texts}
+    assert {"no partner 80\u00a0%", "a link needs 60\u00a0%", "missed"} <= {*texts}
     assert "How to read it" not in texts
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}

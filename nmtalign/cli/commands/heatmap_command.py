@@ -52,6 +52,7 @@ class ShownPair(NamedTuple):
     gold: na.GoldAlignment | None
     threshold: float | None  # the posterior that a link needs
     has_second_words: bool  # links of second words, which need less
+    languages: tuple[str | None, str | None]
     pin: PinnedWord | None = None  # the word that the card explains
 
 
@@ -283,8 +284,7 @@ def _matrices_of_record(
 
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
-    from nmtalign.report.card_picture import matrix_with_probabilities
-    from nmtalign.report.card_reasons import min_posterior, pinned_word
+    from nmtalign.report.card_reasons import matrix_with_probabilities, min_posterior, pinned_word
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
@@ -303,15 +303,16 @@ def _matrices_of_record(
         except DataError as error:
             raise DataError(f"{where}{error}") from None
         return ShownPair(
-            matrices={"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)},
+            matrices={"": matrix_with_probabilities(pair)},
             links=frozenset(pair.alignment.links),
             gold=record.gold,
             threshold=min_posterior(pair),
             has_second_words=pair.second is not None,
+            languages=pair.languages,
             pin=pin,
         )
     if picture.card:
-        matrices = {"posterior": pair.matrix, "probability": matrix_with_probabilities(pair)}
+        matrices = {"": matrix_with_probabilities(pair)}
     else:
         matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
     if picture.values == "parts":
@@ -327,6 +328,7 @@ def _matrices_of_record(
         gold=gold,
         threshold=min_posterior(pair),
         has_second_words=pair.second is not None,
+        languages=pair.languages,
     )
 
 
@@ -349,6 +351,7 @@ def _choose_positions(
 def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Picture:
     """Draw the matrices of a pair, its links as curves, or its card."""
     from nmtalign.report.card_picture import draw_card
+    from nmtalign.report.card_reasons import title_of_card
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 
@@ -356,14 +359,14 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
     shown_links = links if picture.mark_links else None
     title = f"pair {number}" if number else ""
     if picture.card:
+        [matrix] = matrices.values()
         return draw_card(
-            matrices["posterior"],
+            matrix,
             links=links,
             gold=gold,
-            probabilities=matrices["probability"],
             threshold=shown.threshold,
             has_second_words=shown.has_second_words,
-            title=title.capitalize(),
+            title=title_of_card(title.capitalize(), shown.languages),
             dark=picture.dark,
             pin=shown.pin,
         )

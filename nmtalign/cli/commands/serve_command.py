@@ -26,6 +26,7 @@ import nmtalign as na
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.model_options import check_folder
 from nmtalign.cli.parameter_types import INPUT, Integer
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
 from nmtalign.names import SIDES, ScoreName
@@ -202,7 +203,7 @@ class Server(ThreadingHTTPServer):
             for words in aligner.text_settings.words_of_pair(pair, aligner.languages)
         )
         if len(pairs) > MAX_PAIRS_PER_REQUEST or longest > MAX_WORDS_PER_SENTENCE:
-            found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
+            found = f"{with_plural(len(pairs), 'pair')}, the longest sentence of {longest} words"
             limits = f"{MAX_PAIRS_PER_REQUEST} pairs and {MAX_WORDS_PER_SENTENCE} words"
             raise DataError(f"expected at most {limits}, found {found}")
         with self.aligning:

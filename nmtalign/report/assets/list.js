@@ -1,7 +1,7 @@
 // The list of cards: those near the window are in the page, the others are space of the height that they have had, or
 // may have. What is read stays where it is when cards above it come, go or change.
 
-import { barHeight, html, list, onPaper, settle } from "./page.js";
+import { barHeight, byId, html, list, onPaper, settle } from "./page.js";
 import { pairs } from "./pairs/pairs.js";
 import { draw, guessHeight, makeCard } from "./pairs/cards.js";
 
@@ -95,6 +95,15 @@ function step() {
 
 export function render() {
   for (let rounds = 8; rounds && step(); rounds--);
+}
+
+// On paper: which pairs are missing, if not all are printed.
+export function tellPrinted() {
+  const isCut = onPaper() && shown.length > MOST_ON_PAPER;
+  const count = shown.length.toLocaleString("en");
+  byId("printed").hidden = !isCut;
+  byId("printed").textContent =
+    `Only the first ${MOST_ON_PAPER} of ${count} pairs are printed; search for others, and print these.`;
 }
 
 // Show other pairs, or the same in another order.

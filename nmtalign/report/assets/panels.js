@@ -72,7 +72,14 @@ export function tellPanel(pair, view) {
   return told.join(", ");
 }
 
-export const differs = (pair) => panelLinks(pair).some(({ tag }) => tag);
+// Whether what a pair shows differs: the links of its two panels, else those of its one panel and what it is
+// compared with.
+export function differs(pair) {
+  const beside = besideOf(pair);
+  if (beside === null) return !twoPanels() && panelLinks(pair).some(({ tag }) => tag);
+  const [ours, theirs] = [linksOf(pair, viewOf(pair)), linksOf(pair, beside)];
+  return ours.size !== theirs.size || [...ours.keys()].some((key) => !theirs.has(key));
+}
 
 // The two systems of which the filters speak: the two panels, else the links of the report and what they are
 // compared with, else the first other system; null where there is no second one.

@@ -4,7 +4,9 @@ import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } 
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { showPinned } from "./pairs/light.js";
-import { bring, clear, goToEnd, openCard, pairAt, redraw, render, seek, shownPairs } from "./list.js";
+import {
+  bring, clear, goToEnd, openCard, pairAt, redraw, render, seek, shownPairs, tellPrinted,
+} from "./list.js";
 import { anchor, query, readAddress, readPin, readTheme, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary, drawSystems, tellTotals } from "./tools/summary.js";
@@ -75,6 +77,7 @@ function layOutForPaper() {
   root.dataset.paper = shownPairs().length > FEW_ON_PAPER ? "many" : "few";
   bar.open = true;
   measureRoom();
+  tellPrinted();
   redraw(drawKey);
 }
 
@@ -84,6 +87,7 @@ function layOutForScreen() {
   bar.open = window.innerWidth > 1000;
   measureRoom();
   clear();
+  tellPrinted();
   redraw(drawKey);
   readBefore();
 }

@@ -21,7 +21,7 @@ const differences = (links, others) =>
   [...new Set([...links.keys(), ...others.keys()])].filter((key) => links.get(key) !== others.get(key));
 
 // Whether somebody has changed a link of a pair, not only looked.
-const isCorrected = (pair) => differences(goldOf(pair), startOf(pair)).length > 0;
+export const isCorrected = (pair) => differences(goldOf(pair), startOf(pair)).length > 0;
 
 // Whether a link is of the reader's hand, not of the gold or the links that the report was made with.
 export const isYours = (pair, key) => Boolean(pair.reviewed) && !startOf(pair).has(key);
@@ -141,6 +141,7 @@ export const nextKind = (kind) => NEXT.get(kind);
 // Give a link the kind that `kindAfter` makes of its present one.
 export function setLink(pair, s, t, kindAfter, focusAgain) {
   catchUp();
+  pair.pinned = { ...(pair.pinned?.side ? pair.pinned : { s, t }), link: [s, t] }; // which is then explained
   const links = new Map(goldOf(pair));
   const key = `${s}-${t}`;
   const kind = kindAfter(links.get(key));
@@ -161,6 +162,7 @@ export function chooseCell(pair, s, t, key, picture) {
   const pictures = () => [...pair.card.querySelectorAll(".matrix svg[tabindex]")];
   const which = pictures().indexOf(picture);
   const focused = picture.matches(":focus");
+  pair.pinned = null; // no word is held any more
   setLink(pair, s, t, next ? nextKind : () => KEYS_OF_LINKS[key], () => {
     if (focused) pictures()[which].focus();
   });
@@ -188,9 +190,7 @@ export function tellReview(pair, told = pair.card.querySelector(".review")) {
   told.classList.toggle("done", Boolean(pair.reviewed));
   told.textContent = pair.reviewed
     ? `✓ reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}`
-    : pair.inherited
-      ? "gold"
-      : "";
+    : "";
 }
 
 // Those of some that are not older than what is known; how many of the others are of another text, or older.

@@ -1,8 +1,9 @@
 // The attention of a word: a violet curve to every word of the other side, as wide as its weight. The two largest
 // weights are written on their curves, and that of the null word next to the word.
 
-import { quote, share, svg, wholePercent } from "../page.js";
-import { OTHER, extentOf, weightsOf } from "./pairs.js";
+import { clamp, quote, share, svg, wholePercent, width } from "../page.js";
+import { LABEL_SIZE, boxOf, marksIn, placesAlong, takePlace } from "./labels.js";
+import { OTHER, extentOf, isShare, shownWeights } from "./pairs.js";
 import { wordAt } from "./words.js";
 import { placesOf } from "./curves.js";
 
@@ -18,18 +19,12 @@ export function directionView(pair, side) {
 // Weights over the words of the other side, and what null has where that is known, else null.
 export function attentionOf(pair, side, i, view) {
   const source = side === "s";
-  const w = weightsOf(pair, view);
+  const w = shownWeights(pair, view);
   const weights = pair[OTHER[side]].map((_, j) => w[source ? j * pair.S + i : i * pair.S + j]);
   const known =
     (source ? ["combined", "reverse"] : ["combined", "forward"]).includes(view) &&
     (source ? pair.ns : pair.nt);
   return { weights, none: known ? known[i] / 1000 : 0 };
-}
-
-// Whether weights of a view can be read as shares of 100 %.
-export function isShare(view) {
-  const [low, high] = extentOf(view);
-  return low >= 0 && high <= 1;
 }
 
 export const tellWeight = (view, w) => (isShare(view) ? wholePercent(w) : share(w));
@@ -57,48 +52,75 @@ export function drawAttention(pair, card, side, i) {
     const whole = Math.max(1, extentOf(view)[1]);
     const drawn = svg("g", { class: "attention" });
     const labels = [];
+    const taken = marksIn(box);
     const largest = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]).slice(0, LABELED);
     weights.forEach((weight, j) => {
       const w = weight / whole;
       if (w < LEAST) return;
       const [from, to] = side === "s" ? ends(i, j) : ends(j, i);
-      const { d, middle } = bend(from, to);
+      const { d, points } = bend(from, to);
       const style = { "stroke-width": (0.7 + 6 * w).toFixed(2), opacity: (0.35 + 0.5 * w).toFixed(2) };
       drawn.append(svg("path", { d, ...style }));
       if (largest.includes(j)) {
         const told = tellWeight(view, weight);
-        labels.push(across ? labelOf(middle, told) : labelAtEnd(side === "s" ? to : from, side, told));
+        labels.push(across ? labelOf(points, told, taken) : labelAtEnd(side === "s" ? to : from, side, told, taken));
       }
       wordAt(box, OTHER[side], j).classList.add("attended");
     });
     const written = svg("g", { class: "attention" }, ...labels);
     if (none >= LEAST) {
-      written.append(labelOfNone(side === "s" ? ends(i, 0)[0] : ends(0, i)[1], side, tellWeight(view, none), box));
+      const place = side === "s" ? ends(i, 0)[0] : ends(0, i)[1];
+      written.append(labelOfNone(place, side, tellWeight(view, none), box, taken));
     }
     box.querySelector(".curves").prepend(drawn);
     box.querySelector(".curves").append(written);
   }
 }
 
-/** @param {number[]} place */
-const labelOf = ([x, y], text) => svg("text", { x: x - 10, y }, text);
+// On its curve, where no mark and no other label is.
+function labelOf(points, text, taken) {
+  const places = placesAlong(points).map(([x, y]) => [x - 10, y]);
+  const [x, y] = takePlace(places, (place) => boxOf(text, LABEL_SIZE, place, "end"), taken);
+  return svg("text", { x, y }, text);
+}
 
 // In columns the weight is below the end of its curve at the word that is looked at; "no partner" is above the other.
 /** @param {number[]} place */
-function labelAtEnd([x, y], side, text) {
+function labelAtEnd([x, y], side, text, taken) {
   const anchor = side === "s" ? "end" : "start";
-  return svg("text", { x: side === "s" ? x - 8 : x + 8, y: y + 10, "text-anchor": anchor }, text);
+  const places = [10, -10, 22].map((down) => [side === "s" ? x - 8 : x + 8, y + down]);
+  const place = takePlace(places, (one) => boxOf(text, LABEL_SIZE, one, anchor), taken);
+  return svg("text", { x: place[0], y: place[1], "text-anchor": anchor }, text);
 }
 
-// Above a source word and below a target word, in the space that is kept for notes; beside the words of a column.
+// Above a source word and below a target word, in the space that is kept for notes; beside the words of a column, where
+// the fewest curves are.
 /** @param {number[]} place */
-function labelOfNone([x, y], side, text, box) {
+function labelOfNone([x, y], side, told, box, taken) {
+  const text = `no partner ${told}`;
   const way = side === "s" ? -1 : 1;
+  if (box.classList.contains("down")) {
+    const anchor = side === "s" ? "start" : "end";
+    const curves = [...box.querySelectorAll(".hit-area")].flatMap(dotsAlong);
+    const places = [-16, 16, -26, 26].map((down) => [x - 6 * way, y + down]);
+    const best = takePlace(places, (one) => boxOf(text, LABEL_SIZE, one, anchor), [...taken, ...curves]);
+    return svg("text", { class: "none", x: best[0], y: best[1], "text-anchor": anchor }, text);
+  }
+  const half = width(text, LABEL_SIZE) / 2;
+  const wide = box.querySelector(".curves").getBoundingClientRect().width;
   const word = box.querySelector(".token").getBoundingClientRect().height;
-  const place = box.classList.contains("down")
-    ? { x: x - 6 * way, y: y - 16, "text-anchor": side === "s" ? "start" : "end" }
-    : { x, y: y + way * (word + (box.classList.contains("rows") ? 4 : 12)) };
-  return svg("text", { class: "none", ...place }, `no partner ${text}`);
+  const inside = clamp(x, Math.min(half, wide / 2), Math.max(wide - half, wide / 2));
+  const away = word + (box.classList.contains("rows") ? 4 : 12);
+  return svg("text", { class: "none", x: inside, y: y + way * away }, text);
+}
+
+// Small boxes along a curve that is drawn.
+function dotsAlong(path) {
+  const length = path.getTotalLength();
+  return Array.from({ length: 16 }, (_, n) => {
+    const { x, y } = path.getPointAtLength((n / 15) * length);
+    return [x - 3, y - 3, x + 3, y + 3];
+  });
 }
 
 export function clearAttention(card) {
@@ -114,7 +136,9 @@ export function labelCurve(card, key, text) {
     const [s, t] = key.split("-").map(Number);
     const { ends, bend } = placesOf(box);
     const label = svg("g", { class: "attention of-link" });
-    const [x, y] = bend(...ends(s, t)).middle;
+    const { points } = bend(...ends(s, t));
+    const places = path.classList.contains("far") ? [points[0]] : placesAlong(points);
+    const [x, y] = takePlace(places, (place) => boxOf(text, LABEL_SIZE, place), marksIn(box));
     label.append(svg("text", { x, y }, text));
     path.parentNode.append(label);
   }

@@ -1,11 +1,11 @@
 // The card of a pair: its words and curves at full width, below them the inspector and the matrix.
 
 import {
-  cardSize, clamp, counted, data, html, manyOnPaper, nameOfSide, onPaper, percent, room, root, state,
+  cardSize, clamp, counted, data, html, languages, manyOnPaper, onPaper, percent, room, root, state,
 } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
-import { editorOf, isChanged } from "../corrections/corrections.js";
+import { editorOf, isChanged, isCorrected } from "../corrections/corrections.js";
 import { isLong, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
@@ -24,16 +24,17 @@ const MANY_WORDS = 40; // from which a card says how many it has
 
 function tellErrorRates(pair) {
   const others = data.others.map((_, i) => `${shortNameOf(i)} ${percent(pair.scoreOf(i))}`);
-  const own = pair.error === null ? null : term("AER", `AER ${percent(pair.error)}`);
+  const own = !pair.inherited || pair.error === null ? null : term("AER", `AER ${percent(pair.error)}`);
   if (data.gold) return own || others.length ? [[own, own && others.length ? ", " : null, others.join(", ")]] : [];
   return [...(own ? [[own]] : []), ...others.map((other) => [`F1 with ${other}`])];
 }
 
 // What the head of a card says, in which a correction changes the errors.
 function factsOf(pair) {
-  const facts = [[counted(pair.links.size, "link")]];
+  const facts = state.edit ? [[tellShown(pair)]] : [];
+  facts.push([counted(pair.links.size, "link")]);
   if (Math.max(pair.S, pair.T) >= MANY_WORDS) facts.push([`${pair.S} and ${pair.T} words`]);
-  if (pair.gold) {
+  if (pair.inherited) {
     const keys = new Set([...pair.links.keys(), ...pair.gold.keys()]);
     const judged = [...keys].map((key) => judge(pair, pair.links, key));
     for (const kind of ["wrong", "missed"]) {
@@ -52,15 +53,23 @@ function factsOf(pair) {
   return nodes;
 }
 
+// Whose links an editor shows.
+function tellShown(pair) {
+  const whose = pair.inherited ? "the gold links" : "the links of the model";
+  return `shown: ${whose}${isCorrected(pair) ? ", as you changed them" : ""}`;
+}
+
 export function tellFacts(pair) {
   pair.card.querySelector(".facts").replaceChildren(...factsOf(pair));
 }
 
 function titleOf(pair) {
-  const languages = html("span", { class: "languages" }, `${nameOfSide(0)} → ${nameOfSide(1)}`);
-  const title = root.dataset.kind === "cards" ? languages : html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
+  const named = root.dataset.kind === "cards" ? data.names.join(" → ") : languages();
+  const sides = html("span", { class: "languages" }, root.dataset.kind === "cards" ? named : ` · ${named}`);
+  const number = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
+  const title = root.dataset.kind === "cards" ? [sides] : [number, named ? sides : null];
   const score = pair.p === null ? null : `Pair score ${pair.p.toFixed(2)}. ${TERMS.score}`;
-  return html("h3", { id: `head-${pair.n}`, title: score }, title);
+  return html("h3", { id: `head-${pair.n}`, title: score }, ...title);
 }
 
 export function makeCard(pair) {
@@ -94,6 +103,7 @@ function drawWords(pair) {
   const beside = besideOf(pair);
   const body = pair.card.lastChild;
   pair.cursors = [];
+  tellFacts(pair);
   pair.card.classList.remove("narrow", "opposite", "many");
   if (onPaper()) drawOnPaper(pair, body, view);
   else if (beside !== null) drawTwo(pair, body, view, beside);

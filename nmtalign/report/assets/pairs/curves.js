@@ -1,8 +1,9 @@
-// The curves of links; those from one row of a long pair to another are faint until they are pointed at.
+// The curves of links; those from one row of a long pair to another are stubs at both of their ends.
 
 import { onPaper, state, svg } from "../page.js";
 import { positions } from "./pairs.js";
 import { drawnLinks, isYours } from "../corrections/corrections.js";
+import { LABEL_SIZE, TAG_SIZE, boxOf, keepMarks, placesAlong, takePlace } from "./labels.js";
 import { makeNotes } from "./notes.js";
 
 const APART = 8; // pixels between the ends of two links of a word
@@ -23,12 +24,11 @@ export function placesOf(box) {
       : [edge[0] - frame.x, a?.y + a?.height / 2 - frame.y];
   };
   const bend = (from, to) => {
-    const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
     const k = across ? 1 : 0;
     const reach = 0.58 * (to[k] - from[k]);
     const out = across ? [from[0], from[1] + reach] : [from[0] + reach, from[1]];
     const back = across ? [to[0], to[1] - reach] : [to[0] - reach, to[1]];
-    return { middle, points: [from, out, back, to], d: `M${from} C${out} ${back} ${to}` };
+    return { points: [from, out, back, to], d: `M${from} C${out} ${back} ${to}` };
   };
   const sameRow = (s, t) => {
     const [from, to] = [places.s[s], places.t[t]];
@@ -64,33 +64,68 @@ function groupedBy(keys, name) {
 /** @param {number[]} place */
 const shift = ([x, y], off, across) => (across ? [x + off, y] : [x, y + off]);
 
+const FLAT = Math.sin((20 * Math.PI) / 180); // below 20 degrees a halo would shred the other curve
+
+// Where a curve is after a share of its way across is the same for all, so two of a row cross at one t, if they do.
+function crossesFlat(a, b, across) {
+  const [along, over] = across ? [0, 1] : [1, 0];
+  const ends = [a, b].map(({ points }) => [points[0], points[3]]);
+  if (Math.abs(ends[0][0][over] - ends[1][0][over]) > 1) return false; // of another row
+  const [from, to] = [0, 1].map((end) => ends[1][end][along] - ends[0][end][along]);
+  if (from * to >= 0) return false;
+  const t = 0.5 - Math.sin(Math.asin(1 - (2 * from) / (from - to)) / 3);
+  const [first, second] = [a, b].map(({ points }) => directionAt(points, t));
+  return Math.abs(first[0] * second[1] - first[1] * second[0]) < FLAT;
+}
+
+// The unit vector along a curve.
+function directionAt([a, b, c, d], t) {
+  const u = 1 - t;
+  const [x, y] = [0, 1].map((k) => u * u * (b[k] - a[k]) + 2 * u * t * (c[k] - b[k]) + t * t * (d[k] - c[k]));
+  const length = Math.hypot(x, y) || 1;
+  return [x / length, y / length];
+}
+
+const STUB = 15; // pixels of a link to another row, which would run through words; as a stub at both of its ends
+
 export function makeCurves(pair, box) {
   const curves = box.querySelector(".curves");
   const places = placesOf(box);
   const { sameRow, ends, bend, across } = places;
   const links = drawnLinks(pair, box.dataset.view);
   const offsets = offsetsOf(links.map(({ key }) => key), places);
+  const drawn = links.map((link) => {
+    const plain = ends(...positions(link.key));
+    const [from, to] = plain.map((end, k) => shift(end, offsets.get(link.key)[k], across));
+    const far = !sameRow(...positions(link.key));
+    const course = bend(from, to);
+    if (far) course.d = `M${from}v${STUB}M${to[0]} ${to[1] - STUB}v${STUB}`;
+    return { ...link, ...course, far };
+  });
+  const taken = [];
   const paths = [];
   const marks = [];
-  const drawn = [];
-  for (const { key, kind, shared, tag } of links) {
-    const plain = ends(...positions(key));
-    const [from, to] = plain.map((end, k) => shift(end, offsets.get(key)[k], across));
-    const far = (sameRow(...positions(key)) ? "" : " far") + (shared ? " shared" : "");
-    const yours = state.edit && isYours(pair, key) ? " yours" : "";
-    const { middle, points, d } = bend(from, to);
+  drawn.forEach((link, i) => {
+    const { key, kind, shared, tag, points, d, far } = link;
+    const classes = (far ? " far" : "") + (shared ? " shared" : "") +
+      (state.edit && isYours(pair, key) ? " yours" : "");
     const p = (pair.links.get(key) ?? 600) / 1000;
     const about = { "data-link": key, d };
-    if (!onPaper() && !far) paths.push(svg("path", { class: "halo", ...about }));
+    const isFlat = far || drawn.slice(0, i).some((other) => !other.far && crossesFlat(other, link, across));
+    if (!onPaper() && !isFlat) paths.push(svg("path", { class: "halo", ...about }));
     const width = kind === "missed" || kind === "other" ? 2 : 1 + 2 * p;
-    paths.push(svg("path", { class: `link ${kind}${far}${yours}`, "stroke-width": width.toFixed(2), ...about }));
-    if (tag || yours) {
-      const where = { x: middle[0], y: middle[1], "data-link": key };
-      marks.push(svg("text", { class: `tag ${kind}${far}${yours}`, ...where }, yours ? "yours" : tag));
+    paths.push(svg("path", { class: `link ${kind}${classes}`, "stroke-width": width.toFixed(2), ...about }));
+    const text = classes.includes("yours") ? "yours" : tag;
+    if (text) {
+      const size = text === "yours" ? LABEL_SIZE : TAG_SIZE;
+      const [x, y] = far
+        ? [points[0][0], points[0][1] + STUB + 6]
+        : takePlace(placesAlong(points), (place) => boxOf(text, size, place), taken);
+      marks.push(svg("text", { class: `tag ${kind}${classes}`, x, y, "data-link": key }, text));
     }
-    marks.push(svg("path", { class: `hit-area${far}`, ...about }));
-    drawn.push({ key, kind, far, points, middle });
-  }
+    marks.push(svg("path", { class: `hit-area${far ? " far" : ""}`, ...about }));
+  });
+  keepMarks(box, taken);
   const notes = makeNotes(pair, box, places, drawn);
   return () => curves.append(...paths, ...marks, ...notes);
 }

@@ -9,7 +9,10 @@ const HINTS = {
   idle: ["Point at a word, a curve or a cell to see why. Click or ", ["Enter"], " pins it; ", ["?"], " lists keys."],
   kept: ["Pinned. Arrow keys go to other words; ", ["Esc"], " releases it."],
   seen: ["Click or ", ["Enter"], " keeps this here."],
-  edit: [["Enter"], " picks a word, and links it with the next; ", ["Ctrl Z"], " undoes, ", ["Esc"], " releases it."],
+  edit: [
+    "Click a word, then its partner: they are linked. Again: the link is a possible one; once more: none. ",
+    ["Enter"], " is a click, ", ["Ctrl Z"], " undoes, ", ["Esc"], " releases the word.",
+  ],
 };
 
 function hintOf(name) {
@@ -34,7 +37,7 @@ function barOf({ name, share, told, kind = "", dim = false, limit = null }) {
     tick.style.left = `${100 * limit}%`;
     track.append(tick);
   }
-  const label = name === null ? null : html("span", { class: "name", dir: "auto" }, name);
+  const label = name === null ? null : html("span", { class: "name", dir: name.includes(" – ") ? null : "auto" }, name);
   const about = { class: `share${kind && ` is-${kind}`}${dim ? " dim" : ""}` };
   return html("p", about, label, track, html("span", {}, told));
 }

@@ -3,10 +3,9 @@
 // under its words, which stay in sight, and has an overview beside it.
 
 import { byId, clamp, data, html, isolate, onPaper, share, shortenWord, state, svg, width } from "../page.js";
-import { besideOf, extentOf, linksOf, positions, toldView, weightsOf } from "./pairs.js";
+import { besideOf, extentOf, isShare, linksOf, positions, shownWeights, toldView, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { chooseCell, goldOf, isYours } from "../corrections/corrections.js";
-import { isShare } from "./attention.js";
 import { nameOfDiamonds } from "./key.js";
 import { reversedRun } from "./notes.js";
 import { withTerm } from "./terms.js";
@@ -35,13 +34,13 @@ export const matrixWidth = (pair, g) => g.left + pair.S * g.cell + EDGE;
 
 // What a matrix shows: the weights of a view, or the difference of two; level() is from -1 to 1, and 0 is not drawn.
 function weightsToDraw(pair, view, minus) {
-  const w = weightsOf(pair, view);
   const [low, high] = extentOf(view);
   const range = isShare(view) ? [0, 1] : [low, high];
   if (minus === null) {
     const level = (x) => (range[1] > range[0] ? toScale(clamp((x - range[0]) / (range[1] - range[0]), 0, 1)) : 1);
-    return { w: withProbabilities(pair, view, w), range, title: toldView(view), level };
+    return { w: shownWeights(pair, view), range, title: toldView(view), level };
   }
+  const w = weightsOf(pair, view);
   const other = weightsOf(pair, minus);
   const [least, largest] = extentOf(minus);
   const most = Math.max(high - least, largest - low, 1e-6); // the same for all pairs
@@ -51,17 +50,6 @@ function weightsToDraw(pair, view, minus) {
     title: `${toldView(view)} less ${toldView(minus)}`,
     level: (x) => Math.sign(x) * toScale(Math.min(1, Math.abs(x) / most)),
   };
-}
-
-// One number for one thing: a cell of a link has the probability of the link.
-function withProbabilities(pair, view, w) {
-  if (view !== "combined" || !isShare(view)) return w;
-  const cells = w.slice();
-  for (const [key, thousandths] of pair.links) {
-    const [s, t] = positions(key);
-    cells[t * pair.S + s] = thousandths / 1000;
-  }
-  return cells;
 }
 
 // A square root shows small weights; linear opacity is that of `nmtalign heatmap --linear`.

@@ -2,6 +2,7 @@
 // where it would touch a curve or another note, or leave the card.
 
 import { onPaper, quote, state, svg, width } from "../page.js";
+import { boxOf, marksIn, pointAt, touch } from "./labels.js";
 import { pairs, positions } from "./pairs.js";
 
 const NOTE_SIZE = 12;
@@ -9,12 +10,7 @@ const RING = 4.5; // radius
 const BESIDE = 12; // pixels that a note may reach beyond the curves, into the edge of the card
 
 // Places along the curves, which notes may not touch.
-const along = ([a, b, c, d]) =>
-  Array.from({ length: 25 }, (_, n) => {
-    const t = n / 24;
-    const u = 1 - t;
-    return [0, 1].map((k) => u * u * u * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t * t * t * d[k]);
-  });
+const along = (points) => Array.from({ length: 25 }, (_, n) => pointAt(points, n / 24));
 
 // The longest run of neighboring words whose only links run against each other: [first, last] source position.
 export function reversedRun(pair) {
@@ -35,22 +31,25 @@ export function reversedRun(pair) {
 }
 
 class Board {
-  constructor(curves, wide) {
+  constructor(curves, marks, wide) {
     this.wide = wide;
-    this.taken = curves.flatMap(({ points }) => along(points)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
+    const dots = curves.flatMap(({ points }) => along(points)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
+    this.taken = [...dots, ...marks];
     this.group = svg("g", { class: "notes" });
   }
 
-  touches(left, top, right, bottom) {
-    return this.taken.some((one) => one[0] < right && one[2] > left && one[1] < bottom && one[3] > top);
+  touches(box) {
+    return this.taken.some((one) => touch(one, box));
+  }
+
+  hasRoom(box) {
+    return box[0] >= -BESIDE && box[2] <= this.wide + BESIDE && !this.touches(box);
   }
 
   // Write a note, and return whether there is room for it.
   write(text, x, y, { anchor = "middle", kind = "" } = {}) {
-    const wide = width(text, NOTE_SIZE);
-    const left = anchor === "middle" ? x - wide / 2 : anchor === "end" ? x - wide : x;
-    const box = [left - 2, y - 8, left + wide + 2, y + 8];
-    if (left < -BESIDE || left + wide > this.wide + BESIDE || this.touches(...box)) return false;
+    const box = boxOf(text, NOTE_SIZE, [x, y], anchor);
+    if (!this.hasRoom(box)) return false;
     this.taken.push(box);
     this.group.append(svg("text", { class: `note ${kind}`, x, y, "text-anchor": anchor }, text));
     return true;
@@ -59,7 +58,7 @@ class Board {
 
 export function makeNotes(pair, box, places, curves) {
   const rings = svg("g", { class: "rings" });
-  const board = new Board(curves.filter(({ far }) => !far), places.frame.width);
+  const board = new Board(curves.filter(({ far }) => !far), marksIn(box), places.frame.width);
   const across = box.classList.contains("across");
   const alone = [...box.querySelectorAll(".token.alone")].map((word) => [word.dataset.side, Number(word.dataset.at)]);
   for (const [side, i] of alone) {
@@ -73,10 +72,10 @@ export function makeNotes(pair, box, places, curves) {
   if (!across || onPaper() || state.edit) return [rings];
   const height = box.querySelector(".token")?.getBoundingClientRect().height ?? 0; // a pair may have no words
   noteReversal(pair, places, board, height);
-  for (const { kind, middle: [x, y] } of curves) {
-    if (kind === "missed" || kind === "wrong") noteError(kind, x, y, board);
+  for (const { kind, points } of curves) {
+    if (kind === "missed" || kind === "wrong") noteError(kind, middleOf(points), board);
   }
-  for (const [side, i] of alone.slice(0, 8)) {
+  for (const [side, i] of alone) {
     if (!pair.S || !pair.T) break;
     const [x, y] = side === "s" ? places.ends(i, 0)[0] : places.ends(0, i)[1];
     board.write("no link", x, y + (side === "s" ? -1 : 1) * (height + 11));
@@ -85,8 +84,11 @@ export function makeNotes(pair, box, places, curves) {
   return [rings, board.group];
 }
 
+/** @returns {[number, number]} */
+const middleOf = ([[x, y], , , [u, v]]) => [(x + u) / 2, (y + v) / 2];
+
 // Beside the middle of a curve, or a little above or below it.
-const noteError = (kind, x, y, board) =>
+const noteError = (kind, [x, y], board) =>
   [0, -14, 14].some((away) =>
     [["end", -12], ["start", 12]].some(([anchor, beside]) => board.write(kind, x + beside, y + away, { anchor, kind })),
   );
@@ -126,7 +128,7 @@ function noteCurve(pair, curves, board, height) {
       { anchor: "end", x: x - 10, left: x - 8 - wide, top: y + down },
     ]);
     const fits = ({ left, top }) =>
-      left > 0 && left + wide < board.wide && !board.touches(left, top, left + wide, top + 54);
+      left > 0 && left + wide < board.wide && !board.touches([left, top, left + wide, top + 54]);
     const free = places.find(fits);
     if (!free) continue;
     lines.forEach((line, n) => board.write(line, free.x, free.top + 10 + 16 * n, { anchor: free.anchor }));

@@ -147,7 +147,7 @@ export const besideOf = (pair) =>
 export const nameOf = (view) =>
   view[0] !== "=" ? view : (data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
 
-// What the number of a cell is, as in "combined posterior".
+// What the number of a cell is, as in "combined probability".
 const kindOf = (view) =>
   view[0] === "="
     ? "links"
@@ -155,13 +155,34 @@ const kindOf = (view) =>
       ? "score"
       : view === "combined"
         ? data.views.includes("forward")
-          ? "posterior"
+          ? "probability"
           : "weight"
         : ["forward", "reverse"].includes(view)
           ? "attention"
           : data.parts;
 
 export const toldView = (view) => (view[0] === "=" ? nameOf(view) : `${nameOf(view)} ${kindOf(view)}`);
+
+// Whether weights of a view can be read as shares of 100 %.
+export function isShare(view) {
+  const [low, high] = extentOf(view);
+  return low >= 0 && high <= 1;
+}
+
+// One number for one link: its probability, which is calibrated. Other cells have their weights.
+export function shownWeights(pair, view) {
+  if (view !== "combined" || !isShare(view)) return weightsOf(pair, view);
+  return (pair.decoded.shown ??= withProbabilities(pair, weightsOf(pair, view)));
+}
+
+function withProbabilities(pair, w) {
+  const cells = Float64Array.from(w);
+  for (const [key, thousandths] of pair.links) {
+    const [s, t] = positions(key);
+    cells[t * pair.S + s] = thousandths / 1000;
+  }
+  return cells;
+}
 
 function cellsOf(pair, links) {
   const cells = new Float32Array(pair.S * pair.T);

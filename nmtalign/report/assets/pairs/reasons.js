@@ -1,29 +1,28 @@
 // Why a link was made or not: { headline, say, groups, both, notes }. `say` is a list of strings and of [word, kind],
 // which is emphasized; `groups` are bars of what two words look at; `both` is the bar of both directions together.
 
-import { counted, data, isolate, nameOfSide, quote, share, shortenWord } from "../page.js";
-import { judge } from "../panels.js";
-import { OTHER, besideOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
-import { attentionOf, directionView, isShare, tellAttention, tellWeight } from "./attention.js";
+import { counted, data, isolate, nameOfSide, quote, share, shortenWord, state } from "../page.js";
+import { isError, judge } from "../panels.js";
+import { isCorrected, isYours } from "../corrections/corrections.js";
+import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
+import { attentionOf, directionView, tellAttention, tellWeight } from "./attention.js";
 
 const SHOWN_PARTNERS = 2; // words of a group of bars, before "no partner" and "the rest"
 const CLOSE_CALLS = 6;
+const CLOSE = 0.3; // cells that are farther from what a link needs are no close calls
 const MAX_NAME = 8; // characters of a word of a close call; longer ones keep both ends
 
 const wordOf = (pair, side, i) => quote(pair.shown[side][i]);
 
-// The posterior decides whether a cell is a link; what a link needs is compared with it.
-const posteriorOf = (pair, s, t) => weightsOf(pair, "combined")[t * pair.S + s];
-
-// The probability of a link is calibrated: it says what the link is worth. Other cells have the posterior only.
-const probabilityOf = (pair, s, t) =>
-  pair.links.has(`${s}-${t}`) ? pair.links.get(`${s}-${t}`) / 1000 : posteriorOf(pair, s, t);
+// The number of a cell that the page shows everywhere. That of a link is calibrated, and is not compared with what a
+// link needs; the uncalibrated one, by which links are chosen, is not shown.
+const probabilityOf = (pair, s, t) => shownWeights(pair, "combined")[t * pair.S + s];
 
 export const tellProbability = (pair, s, t) => tellWeight("combined", probabilityOf(pair, s, t));
 
 const judgedKind = (pair, s, t) => {
   const key = `${s}-${t}`;
-  const judged = pair.gold ? judge(pair, pair.links, key) : "";
+  const judged = pair.inherited ? judge(pair, pair.links, key) : "";
   return judged || (pair.links.has(key) ? "right" : "");
 };
 
@@ -52,21 +51,21 @@ function looksAt(pair, side, i, partner) {
   return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars };
 }
 
-// "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."
+// "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."; without numbers where there are none of this direction.
 function preference(pair, s, t, side) {
   const view = directionView(pair, side);
   const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
   const [i, j] = side === "t" ? [t, s] : [s, t];
-  const here = tellWeight(view, w[t * pair.S + s]);
+  const told = (weight) => (view === "combined" ? "" : ` (${tellWeight(view, weight)})`);
   const seen = `For ${wordOf(pair, side, i)}, `;
-  const than = `${wordOf(pair, OTHER[side], j)} (${here})`;
+  const than = `${wordOf(pair, OTHER[side], j)}${told(w[t * pair.S + s])}`;
   if (best < 0) {
     const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
-    return `${seen}having no partner is likelier (${tellWeight(view, none)}) than ${than}. `;
+    return `${seen}having no partner is likelier${told(none)} than ${than}. `;
   }
-  const there = tellWeight(view, side === "t" ? w[t * pair.S + best] : w[best * pair.S + s]);
-  return `${seen}${wordOf(pair, OTHER[side], best)} is likelier (${there}) than ${than}. `;
+  const there = told(side === "t" ? w[t * pair.S + best] : w[best * pair.S + s]);
+  return `${seen}${wordOf(pair, OTHER[side], best)} is likelier${there} than ${than}. `;
 }
 
 // ---- a cell ----------------------------------------------------------------------------------------------
@@ -117,29 +116,21 @@ function tellSecondWord(pair, s, t, second) {
   return `As a second word next to ${quote(second[1])}, ${word} has ${has}; ${needed}. `;
 }
 
-// "Together that makes a posterior of 17 %; a link needs 55 %."
-function tellTogether(pair, s, t, second) {
+// "The probability of the link is 45 %.", or "Together that makes 17 %; a link needs 55 %."
+function tellTogether(pair, s, t) {
+  const told = [tellProbability(pair, s, t), null];
+  if (pair.links.has(`${s}-${t}`)) return ["The probability of the link is ", told, ". "];
+  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes " : "Its weight is ";
   const limit = data.rule.threshold;
-  const p = posteriorOf(pair, s, t);
-  const told = [tellWeight("combined", p), null];
-  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes a posterior of " : "Its weight is ";
-  const linked = pair.links.has(`${s}-${t}`);
-  if (limit === null || (linked && (second || p < limit))) return [verb, told, ". "];
-  const needs = `; a link needs ${tellWeight("combined", limit)}`;
-  if (!linked && p >= limit) return [verb, told, `${needs}, but other links were chosen. `];
-  return [verb, told, `${needs}. `];
-}
-
-// "The probability of the link is 45 %.", unless that is the posterior.
-function tellWorth(pair, s, t) {
-  const told = tellProbability(pair, s, t);
-  const isSame = told === tellWeight("combined", posteriorOf(pair, s, t));
-  return isSame || !pair.links.has(`${s}-${t}`) ? [] : ["The probability of the link is ", [told, null], ". "];
+  if (limit === null) return [verb, told, ". "];
+  const others = probabilityOf(pair, s, t) >= limit ? ", but other links were chosen" : "";
+  return [verb, told, `; ${tellNeeds(limit, false)}${others}. `];
 }
 
 function tellGold(pair, s, t) {
-  if (!pair.gold) return [];
   const key = `${s}-${t}`;
+  if (isYours(pair, key)) return [`You made this link${pair.gold.get(key) ? "" : ", as a possible one"}.`];
+  if (!pair.inherited) return [];
   const linked = pair.links.has(key);
   if (!pair.gold.has(key)) {
     if (linked) return ["The gold standard does not link them: ", ["wrong", "wrong"], "."];
@@ -176,27 +167,30 @@ function notesOf(pair, s, t) {
   if (pair.m.scores) notes.push(tellScore(pair, s, t));
   const told = data.others.map((name, i) => `${name}: ${pair.others[i]?.has(`${s}-${t}`) ? "linked" : "not linked"}`);
   if (told.length) notes.push(`${told.join("; ")}.`);
-  if (data.rule.name === "posterior" && "forward" in pair.m && "reverse" in pair.m) {
-    notes.push("The combined value is not the mean, because each direction by itself is overconfident.");
-  } else if (data.rule.name) notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
+  const isUsual = data.rule.name === "posterior";
+  if (isUsual && "forward" in pair.m && "reverse" in pair.m) {
+    notes.push("The number is not the mean of both directions, because each by itself is overconfident.");
+  } else if (data.rule.name && !isUsual) notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
   return notes;
 }
 
 const VERDICTS = { right: "link", wrong: "wrong", missed: "missed" }; // kinds of colors
 
 // A second word is linked by what it looks at in one direction.
-function tellNeeds(limit) {
-  const needs = `a link needs a posterior of ${tellWeight("combined", limit)}`;
-  return data.rule.second === null ? needs : `${needs}, a second word less`;
+function tellNeeds(limit, withSecond = data.rule.second !== null) {
+  const needs = `a link needs ${tellWeight("combined", limit)}`;
+  return withSecond ? `${needs}, a second word less` : needs;
 }
 
 function bothOf(pair, s, t) {
   if (!isShare("combined")) return null;
-  const limit = data.rule.threshold;
+  const linked = pair.links.has(`${s}-${t}`);
+  const limit = linked ? null : data.rule.threshold;
+  const unlinked = "forward" in pair.m && "reverse" in pair.m ? "Both together" : "Weight";
   return {
-    head: "forward" in pair.m && "reverse" in pair.m ? "Both together" : "Weight",
-    share: posteriorOf(pair, s, t),
-    told: tellWeight("combined", posteriorOf(pair, s, t)),
+    head: linked ? "Probability of the link" : unlinked,
+    share: probabilityOf(pair, s, t),
+    told: tellProbability(pair, s, t),
     kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
     limit,
     needs: limit === null ? "" : tellNeeds(limit),
@@ -206,6 +200,7 @@ function bothOf(pair, s, t) {
 function headlineOf(pair, s, t) {
   const words = `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
   const kind = judgedKind(pair, s, t);
+  if (isYours(pair, `${s}-${t}`)) return `${words} is your link`;
   if (kind === "missed") return `${words} is a missed link`;
   if (kind === "wrong") return `${words} is a link: wrong`;
   return `${words} is ${kind ? "a" : "no"} link`;
@@ -217,8 +212,7 @@ function reasonOfCell(pair, s, t, first = "t") {
     ...lackingVectors(pair, s, t),
     ...choiceOf(pair, s, t),
     ...(second ? [tellSecondWord(pair, s, t, second)] : []),
-    ...tellTogether(pair, s, t, second),
-    ...tellWorth(pair, s, t),
+    ...tellTogether(pair, s, t),
     ...tellGold(pair, s, t),
   ];
   const groups = [looksAt(pair, "t", t, s), looksAt(pair, "s", s, t)];
@@ -242,10 +236,20 @@ function partnersIn(pair, side, i, links) {
 
 const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
+// The partner of a word in the link that was changed last, while the editor holds it.
+function partnerMade(pair, side, i) {
+  const link = state.edit ? pair.pinned?.link : null;
+  if (!link) return null;
+  const k = side === "s" ? 0 : 1;
+  return link[k] === i ? link[1 - k] : null;
+}
+
 export function explainWord(pair, side, i) {
   const word = wordOf(pair, side, i);
+  const made = partnerMade(pair, side, i);
+  if (made !== null) return explainCell(pair, ...cellOf(side, i, made));
   const partners = partnersIn(pair, side, i, pair.links);
-  const missed = pair.gold ? partnersIn(pair, side, i, pair.gold) : [];
+  const missed = pair.inherited ? partnersIn(pair, side, i, pair.gold) : [];
   const { weights } = attentionOf(pair, side, i, directionView(pair, side));
   const likeliest = weights.length ? weights.indexOf(Math.max(...weights)) : null;
   const partner = partners[0] ?? missed[0] ?? likeliest;
@@ -272,34 +276,37 @@ const nameOfLink = (pair, key) => {
   return `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
 };
 
-const shortName = (pair, side, i) => isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side]);
+// Isolated, so that the source word comes first in whatever direction it is written.
+const shortName = (pair, side, i) =>
+  `\u2068${isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side])}\u2069`;
 
-// The cells whose posterior is nearest to what a link needs.
+// The errors of the pair, then the other cells whose number is near to what a link needs; null where there are none.
 function closestCalls(pair) {
   const limit = data.rule.threshold;
   if (limit === null || !isShare("combined")) return null;
-  const w = weightsOf(pair, "combined");
   const found = [];
   for (let t = 0; t < pair.T; t++) {
     for (let s = 0; s < pair.S; s++) {
       const linked = pair.links.has(`${s}-${t}`);
-      const p = w[t * pair.S + s];
-      if (!linked && p < 0.05) continue;
-      found.push({ s, t, p, away: Math.abs(p - limit) });
+      const p = probabilityOf(pair, s, t);
+      const kind = judgedKind(pair, s, t);
+      const error = isError(kind);
+      const away = Math.abs(p - limit);
+      if (error || (away <= CLOSE && (linked || p >= 0.05))) found.push({ s, t, p, kind, linked, error, away });
     }
   }
   if (!found.length) return null;
-  const bars = found
-    .sort((a, b) => a.away - b.away)
-    .slice(0, CLOSE_CALLS)
-    .map(({ s, t, p }) => ({
-      name: `${shortName(pair, "s", s)} – ${shortName(pair, "t", t)}`,
-      share: p,
-      told: tellWeight("combined", p),
-      kind: VERDICTS[judgedKind(pair, s, t)] ?? "",
-      limit,
-    }));
-  return { head: "Closest calls", note: tellNeeds(limit), bars };
+  const shown = found
+    .sort((a, b) => Number(b.error) - Number(a.error) || a.away - b.away || a.s - b.s || a.t - b.t)
+    .slice(0, CLOSE_CALLS);
+  const bars = shown.map(({ s, t, p, kind, linked }) => ({
+    name: `${shortName(pair, "s", s)} – ${shortName(pair, "t", t)}`,
+    share: p,
+    told: tellWeight("combined", p),
+    kind: VERDICTS[kind] ?? "",
+    limit: linked ? null : limit, // the probability of a link is not compared with it
+  }));
+  return { head: "Closest calls", note: shown.every(({ linked }) => linked) ? "" : tellNeeds(limit), bars };
 }
 
 const errorHeadline = (name, keys, pair) =>
@@ -340,8 +347,20 @@ function explainCertainty(pair) {
   return { headline, say: [`Its probability is ${tellWeight("combined", p)}. The pair has ${count}.`] };
 }
 
+// Without gold, what the reader has changed judges nothing.
+function explainChanges(pair) {
+  const added = [...pair.gold.keys()].filter((key) => !pair.links.has(key));
+  const removed = [...pair.links.keys()].filter((key) => !pair.gold.has(key));
+  const stay = pair.links.size - removed.length;
+  const say = [`You have added ${counted(added.length, "link")} and removed ${removed.length}; ` +
+    `${stay} of the ${counted(pair.links.size, "link")} of the model stay${stay === 1 ? "s" : ""}.`];
+  if (added.length === 1 && !removed.length) return { headline: `You have added ${nameOfLink(pair, added[0])}`, say };
+  return { headline: "You have changed links of this pair", say };
+}
+
 // What a card says while nothing is pointed at, with the closest calls.
 export function explainWhole(pair) {
-  const reason = pair.gold ? explainErrors(pair) : explainCertainty(pair);
+  const explain = pair.inherited ? explainErrors : isCorrected(pair) ? explainChanges : explainCertainty;
+  const reason = explain(pair);
   return { ...reason, calls: closestCalls(pair) };
 }

@@ -6,7 +6,7 @@ export const TERMS = {
   AER: "The alignment error rate: how far the links are from those that people made. At 0 % they are the same.",
   gold: "The links that people made by hand, by which the links of the report are judged.",
   sure: "A gold link that every annotator would make. A possible one is right, too, but may be missing.",
-  posterior: "How likely a link is in these sentences: what both words look at, combined. It decides what is linked.",
+  probability: "How likely a link is to be right; the number of two words without a link says how near they are to it.",
   doubt: "The mean probability that a link of the pair is wrong.",
   score: "Of a pair: the probability that its sentences translate each other. Of two words: how well they fit.",
 };

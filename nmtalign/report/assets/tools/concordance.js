@@ -43,6 +43,14 @@ function lookUp(side, words, from = null) {
   drawConcordance();
 }
 
+// In a narrow window the translations of a word that is tapped are one line, which leaves the card to be read.
+function foldTranslations(isFolded) {
+  concordance.classList.toggle("folded", isFolded);
+  const button = byId("concordance-fold");
+  button.textContent = isFolded ? "Show" : "Hide";
+  button.setAttribute("aria-expanded", String(!isFolded));
+}
+
 export function drawConcordance() {
   const places = placesOfWords(query.side, query.words);
   const counts = new Map();
@@ -116,6 +124,7 @@ function lookUpToken(token, extend) {
   const joined = extend && from?.pair === pair && query.side === side && !concordance.hidden;
   const ends = joined ? [Math.min(from.at, at), Math.max(from.at, at)] : [at, at];
   if (extend) window.getSelection().removeAllRanges();
+  if (concordance.hidden) foldTranslations(true);
   lookUp(side, pair[side].slice(ends[0], ends[1] + 1), joined ? from : { pair, at });
 }
 
@@ -128,6 +137,8 @@ function closeConcordance() {
 export function makeConcordance() {
   if (root.dataset.kind === "cards") return;
   const close = html("button", { type: "button", "aria-label": "Close" }, "×");
+  const folding = html("button", { type: "button", id: "concordance-fold", "aria-expanded": "true" }, "Hide");
+  folding.addEventListener("click", () => foldTranslations(!concordance.classList.contains("folded")));
   const input = html("input", {
     id: "concordance-words",
     type: "search",
@@ -145,7 +156,7 @@ export function makeConcordance() {
   const head = html("h2", { id: "concordance-head" }, "Translations");
   const told = html("p", { id: "concordance-told", role: "status" });
   concordance.append(
-    html("header", {}, head, close),
+    html("header", {}, head, folding, close),
     html("div", { class: "asked" }, input, side),
     told,
     html("ul", {
@@ -167,8 +178,10 @@ export function makeConcordance() {
   document.addEventListener("click", (event) => {
     const token = event.target.closest(".sentences .token");
     const word = event.target.closest("#lexicon .lookup");
-    if (word) lookUp(word.dataset.of, [word.textContent]);
-    else if (
+    if (word) {
+      foldTranslations(false);
+      lookUp(word.dataset.of, [word.textContent]);
+    } else if (
       token &&
       !state.edit &&
       event.detail < 2 &&

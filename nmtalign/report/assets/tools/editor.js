@@ -19,7 +19,7 @@ import {
 } from "../corrections/corrections.js";
 import { browser, readKept, store, stored } from "../corrections/kept.js";
 import { fromRecord, toRecord } from "../corrections/records.js";
-import { draw, tellFacts } from "../pairs/cards.js";
+import { draw } from "../pairs/cards.js";
 import { bring, shownPairs } from "../list.js";
 import { recountErrors } from "./errors.js";
 import { doubt, recountRows, sortPairs } from "./index.js";
@@ -63,16 +63,19 @@ export function makeEditor() {
   });
   document.addEventListener("corrected", ({ detail: { pair } }) => {
     if (pair?.card) {
-      tellReview(pair);
-      tellFacts(pair);
-      draw(pair);
+      keepInPlace(pair, () => {
+        tellReview(pair);
+        draw(pair);
+      });
     }
     telling ??= Promise.resolve().then(() => {
       telling = null;
-      tellCount();
-      recountRows();
-      recountErrors();
-      tellTotals();
+      keepInPlace(pair, () => {
+        tellCount();
+        recountRows();
+        recountErrors();
+        tellTotals();
+      });
     });
   });
   if (root.dataset.kind !== "cards") {
@@ -81,6 +84,14 @@ export function makeEditor() {
     restore();
   }
   name.value = who.name;
+}
+
+// Change the page, but not where the words of a card are: they may be under the pointer.
+function keepInPlace(pair, change) {
+  const place = () => pair?.card?.querySelector(".sentences").getBoundingClientRect().top ?? 0;
+  const before = place();
+  change();
+  window.scrollBy(0, place() - before);
 }
 
 function goStep(back) {

@@ -52,7 +52,7 @@ export function makeToolbar() {
     ...data.others.map((name, i) => [`=${i}`, name]),
   ];
   tools.append(
-    choice("Weights", "view", [...views, ...systems], TERMS.posterior),
+    choice("Weights", "view", [...views, ...systems], TERMS.probability),
     choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]),
   );
   if (against.length > 1) {

@@ -24,10 +24,10 @@ const model = html("select", {}, ...options());
 const second = html("select", {}, html("option", { value: "" }, "no other"), ...options());
 const told = html("p", { role: "status" });
 
-function tell(text, wrong = false) {
+function tell(text, { wrong = false, old = wrong } = {}) {
   told.textContent = text;
   told.classList.toggle("wrong", wrong);
-  byId("list").classList.toggle("old", wrong); // the pairs are those of an earlier text
+  byId("list").classList.toggle("old", old); // the pairs are those of an earlier text
 }
 
 function showAnswer(answer) {
@@ -106,7 +106,8 @@ async function ask() {
   keepTyped();
   const { texts: [source, target], waiting } = completeLines();
   if (!source.trim() || !target.trim()) {
-    return tell("Type a sentence and its translation; pairs of lines are pairs of sentences.");
+    const advice = "Type a sentence and its translation; pairs of lines are pairs of sentences.";
+    return tell(advice, { old: pairs.length > 0 });
   }
   const request = {
     method: "POST",
@@ -116,12 +117,12 @@ async function ask() {
   try {
     const answer = await (await fetch("pairs", request)).json();
     if (number !== asked) return; // an older one
-    if (answer.error) return tell(answer.error, true);
+    if (answer.error) return tell(answer.error, { wrong: true });
     answer.levels = await inflate(answer.weights);
     showAnswer(answer);
     tell(`${cut}${waiting ? `${waiting} ` : ""}${tellResult()}`);
   } catch {
-    tell("The server does not answer; is `nmtalign serve` still running?", true);
+    tell("The server does not answer; is `nmtalign serve` still running?", { wrong: true });
   }
 }
 

@@ -1,0 +1,44 @@
+// Where marks and labels of the curves of a box are, so that none is on another one.
+
+import { width } from "../page.js";
+
+const HALF_LINE = 8; // half of the height of a label
+export const TAG_SIZE = 15; // pixels, as in the style sheet
+export const LABEL_SIZE = 12;
+// Where along its curve a label is, the middle first.
+const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8];
+
+// The place of a Bézier curve at t, from 0 to 1.
+export const pointAt = ([a, b, c, d], t) => {
+  const u = 1 - t;
+  return [0, 1].map((k) => u * u * u * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t * t * t * d[k]);
+};
+
+export const placesAlong = (points) => PLACES.map((t) => pointAt(points, t));
+
+// The box of a text: [left, top, right, bottom].
+export function boxOf(text, size, place, anchor = "middle") {
+  const [x, y] = place;
+  const wide = width(text, size);
+  const left = anchor === "middle" ? x - wide / 2 : anchor === "end" ? x - wide : x;
+  return [left - 1, y - HALF_LINE, left + wide + 1, y + HALF_LINE];
+}
+
+export const touch = (a, b) => a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3] > b[1];
+
+// The first of some places whose box touches the fewest of those that are taken, which it then is.
+export function takePlace(places, boxAt, taken) {
+  let best = { count: Infinity, place: places[0], box: boxAt(places[0]) };
+  for (const place of places) {
+    const box = boxAt(place);
+    const count = taken.filter((other) => touch(box, other)).length;
+    if (count < best.count) best = { count, place, box };
+    if (!count) break;
+  }
+  taken.push(best.box);
+  return best.place;
+}
+
+const boxesOf = new WeakMap(); // the sentences of a panel -> the boxes of the marks on their curves
+export const keepMarks = (sentences, boxes) => boxesOf.set(sentences, boxes);
+export const marksIn = (sentences) => [...(boxesOf.get(sentences) ?? [])];
