@@ -130,8 +130,8 @@ def names_of_sides(languages: Sequence[str | None]) -> list[str]:
 def title_of_card(title: str, languages: Sequence[str | None]) -> str:
     """Return a title with the languages behind it, if they are known.
 
-    >>> title_of_card("Pair 7", ("en", "fr")), title_of_card("", ("en", "fr")), title_of_card("a", ("en", None))
-    ('Pair 7 · English → French', 'English → French', 'a')
+    >>> title_of_card("Pair 7", ("en", "fr")), title_of_card("Pair 7", ("en", None))
+    ('Pair 7 · English → French', 'Pair 7')
     """
     told = " → ".join(names_of_sides(languages)) if all(languages) else ""
     return " · ".join(filter(None, (title, told)))
@@ -370,7 +370,9 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
     missed = _partners(content, pin, gold_links)
     weights, _ = attention_of(pin)
     if not len(weights):
-        return PinnedReasons(f"{word} has no link", [("There is no word to link it with.", "")], [], None, "", [])
+        return PinnedReasons(
+            f"{word} has no link", [("There is no word to link it with.", "")], [], None, "", []
+        )
     partner = [*partners, *missed, int(weights.argmax())][0]
     link = pin.cell(partner)
     groups = [

@@ -36,7 +36,9 @@ def text_summary(pairs: Sequence[SamplePair], figures: Sequence[Figure], data: M
 
     It has the figures, the settings, and the first pairs with their links in words.
     """
-    told = [f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "") for figure in figures]
+    told = [
+        f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "") for figure in figures
+    ]
     first = sorted(pairs, key=lambda pair: pair.line != data["example"])[:MAX_PAIRS_AS_TEXT]
     sides = " → ".join(data["names"]) if all(data["languages"]) else ""
     parts = [

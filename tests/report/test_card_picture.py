@@ -224,7 +224,17 @@ def test_what_a_link_needs_is_said_only_where_the_threshold_applies_to_what_is_s
         pair.save(tmp_path / "card.svg", card=True, pin="sat")
         drawn = (tmp_path / "card.svg").read_text(encoding="utf-8")
         assert ("a link needs" in drawn) == is_said
-        options = "--extract", method, "--threshold", "0.5", "-o", str(tmp_path / "command.svg"), "--card", "--pin", "sat"
+        options = (
+            "--extract",
+            method,
+            "--threshold",
+            "0.5",
+            "-o",
+            str(tmp_path / "command.svg"),
+            "--card",
+            "--pin",
+            "sat",
+        )
         assert run("heatmap", *sentences, *options) == 0
         drawn = (tmp_path / "command.svg").read_text(encoding="utf-8")
         assert ("a link needs" in drawn) == is_said
@@ -246,7 +256,9 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     about = {"links": pair.alignment.links, "gold": GOLD_TO_EXPLAIN, "threshold": pair.threshold}
     figure = draw_card(matrix_with_probabilities(pair), **about, pin=pinned_word(pair, "a"))
     texts = texts_of(figure)
-    assert {"‘a’ has no link", "‘a’ looks at", "French → English", "‘was’ looks at", "Both together"} <= {*texts}
+    assert {"‘a’ has no link", "‘a’ looks at", "French → English", "‘was’ looks at", "Both together"} <= {
+        *texts
+    }
     assert {"no partner 80\u00a0%", "a link needs 60\u00a0%", "missed"} <= {*texts}
     assert "How to read it" not in texts
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}

@@ -52,6 +52,7 @@ def test_a_page_says_as_text_what_it_has():
     assert "English → French" in static
     assert "<li>Pairs shown: 2</li>" in static
     assert f"Settings: {html.escape(aligner.description)}" in static
-    assert '<p dir="auto">the black cat</p><p dir="auto">le chat noir</p><p>the – le, black – noir, cat – chat' in static
+    sentences = '<p dir="auto">the black cat</p><p dir="auto">le chat noir</p>'
+    assert f"{sentences}<p>the – le, black – noir, cat – chat" in static
     assert "&lt;" in static
     assert "<b>" not in static
