@@ -16,6 +16,7 @@ from nmtalign.files.limits import MAX_JSON_DEPTH
 from nmtalign.files.read_errors import reraise_as_data_error
 
 MAX_CONFIG_BYTES = 1 << 16
+_PATH = "nmtalign.config"  # key of the path of the file among the values that contexts share
 MAX_CONFIG_DOTS = 1_000  # the time for reading a line grows with the square of the parts of its key
 
 
@@ -65,14 +66,36 @@ def _with_underscores(value: Any) -> Any:
     return {name.replace("-", "_"): _with_underscores(entry) for name, entry in value.items()}
 
 
-def _check_tables(root: click.Context, content: dict[str, Any]) -> None:
-    """Raise UsageError if a table names no command: a misspelt one must not be ignored."""
-    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
-    known = [*commands, *(str(parameter.name) for parameter in root.command.params)]
-    for name in content:
-        if name not in known:
-            hint = _closest_hint(name, known)
-            raise UsageError(f"configuration: the command {name!r} does not exist{hint}")
+def check_table(path: str, command: click.Command, name: str, table: Any) -> None:
+    """Raise UsageError if a table is not one of options of the command.
+
+    click would leave out an option that is misspelt, and take the value ``true`` for a file of this name.
+    """
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: expected a table [{name}], found {name} = {table!r:.60}")
+    commands = command.commands if isinstance(command, click.Group) else {}
+    parameters = {str(parameter.name): parameter for parameter in command.params}
+    for entry, value in table.items():
+        if entry in commands:
+            check_table(path, commands[entry], f"{name}.{entry}", value)
+        elif entry not in parameters:
+            option = entry.replace("_", "-")
+            hint = _closest_hint(option, [known.replace("_", "-") for known in parameters])
+            raise UsageError(f"{path}: [{name}] has no option {option!r}{hint}")
+        elif not _has_type_of(parameters[entry], value):
+            raise UsageError(f"{path}: [{name}] {entry} cannot be {value!r:.60}")
+
+
+def _has_type_of(parameter: click.Parameter, value: Any) -> bool:
+    """Return whether a value is true or false for a switch, text for a file, else text or a number."""
+    types: tuple[type, ...] = (str, int, float)
+    if getattr(parameter, "is_flag", False):
+        types = (bool,)
+    elif isinstance(parameter.type, FileType):
+        types = (str,)
+    if isinstance(value, list) and getattr(parameter, "multiple", False):
+        return all(type(entry) in types for entry in value)
+    return type(value) in types
 
 
 def _closest_hint(name: str, known: Iterable[str]) -> str:
@@ -81,67 +104,40 @@ def _closest_hint(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def check_names(command: click.Command, name: str, table: Any) -> None:
-    """Raise UsageError if a table has an unknown option: a misspelt one must not be ignored."""
-    if not isinstance(table, dict):
-        raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r:.60}")
-    parts = command.commands if isinstance(command, click.Group) else {}
-    known = {str(parameter.name): parameter for parameter in command.params}
-    for entry, value in table.items():
-        if entry in parts:
-            check_names(parts[entry], f"{name}.{entry}", value)
-        elif entry not in known:
-            option = entry.replace("_", "-")
-            options = [known_name.replace("_", "-") for known_name in known]
-            hint = _closest_hint(option, options)
-            raise UsageError(f"configuration: [{name}] has no option {option!r}{hint}")
-        else:
-            _check_value(known[entry], f"[{name}] {entry}", value)
-
-
-def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
-    """Raise UsageError if the type of a value differs from that of the option.
-
-    click would convert it to text, such as a file named "True".
-    """
-    several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
-    if isinstance(parameter.type, click.types.BoolParamType):
-        wanted = "true or false"
-        types = {bool, str, int}
-    elif isinstance(parameter.type, FileType):
-        wanted = "the name of a file"
-        types = {str}
-    else:
-        wanted = "text or a number"
-        types = {str, int, float}
-    entries = value if several and isinstance(value, list) else [value]
-    types_fit = all(type(entry) in types for entry in entries)
-    if not types_fit:
-        more = ", or a list of these" if several else ""
-        raise UsageError(f"configuration: {name} must be {wanted}{more}, found {value!r:.60}")
-
-
-def _names_of_command(context: click.Context) -> list[str]:
-    """Return the names that call the command of a context, such as vectors and learn."""
-    names: list[str] = []
-    while context.parent is not None:
-        names.insert(0, str(context.info_name))
-        context = context.parent
-    return names
-
-
 def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
     """Use the tables of a TOML file as defaults; given after a command, the table of that command."""
     if path is None:
         return
-    content = read_config(path)
-    _check_tables(context.find_root(), content)
-    names = _names_of_command(context)
+    tables = read_config(path)
+    root = context.find_root()
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    known = [*commands, *(str(parameter.name) for parameter in root.command.params)]
+    for name in tables:
+        if name not in known:
+            hint = _closest_hint(name, known)
+            raise UsageError(f"{path}: the command {name!r} does not exist{hint}")
+    names = context.command_path.split()[1:]  # such as vectors and learn
     for name in names:
-        content = content.get(name, {})
+        tables = tables.get(name, {})
     if names:
-        check_names(context.command, ".".join(names), content)
-    context.default_map = content
+        check_table(path, context.command, ".".join(names), tables)
+    context.meta[_PATH] = path
+    context.default_map = tables
+
+
+def path_of_config(context: click.Context) -> str:
+    """Return the file that has set defaults; empty without one."""
+    path: str = context.meta.get(_PATH, "")
+    return path
+
+
+def name_config(error: click.ClickException) -> None:
+    """Name the configuration file in the error of click about a value that it has set."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    if context is None or parameter is None:
+        return
+    if context.get_parameter_source(parameter.name) is click.core.ParameterSource.DEFAULT_MAP:
+        error.message = f"{path_of_config(context)}: {error.message}"  # type: ignore[misc]
 
 
 _CONFIG_HELP = "TOML file of default options, with one table per command, such as [align]."

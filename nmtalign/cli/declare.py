@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, fields
-from difflib import SequenceMatcher, get_close_matches
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -14,7 +12,6 @@ import click
 
 from nmtalign.cli.parameter_types import Integer, Number
 from nmtalign.display import escape_controls
-from nmtalign.errors import warn_caller
 from nmtalign.settings import (
     OTHER_COMMANDS,
     RUNNING,
@@ -196,14 +193,6 @@ def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySetti
 class Command(click.Command):
     """A command whose ``--help`` lists its options in sections, in the order in which these begin."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; warn of environment variables that look like a setting and are none."""
-        for name, meant in unknown_variables(ctx):
-            hint = f"; did you mean {meant}?" if meant else ""
-            text = f"the environment variable {name} does not set any option{hint}"
-            warn_caller(text)
-        return super().invoke(ctx)
-
     def get_help(self, ctx: click.Context) -> str:
         """Return the help, whose defaults may come from a file, without control characters."""
         return escape_controls(super().get_help(ctx))
@@ -219,58 +208,6 @@ class Command(click.Command):
             names = ", ".join(option.opts[-1] for option in common)
             formatter.write_paragraph()
             formatter.write_text(f"{COMMON}: {names}; see `nmtalign --help`.")
-
-
-# A word this similar to the name of a command, from 0 to 1, is taken to mean the command.
-MIN_NAME_SIMILARITY = 0.8
-
-
-def unknown_variables(context: click.Context) -> Iterator[tuple[str, str | None]]:
-    """Yield the environment variables that seem to set an option and do not, each with a similar right name.
-
-    These are the variables of the command that runs, and those whose command is misspelt or missing. Others
-    that begin with the name of the program may belong to something else.
-    """
-    known = _variables(context)
-    prefix = f"{context.auto_envvar_prefix}_"
-    for name in sorted(os.environ):
-        if name.startswith(prefix) and name not in known:
-            near = get_close_matches(name, known, 1)
-            yield name, near[0] if near else None
-    while context.parent is not None:
-        parent = context.parent
-        for variable in known:
-            without_command = f"{parent.auto_envvar_prefix}_{variable.removeprefix(prefix)}"
-            if without_command in os.environ and without_command not in _variables(parent):
-                yield without_command, variable
-        context = parent
-        yield from _misspelt_commands(context)
-
-
-def _variables(context: click.Context) -> list[str]:
-    """Return the environment variables that set the options of a command."""
-    options = [param for param in context.command.params if isinstance(param, click.Option)]
-    return [f"{context.auto_envvar_prefix}_{str(option.name).upper()}" for option in options]
-
-
-def _misspelt_commands(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield environment variables whose command is almost one of a group, with the right name."""
-    assert isinstance(context.command, click.Group)
-    prefix = f"{context.auto_envvar_prefix}_"
-    known = _variables(context)
-    commands = [name.upper().replace("-", "_") for name in context.command.list_commands(context)]
-    for name in sorted(os.environ):
-        setting = name.removeprefix(prefix)
-        names_command = any(setting.startswith(f"{command}_") for command in commands)
-        if not name.startswith(prefix) or name in known or names_command:
-            continue
-        words = setting.split("_")
-        for command in commands:
-            count = command.count("_") + 1
-            head, option = "_".join(words[:count]), "_".join(words[count:])
-            if option and SequenceMatcher(None, head, command).ratio() >= MIN_NAME_SIMILARITY:
-                yield name, f"{prefix}{command}_{option}"
-                break
 
 
 # The order of sections in --help; other sections come before the last one, as they are declared.

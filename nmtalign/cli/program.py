@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.configuration import check_names, config_option
+from nmtalign.cli.configuration import check_table, config_option, name_config, path_of_config
 from nmtalign.cli.messages import (
     debug_option,
     enabled_switches,
@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         _add_common_options(command)
         if cmd_name in (ctx.default_map or {}):
-            check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
+            check_table(path_of_config(ctx), command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -152,6 +152,7 @@ def run_program(arguments: list[str] | None, signals: Signals) -> int:
         return end.exit_code
     except click.ClickException as error:
         signals.ended = True
+        name_config(error)
         error.message = printable(error.message)  # type: ignore[misc]  # final for click, which shows it
         shown = io.StringIO()
         error.show(shown)
