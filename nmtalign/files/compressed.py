@@ -79,7 +79,7 @@ def _open_input(path: str | Path) -> BinaryIO:
         ending = Path(path).suffix.lower()
         detected_ending = detect_compression(head)
         if detected_ending is None and ending in _DECOMPRESSORS:
-            check_readable(head, expected=f"a file compressed as {ending}")
+            check_readable(head, expected=f"a file compressed as {ending}", may_be_xml=True)
         ending = detected_ending or ending
         return open_decompressed(stream, ending) if ending in _DECOMPRESSORS else stream
     except DataError as error:

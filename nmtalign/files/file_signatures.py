@@ -66,16 +66,12 @@ _OTHER_KINDS = (
         "fetch the file with `git annex get`",
     ),
     (
-        rb"\s*(?i:<!doctype\s+html|<html(\s[^>\n]*)?>(<head>)?\s*(\n|<meta|<title))",
+        rb"\s*(?i:<!doctype\s+html[^<>]*>\s*(<|\Z)|<html(\s[^>\n]*)?>(<head>)?\s*(\n|<meta|<title))",
         "a web page (HTML)",
         "download the file itself, or save its text, one sentence per line",
     ),
 )
-_XML = (
-    rb"\s*<\?xml\s",
-    "an XML file",
-    "a file such as text.tmx or text.xlf has both sides; pass it alone, with --pairs",
-)
+_XML = (rb"\s*<\?xml\s", "an XML file", _NOT_TEXT)
 
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
@@ -99,12 +95,12 @@ def detect_compression(head: bytes) -> str | None:
     return None
 
 
-def check_readable(head: bytes, *, expected: str = "text") -> None:
+def check_readable(head: bytes, *, expected: str = "text", may_be_xml: bool = False) -> None:
     """Raise DataError if the first bytes of a file say that it is of another kind.
 
-    `expected` names the kind that was expected. Only where it is ``text``, an XML file is an error, too.
+    `expected` names the kind that was expected.
     """
-    kinds = (*_OTHER_KINDS, _XML) if expected == "text" else _OTHER_KINDS
+    kinds = _OTHER_KINDS if may_be_xml else (*_OTHER_KINDS, _XML)
     start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
     for pattern, name, advice in kinds:
         if re.compile(pattern, re.DOTALL).match(head, start):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +20,8 @@ from nmtalign.files import limits
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
 
+Inspect = Callable[[str], object]  # takes the beginning of a text
+INSPECTED_BYTES = 1 << 14
 _READ_BYTES = 1 << 17
 _LONE_RETURNS = (
     "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
@@ -55,7 +58,11 @@ class _BorrowedStream(io.TextIOWrapper):
 
 
 def read_lines(
-    path: str | Path, *, encoding: str = "utf-8", on_error: OnError | None = None
+    path: str | Path,
+    *,
+    encoding: str = "utf-8",
+    on_error: OnError | None = None,
+    inspect: Inspect | None = None,
 ) -> Iterator[str]:
     """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
 
@@ -65,9 +72,9 @@ def read_lines(
 
     A DataError names a line that cannot be decoded; with `on_error` the error is passed to that function
     instead, and the line is empty. A file of another kind, such as an archive or a PDF, is a DataError that
-    names the kind.
+    names the kind. For `inspect` see :func:`try_lines`.
     """
-    for line in try_lines(path, encoding=encoding):
+    for line in try_lines(path, encoding=encoding, inspect=inspect):
         if not isinstance(line, DataError):
             yield line
         elif on_error is None:
@@ -77,13 +84,19 @@ def read_lines(
             yield ""
 
 
-def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
-    """Yield the lines of :func:`read_lines`; a line that cannot be decoded is replaced by its DataError."""
+def try_lines(
+    path: str | Path, *, encoding: str = "utf-8", inspect: Inspect | None = None
+) -> Iterator[str | DataError]:
+    """Yield the lines of :func:`read_lines`; a line that cannot be decoded is replaced by its DataError.
+
+    `inspect` is called once with the beginning of the text, at most `INSPECTED_BYTES`, and may raise a
+    DataError.
+    """
     check_encoding(encoding)
     stream = open_binary(path)
     number = 0
     try:
-        blocks, encoding = _detect_text_encoding(_iter_blocks(stream), encoding, path)
+        blocks, encoding = _detect_text_encoding(_iter_blocks(stream), encoding, path, inspect)
         block_encoding = "utf-8" if encoding in WIDE_ENCODINGS else encoding
         for block in _blocks_of_whole_lines(blocks):
             if number == 0 and b"\r" in block and b"\n" not in block:
@@ -124,7 +137,7 @@ def _iter_blocks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _detect_text_encoding(
-    blocks: Iterator[bytes], encoding: str, path: str | Path
+    blocks: Iterator[bytes], encoding: str, path: str | Path, inspect: Inspect | None = None
 ) -> tuple[Iterator[bytes], str]:
     """Return the blocks of a text file, and the encoding that its first bytes show.
 
@@ -137,8 +150,11 @@ def _detect_text_encoding(
         if len(head) >= HEAD_BYTES or b"\n" in head:  # someone who types a line waits for its links
             break
     try:
-        check_readable(head)
+        check_readable(head, may_be_xml=inspect is not None)
         detected = detect_encoding(head, encoding)
+        if inspect is not None:
+            with suppress(UnicodeError):  # of codecs that know no errors="ignore"
+                inspect(head[:INSPECTED_BYTES].decode(detected, errors="ignore"))
     except DataError as error:
         raise error.at(path) from None
     blocks = chain([head], blocks)

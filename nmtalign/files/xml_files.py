@@ -132,7 +132,7 @@ def iter_elements(
     try:
         block = stream.read(_XML_BLOCK_BYTES)
         try:
-            check_readable(block, expected="XML")
+            check_readable(block, expected="XML", may_be_xml=True)
         except DataError as error:
             raise error.at(path) from None
         while True:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -50,11 +49,11 @@ from nmtalign.text.headers import language_of_column
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
-    LineOrError,
     PairOrError,
     Select,
     read_pair_records,
 )
+from nmtalign.text.sniffing import check_sentences
 from nmtalign.text.subtitles import SUBTITLE_ENDINGS, read_subtitle_pairs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
@@ -334,7 +333,8 @@ def _read_sides(
     """Return the lines of two files, whose numbers may differ."""
     sides: list[list[str]] = []
     for path in (source, target):
-        lines = list(track(read_lines(path, encoding=encoding, on_error=on_error)))
+        inspect = partial(_inspect_side, path)
+        lines = list(track(read_lines(path, encoding=encoding, on_error=on_error, inspect=inspect)))
         sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
     return sides[0], sides[1]
 
@@ -405,8 +405,8 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
     if format_ending(source) in SUBTITLE_ENDINGS and format_ending(target) in SUBTITLE_ENDINGS:
         yield from read_subtitle_pairs(source, target, encoding)
         return
-    source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
-    target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
+    source_lines = try_lines(source, encoding=encoding, inspect=partial(_inspect_side, source))
+    target_lines = try_lines(target, encoding=encoding, inspect=partial(_inspect_side, target))
     try:
         for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
             if isinstance(source_line, DataError):
@@ -461,36 +461,18 @@ def _describe_lone_lines(lines: range, among: range, path: str | Path) -> str:
     return f"{number} of the {describe_lines(among)} of {path}"
 
 
-_SNIFFED_LINES = 10
-# If each of the first lines matches one of these patterns, a file seems to contain both sides.
-_BOTH_SIDES = {
-    "a tab": re.compile(r".*\S\t\s*\S"),
-    "'|||'": re.compile(r".*\S \|\|\| *\S"),
-    "a JSON object": re.compile(r"\{.*\}\s*$"),
-}
-_CSV = {"a comma": re.compile(r".*\S,.*\S")}
-_ENDINGS_OF_BOTH_SIDES = (".tmx", ".xliff", ".xlf", ".po", ".pot")
+def _inspect_side(path: str | Path, head: str) -> None:
+    """Warn if a file that is read as one side seems to contain both; `head` is its beginning.
 
-
-def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Iterator[LineOrError]:
-    """Yield the lines of one side; warn if the file seems to contain both sides."""
+    DataError is raised if it is a file of another kind, such as XML.
+    """
+    kind = check_sentences(head)
     ending = format_ending(path)
-    patterns = _BOTH_SIDES | (_CSV if ending == ".csv" else {})
-    has_text = False
-    for line in islice(lines, _SNIFFED_LINES):
-        yield line
-        if isinstance(line, str) and line:
-            has_text = True
-            patterns = {name: pattern for name, pattern in patterns.items() if pattern.match(line)}
-    reason = ""
-    if ending in _ENDINGS_OF_BOTH_SIDES:
+    reason = "" if kind is None else f"found {kind.name}"
+    if not reason and ending in FORMAT_OF_ENDING:
         reason = f"the name ends in {ending}, but the file is read as lines of text"
-    elif has_text and patterns:
-        reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
-        advice = "if the file contains both sides, pass it alone (`pairs=FILE`)"
-        warn_caller(f"{path}: {reason}; {advice}")
-    yield from lines
+        warn_caller(f"{path}: {reason}; if the file contains both sides, pass it alone (`pairs=FILE`)")
 
 
 # --- pairs of the caller -------------------------------------------------------------------------

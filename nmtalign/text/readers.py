@@ -34,6 +34,7 @@ from nmtalign.files.text_files import try_lines
 from nmtalign.files.xml_files import XmlLimits, iter_elements
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
+from nmtalign.text.sniffing import PAIR_FORMATS_READ, check_pair_file
 
 PairOrError = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # columns, keys or languages of the two sides
@@ -43,15 +44,27 @@ TableRow = tuple[int, list[str] | DataError]  # the number of its first line, an
 
 
 def read_pair_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
-    """Yield the records of a file with both sides; ``auto`` detects the format from its first line."""
+    """Yield the records of a file with both sides; ``auto`` detects the format from its first lines."""
     with reraise_as_data_error(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
             return
-        lines = try_lines(path, encoding=encoding)
-        if format == "auto":
-            format, lines = _detect_format(path, lines)
-        yield from _LINE_READERS[format](lines, path, select)
+        found = format
+
+        def inspect(head: str) -> None:
+            nonlocal found
+            found = check_pair_file(head, format)
+
+        lines = try_lines(path, encoding=encoding, inspect=inspect)
+        first = list(islice(lines, 1))
+        if found in _FILE_READERS:  # it is read again, by the parser of XML
+            if not Path(path).is_file():
+                raise DataError(f"expected lines, found {found}; name its format: `format={found}`").at(path)
+            yield from _FILE_READERS[found](path, select)
+            return
+        if found == "auto":
+            found = _format_of_line(first[0] if first else "", path)
+        yield from _LINE_READERS[found](chain(first, lines), path, select)
 
 
 def _check_no_select(select: Select, kind: str) -> None:
@@ -59,16 +72,14 @@ def _check_no_select(select: Select, kind: str) -> None:
         raise UsageError(f"{kind} has one source and one target; {','.join(select)} cannot be chosen")
 
 
-def _detect_format(path: str | Path, lines: Iterator[LineOrError]) -> tuple[str, Iterator[LineOrError]]:
-    """Return the format of the first line, and all lines again."""
-    first = next(lines, None)
-    if isinstance(first, DataError):
-        raise first
-    if first and "|||" not in first and "\t" not in first:
+def _format_of_line(line: LineOrError, path: str | Path) -> str:
+    """Return the format of a file of pairs by its first line."""
+    if isinstance(line, DataError):
+        raise line
+    if line and "|||" not in line and "\t" not in line:
         found = "expected 'source ||| target' or 'source<tab>target', found neither"
-        raise DataError(f"{found}; name the format, or pass two files").at(path, line=1)
-    format = "tsv" if first and "|||" not in first else "fast-align"
-    return format, lines if first is None else chain([first], lines)
+        raise DataError(f"{found}; name the format, or pass two files ({PAIR_FORMATS_READ})").at(path, line=1)
+    return "tsv" if line and "|||" not in line else "fast-align"
 
 
 def _parse_rows(
@@ -120,6 +131,8 @@ def _read_json(lines: Iterator[LineOrError], path: str | Path, select: Select) -
 
     def parse(line: str) -> tuple[str, str]:
         nonlocal keys
+        if not line.strip():
+            return "", ""
         record = parse_json(line)
         if keys is None:
             keys = _side_keys(record)

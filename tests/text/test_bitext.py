@@ -238,11 +238,11 @@ def test_reading_is_lazy(tmp_path):
 @pytest.mark.parametrize(
     ("name", "line", "told"),
     [
-        ("a.en", "the house\tla maison", "each of the first lines has a tab; if the file contains both"),
-        ("a.tsv.gz", "7\tthe house\tla maison", "has a tab"),
-        ("a.en", "the house ||| la maison", r"has '\|\|\|'"),
-        ("a.jsonl", '{"source": "a", "target": "b"}', "has a JSON object"),
-        ("a.csv", '"the house","la maison"', r"has a comma; .*`pairs=FILE`"),
+        ("a.en", "the house\tla maison", "found a tab in each of the first lines; if the file contains both"),
+        ("a.tsv.gz", "7\tthe house\tla maison", "a tab in each"),
+        ("a.en", "the house ||| la maison", r"found '\|\|\|' in each"),
+        ("a.csv", '"the house","la maison"', r"the name ends in \.csv.*`pairs=FILE`"),
+        ("a.en", "en,fr", "names of both sides in the first line"),
         ("a.po", 'msgid "a"', r"the name ends in \.po"),
     ],
 )

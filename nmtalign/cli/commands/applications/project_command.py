@@ -68,6 +68,7 @@ def project_command(
         describe_unlinked,
         project_line,
     )
+    from nmtalign.text.sniffing import check_labels
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
@@ -75,7 +76,8 @@ def project_command(
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
-        tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
+        inspect = None if is_conllu else check_labels
+        tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add, inspect=inspect)
         if is_conllu:
             tag_lines = read_sentences(tag_lines, tags)
         both = zip_lines((linked.read(bad), tag_lines), (linked.source, tags))
