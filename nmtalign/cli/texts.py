@@ -17,6 +17,7 @@ from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
+from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
@@ -150,9 +151,8 @@ class BitextOptions(PairsOptions):
 
         Subtitles have the number of the cue in the place of a line, CoNLL-U that of the sentence.
         """
-        from nmtalign.text.conllu import CONLLU_ENDING
         from nmtalign.text.readers import FORMAT_OF_ENDING
-        from nmtalign.text.subtitles import SUBTITLE_ENDINGS, name_cues
+        from nmtalign.text.subtitles import name_cues
 
         if self.pairs is None:
             sides = str(self.source), str(self.target)

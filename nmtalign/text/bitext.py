@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, zip_longest
 from numbers import Integral
@@ -21,6 +22,7 @@ from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
+from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS, check_sentences
 from nmtalign.files.text_files import (
     UnequalLinesError,
     check_encoding,
@@ -31,7 +33,6 @@ from nmtalign.files.text_files import (
     zip_lines,
 )
 from nmtalign.names import PairFormat, Side
-from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.containers import (
     CellFault,
     SideNames,
@@ -45,7 +46,7 @@ from nmtalign.text.containers import (
     words_of_doc,
 )
 from nmtalign.text.escapes import unescape as unescape_moses
-from nmtalign.text.headers import language_of_column
+from nmtalign.text.headers import find_side_columns, language_of_column
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
@@ -53,8 +54,6 @@ from nmtalign.text.readers import (
     Select,
     read_pair_records,
 )
-from nmtalign.text.sniffing import check_sentences
-from nmtalign.text.subtitles import SUBTITLE_ENDINGS, read_subtitle_pairs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_choices,
@@ -400,9 +399,13 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
     if format_ending(source) == format_ending(target) == CONLLU_ENDING:
+        from nmtalign.text.conllu import read_conllu_pairs
+
         yield from read_conllu_pairs(source, target, encoding)
         return
     if format_ending(source) in SUBTITLE_ENDINGS and format_ending(target) in SUBTITLE_ENDINGS:
+        from nmtalign.text.subtitles import read_subtitle_pairs
+
         yield from read_subtitle_pairs(source, target, encoding)
         return
     source_lines = try_lines(source, encoding=encoding, inspect=partial(_inspect_side, source))
@@ -469,10 +472,23 @@ def _inspect_side(path: str | Path, head: str) -> None:
     kind = check_sentences(head)
     ending = format_ending(path)
     reason = "" if kind is None else f"found {kind.name}"
+    if not reason and _has_header(head):
+        reason = "the first line names columns of both sides"
     if not reason and ending in FORMAT_OF_ENDING:
         reason = f"the name ends in {ending}, but the file is read as lines of text"
     if reason:
         warn_caller(f"{path}: {reason}; if the file contains both sides, pass it alone (`pairs=FILE`)")
+
+
+def _has_header(head: str) -> bool:
+    """Return whether the first line of CSV names the two sides, and the second one has as many fields."""
+    first, second = [*filter(None, islice(head.split("\n"), 3)), "", ""][:2]
+    for separator in (",", ";"):
+        names = [name.strip('"') for name in first.rstrip("\r").split(separator)]
+        if 1 < len(names) <= second.count(separator) + 1:
+            with suppress(DataError):
+                return find_side_columns(names) is not None
+    return False
 
 
 # --- pairs of the caller -------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from nmtalign.errors import DataError
 from nmtalign.files.text_files import try_lines, zip_lines
 
-CONLLU_ENDING = ".conllu"
 _CONLLU_COLUMNS = 10
 _find_sentence_id = re.compile(r"#\s*sent_id\s*=\s*(.+)").fullmatch
 _is_word = re.compile(r"\d+").fullmatch

@@ -30,11 +30,10 @@ from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import try_lines
-from nmtalign.files.xml_files import XmlLimits, iter_elements
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
-from nmtalign.text.sniffing import PAIR_FORMATS_READ, check_pair_file
 
 PairOrError = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # columns, keys or languages of the two sides
@@ -567,6 +566,8 @@ MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as
 
 def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
     """Yield the elements with these names, and their lines; DataError if there is none and another root."""
+    from nmtalign.files.xml_files import XmlLimits, iter_elements
+
     limits = XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
     return iter_elements(path, names, limits, root=root)
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.text_files import try_lines
 
-SUBTITLE_ENDINGS = (".srt", ".vtt")
 MIN_OVERLAP = 0.5  # two cues belong together if they share this much of the time of the shorter one
 MIN_SIMULTANEOUS_SHARE = 0.5  # cues belong together by number if this share of them overlaps
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})"

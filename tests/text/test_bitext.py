@@ -242,7 +242,7 @@ def test_reading_is_lazy(tmp_path):
         ("a.tsv.gz", "7\tthe house\tla maison", "a tab in each"),
         ("a.en", "the house ||| la maison", r"found '\|\|\|' in each"),
         ("a.csv", '"the house","la maison"', r"the name ends in \.csv.*`pairs=FILE`"),
-        ("a.en", "en,fr", "names of both sides in the first line"),
+        ("a.en", "fr,en", "the first line names columns of both sides"),
         ("a.po", 'msgid "a"', r"the name ends in \.po"),
     ],
 )

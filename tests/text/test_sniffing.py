@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from nmtalign import DataError, read_bitext
-from nmtalign.text.sniffing import check_labels, identify
+from nmtalign.files.sniffing import check_labels, identify
 
 ROW = "1\tle" + "\t_" * 8
 SUBTITLES = "00:00:01,000 --> 00:00:02,000\nthe house\n\n2\n00:00:03,000 --> 00:00:04,000\nthe cat\n"

@@ -68,7 +68,7 @@ def project_command(
         describe_unlinked,
         project_line,
     )
-    from nmtalign.text.sniffing import check_labels
+    from nmtalign.files.sniffing import check_labels
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"

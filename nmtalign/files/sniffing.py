@@ -11,7 +11,6 @@ import re
 from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError
-from nmtalign.text.headers import find_side_columns
 
 _SNIFFED_LINES = 10
 _MIN_CHARS_ON_ONE_LINE = 1000  # a sentence that is the beginning of JSON is shorter
@@ -41,6 +40,8 @@ SUBRIP = FileKind("subtitles (SubRip)", endings=(".srt",))
 WEBVTT = FileKind("subtitles (WebVTT)", endings=(".vtt",))
 SUBSTATION = FileKind("subtitles (SubStation Alpha)", endings=(".ass", ".ssa"))
 CONLLU = FileKind("CoNLL-U", endings=(".conllu",))
+CONLLU_ENDING = ".conllu"
+SUBTITLE_ENDINGS = (*SUBRIP.endings, *WEBVTT.endings, *SUBSTATION.endings)
 _MICRODVD = FileKind("subtitles (MicroDVD)", "convert them to SubRip, whose names end in .srt")
 COLUMNS = FileKind(
     "columns of CoNLL, a word with its label on each line",
@@ -254,25 +255,9 @@ def _kind_of_table(lines: list[str]) -> FileKind | None:
     for separator, name in (("\t", "a tab"), (" ||| ", "'|||'")):
         if all(part.strip() for line in lines for part in _first_parts(line, separator)):
             return FileKind(f"{name} in each of the first lines", is_text=True)
-    for separator, name in ((",", "a comma"), (";", "a semicolon")):
-        fields = [field.strip('"') for field in lines[0].split(separator)]
-        if (
-            len(lines) > 1
-            and 1 < len(fields) < 20
-            and all(separator in line for line in lines)
-            and _name_sides(fields)
-        ):
-            return FileKind(f"names of both sides in the first line, and {name} in each", is_text=True)
     return None
 
 
 def _first_parts(line: str, separator: str) -> list[str]:
     """Return the first two parts of a line; an empty one takes the place of a missing one."""
     return [*line.split(separator, 2)[:2], ""][:2]
-
-
-def _name_sides(fields: list[str]) -> bool:
-    try:
-        return find_side_columns(fields) is not None
-    except DataError:
-        return True
