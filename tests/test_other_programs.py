@@ -6,11 +6,14 @@ NMTALIGN_OTHER_PROGRAMS names another one. Without them the tests are skipped; w
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import shlex
 import shutil
+import string
+import struct
 import subprocess
 import sys
 from collections.abc import Collection
@@ -606,3 +609,95 @@ def test_the_makefile_of_the_page_makes_the_links(place: Path):
     subprocess.run(["make", "-s"], check=True, capture_output=True, env=environment)
     ours("align text.en text.fr -o expected.txt --quiet")
     assert (place / "links.txt").read_bytes() == (place / "expected.txt").read_bytes()
+
+
+# --- PyGlossary -----------------------------------------------------------------------------------
+
+FREEDICT = """<?xml version="1.0" encoding="UTF-8"?>
+<TEI xmlns="http://www.tei-c.org/ns/1.0" version="5.0"><teiHeader><fileDesc><titleStmt>
+<title>English-French FreeDict Dictionary</title></titleStmt></fileDesc></teiHeader><text><body>
+<entry><form><orth>cat</orth><pron>kat</pron></form><gramGrp><pos>n</pos></gramGrp>
+<sense n="1"><cit type="trans"><quote>chat</quote></cit><cit type="trans"><quote>matou</quote></cit></sense>
+<sense n="2"><cit type="trans"><quote>fouet</quote></cit><cit type="example"><quote>a cat</quote>
+<cit type="trans"><quote>un chat</quote></cit></cit></sense></entry>
+<entry><form><orth>dog</orth></form><sense><cit type="trans"><quote>chien</quote></cit></sense></entry>
+</body></text></TEI>"""
+JMDICT = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE JMdict [<!ELEMENT JMdict (entry*)> <!ENTITY n "noun (common)">]><JMdict><entry><ent_seq>1</ent_seq>
+<k_ele><keb>猫</keb></k_ele><r_ele><reb>ねこ</reb></r_ele><sense><pos>&n;</pos><gloss>cat</gloss><gloss>pussy</gloss>
+</sense><sense><gloss>geisha</gloss></sense></entry></JMdict>"""
+CAT_AND_DOG = [("cat", "chat"), ("cat", "matou"), ("cat", "fouet"), ("dog", "chien")]
+
+
+def write_stardict(name: str, texts: dict[str, str], kind: str) -> str:
+    """Write a dictionary of StarDict with texts of a kind (m: plain, h: HTML); return its main file."""
+    text, index = b"", b""
+    for headword, of_headword in texts.items():
+        raw = of_headword.encode()
+        index += headword.encode() + b"\0" + struct.pack(">II", len(text), len(raw))
+        text += raw
+    sizes = f"wordcount={len(texts)}\nidxfilesize={len(index)}"
+    info = f"StarDict's dict ifo file\nversion=3.0.0\nbookname=A\n{sizes}\nsametypesequence={kind}\n"
+    Path(f"{name}.ifo").write_text(info, encoding="utf-8")
+    Path(f"{name}.idx").write_bytes(index)
+    Path(f"{name}.dict").write_bytes(text)
+    return f"{name}.ifo"
+
+
+def write_dictd(name: str, texts: dict[str, str]) -> str:
+    """Write a dictionary of dictd; return its index, whose numbers are shorter than 64 bytes."""
+    digits = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+    lines, text = [], ""
+    for headword, of_headword in texts.items():
+        lines.append(f"{headword}\t{digits[len(text)]}\t{digits[len(of_headword)]}\n")
+        text += of_headword
+    Path(f"{name}.index").write_text("".join(lines), encoding="utf-8")
+    Path(f"{name}.dict").write_text(text, encoding="utf-8")
+    return f"{name}.index"
+
+
+def converted(path: str) -> str:
+    """Convert a dictionary by the command of the error about it; return the word list."""
+    program = other("pyglossary")
+    with pytest.raises(nmtalign.DataError) as caught:
+        nmtalign.read_dictionary(path)
+    command = shlex.split(str(caught.value).split("`")[1])
+    assert command[0] == "pyglossary"
+    page = (DOCS / "howtos/dictionaries.md").read_text(encoding="utf-8")
+    general = " ".join(command).replace(f" {path.split('.')[0]}.", " X.")
+    assert f"`{general}`" in page.replace(" JMdict_e.", " X.")
+    run([program, *command[1:]])
+    return command[2]
+
+
+def translations(path: str) -> list[tuple[str, str]]:
+    frame = nmtalign.read_dictionary(path)
+    return list(zip(frame["headword"], frame["translation"], strict=True))
+
+
+def test_pyglossary_makes_word_lists(place: Path):
+    plain = {"cat": "1. chat\n2. matou, fouet\nan animal", "dog": "chien"}
+    marked = {"cat": "<div><b>chat</b>, matou<br>fouet</div>", "dog": "<i>n.</i> chien"}
+    of_dictd = {"cat": "cat <n>\n1. chat, matou\n2. fouet\n", "dog": "dog\nchien\n"}
+    Path("tei.tei").write_text(FREEDICT, encoding="utf-8")
+    Path("japanese.gz").write_bytes(gzip.compress(JMDICT.encode()))
+    for path in (
+        write_stardict("plain", plain, "m"),
+        write_stardict("marked", marked, "h"),
+        write_dictd("dictd", of_dictd),
+        "tei.tei",
+    ):
+        assert translations(converted(path)) == CAT_AND_DOG, path
+    of_japanese = translations(converted("japanese.gz"))
+    for headword in ("猫", "ねこ"):
+        assert [(headword, text) for text in ("cat", "pussy", "geisha")] == [
+            row for row in of_japanese if row[0] == headword
+        ]
+
+
+def test_a_word_list_of_pyglossary_is_a_prior(place: Path, capsys: pytest.CaptureFixture[str]):
+    Path("a.en").write_text("the cat\nthe dog\n" * 20, encoding="utf-8")
+    Path("a.fr").write_text("le chat\nle chien\n" * 20, encoding="utf-8")
+    words = converted(write_stardict("x", {"cat": "chat", "dog": "chien"}, "m"))
+    ours(f"train a.en a.fr -o model --preset fast --workers 1 --prior {words}")
+    assert f"{words}: 2 word pairs for this text, headwords of the source" in capsys.readouterr().err

@@ -45,6 +45,7 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
     "fairseq": {"--align-suffix", "--print-alignment", "--load-alignments"},
     "eflomal": {"--priors", "--overwrite"},
     "OpusTrainer": {"--config"},
+    "PyGlossary": {"--read-format"},
     "dask": {"--nthreads", "--nworkers", "--protocol", "--tls-ca-file", "--tls-cert", "--tls-key"},
     "pytest and pip": {"--cov", "--durations", "--no-index", "--find-links"},
     "scripts": {

@@ -25,11 +25,7 @@ from nmtalign.vectors import vector_text_files
 
 METHODS = {"search", "match", "fullmatch", "sub", "split", "findall", "finditer"}
 PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "split": 3}  # in the functions of `re`; 2 in others
-NOT_FOREIGN = {  # read only files of the package, or go soon
-    "nmtalign.report.html",
-    "nmtalign.dictionaries.indexed_dictionaries",
-    "nmtalign.dictionaries.xml_dictionaries",
-}
+NOT_FOREIGN = {"nmtalign.report.html"}  # reads only files of the package
 # The values of names that exist only while a function runs
 LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
     "nmtalign.checks.characters": [{"two": "ab", "three": "abc", "four": "abcd", "leads": "a", "later": "b"}],

@@ -6,20 +6,24 @@ A reader yields an :class:`Entry` for each entry of a file, and a DataError in t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from itertools import chain, islice
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
 from nmtalign.names import Side
 
-MAX_ALTERNATIVES = 1_000  # headwords, or translations, of an entry
+MAX_ALTERNATIVES = 1_000  # headwords, or translations into one language, of an entry
 MAX_PHRASE_CHARS = 200  # longer translations are explanations
+MAX_WEIGHT = 1e9  # the weight of an entry
+ENTRIES_PER_BLOCK = 1_000  # looking at the headwords of a block together is faster
 
 
 class Entry(NamedTuple):
     """An entry of a dictionary: its headwords and glosses, as the file has them."""
 
-    line: int  # where it begins, or its number in files without lines; counted from 1
+    line: int  # where it begins, counted from 1
     headwords: Sequence[str]
     glosses: Sequence[str]
     weight: float = 1.0
@@ -27,12 +31,16 @@ class Entry(NamedTuple):
     language: str = ""  # code of the language of the headwords, where the file names it
     languages: Sequence[str] = ()  # codes of the languages of the glosses, where the file names them
 
-    @property
-    def translations(self) -> list[str]:
-        """The phrases of the glosses, without remarks; clean glosses are phrases already."""
+    def cleaned(self) -> Entry:
+        """Return the entry with the phrases of its glosses, without remarks; clean glosses are phrases."""
         if self.is_clean:
-            return list(self.glosses)
-        return [phrase for gloss in self.glosses for phrase in phrases_of(gloss)]
+            return self
+        phrases_of_glosses = [list(phrases_of(gloss)) for gloss in self.glosses]
+        phrases = list(chain.from_iterable(phrases_of_glosses))
+        languages: list[str] = []
+        for language, of_gloss in zip(self.languages, phrases_of_glosses, strict=False):
+            languages += [language] * len(of_gloss)
+        return self._replace(glosses=phrases, languages=languages, is_clean=True)
 
 
 class JumpCount(NamedTuple):
@@ -44,7 +52,7 @@ class JumpCount(NamedTuple):
 
 
 class Unused(NamedTuple):
-    """A number of entries that are not used, because no headword is wanted or there is no translation.
+    """A number of entries that are not used: no headword is wanted, or they have no translation by design.
 
     They are counted, to know the share of the entries that are malformed.
     """
@@ -106,14 +114,53 @@ def without_brackets(text: str) -> str:
 
 
 def check_size(entry: Entry) -> Entry | DataError:
-    """Return the entry, or an error if it has too many headwords or translations."""
-    most = max(len(entry.headwords), len(entry.glosses))
+    """Return the entry, or an error if it has too many headwords, or translations into one language."""
+    of_languages = Counter(entry.languages).values() if entry.languages else [len(entry.glosses)]
+    most = max(len(entry.headwords), *of_languages)
     if most > MAX_ALTERNATIVES:
         return DataError(f"expected at most {MAX_ALTERNATIVES:,} headwords and translations, found {most:,}")
     return entry
 
 
-def without_empty(texts: Iterable[str]) -> list[str]:
-    """Return the texts that have a character other than spaces, stripped."""
-    stripped = [text.strip() for text in texts]
-    return [text for text in stripped if text]
+def is_weight(number: float) -> bool:
+    """Return whether a number is above 0, to `MAX_WEIGHT`."""
+    return 0 < number <= MAX_WEIGHT
+
+
+# --- the entries that are wanted -----------------------------------------------------------------
+
+NumberedLine = tuple[int, str | DataError]
+NumberedLines = Iterator[NumberedLine]
+
+
+def wanted_lines(
+    lines: NumberedLines,
+    headwords_of: Callable[[str], list[str] | None],
+    wanted: Wanted,
+    looks_like_entry: Callable[[str], bool],
+) -> Iterator[tuple[int, str | DataError, bool] | Unused]:
+    """Yield lines with their number, and whether one of their headwords is wanted, or is damaged (None).
+
+    Lines that are not wanted and look like an entry are only counted.
+    """
+    while block := list(islice(lines, ENTRIES_PER_BLOCK)):
+        of_lines = [[] if isinstance(line, DataError) else headwords_of(line) for _, line in block]
+        chosen = wanted(list(chain.from_iterable(filter(None, of_lines))))
+        unwanted = 0
+        for (number, line), headwords in zip(block, of_lines, strict=True):
+            is_wanted = headwords is None or not chosen.isdisjoint(headwords)
+            if not is_wanted and not isinstance(line, DataError) and looks_like_entry(line):
+                unwanted += 1
+            else:
+                yield number, line, is_wanted
+        yield Unused(unwanted)
+
+
+def wanted_entries(records: Iterator[Record], wanted: Wanted) -> Iterator[Record]:
+    """Yield the entries of which a headword is wanted; others are only counted."""
+    while block := list(islice(records, ENTRIES_PER_BLOCK)):
+        of_entries = [record.headwords for record in block if isinstance(record, Entry)]
+        chosen = wanted(list(chain.from_iterable(of_entries)))
+        for record in block:
+            is_unwanted = isinstance(record, Entry) and chosen.isdisjoint(record.headwords)
+            yield UNUSED_ENTRY if is_unwanted else record

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Unused, Wanted, check_size, every_headword
-from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_indexed
+from nmtalign.dictionaries.entries import Entry, JumpCount, Unused, Wanted, check_size, every_headword
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
-from nmtalign.dictionaries.xml_dictionaries import read_xml, xml_format
-from nmtalign.display import with_plural
-from nmtalign.errors import DataError, error_text, warn_caller
-from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
+from nmtalign.dictionaries.other_formats import check_own_format
+from nmtalign.display import short_repr, with_plural
+from nmtalign.errors import DataError, warn_caller
+from nmtalign.files.compressed import open_binary
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import check_encoding
@@ -21,38 +20,42 @@ from nmtalign.files.text_files import check_encoding
 if TYPE_CHECKING:
     import pandas
 
-_HEAD_BYTES = 1 << 20  # the DTD of JMdict comes before its first element
-_STARDICT_INFO = b"StarDict's dict ifo file"
-
 
 @dataclass(frozen=True)
 class DictionaryFile:
-    """A dictionary in a file, or in the files of an index and its texts."""
+    """A dictionary in a file."""
 
     path: str | Path
     encoding: str = "utf-8"  # the encoding of word lists; other formats have their own
 
     def check(self) -> None:
-        """Raise an error now if there is no such file, before a long text is read."""
+        """Raise an error now if there is no such file, or no such format, before a long text is read."""
         check_encoding(self.encoding)
         path = as_path(self.path)
-        if str(path) != "-" and indexed_files(path) is None:
+        if str(path) == "-":
+            return
+        if path.is_file():
+            check_own_format(path)
+        else:
             open_binary(path).close()
 
     def entries(
         self, wanted: Wanted = every_headword, jumps: list[JumpCount] | None = None
     ) -> Iterator[Entry]:
-        """Yield the well-formed entries of wanted headwords; a warning counts the malformed ones.
+        """Yield the entries of wanted headwords that have translations, cleaned; warnings count the others.
 
         The jumps of eflomal's priors are added to `jumps`; a warning counts them if that is None.
 
-        Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
-        a dictionary.
+        Raises DataError if no entry can be used: there are none, or half of them or more are malformed, or
+        none has a translation. Then the file is not a dictionary.
         """
-        total = malformed = skipped_jumps = 0
+        total = malformed = translated = untranslated = skipped_jumps = 0
         first: DataError | None = None
+        first_untranslated: Entry | None = None
         with reraise_as_data_error(self.path):
-            for record in self._records(wanted):
+            if str(self.path) != "-" and as_path(self.path).is_file():
+                check_own_format(as_path(self.path))
+            for record in read_lines_of(as_path(self.path), self.encoding, wanted):
                 if isinstance(record, Unused):
                     total += record.entries
                     continue
@@ -63,12 +66,21 @@ class DictionaryFile:
                         jumps.append(record)
                     continue
                 if isinstance(record, Entry):
+                    line = record.line
                     record = check_size(record)
-                if isinstance(record, Entry):
-                    yield record
-                elif isinstance(record, DataError):
+                    if isinstance(record, DataError):
+                        record = record.at(self.path, line=line)
+                if isinstance(record, DataError):
                     malformed += 1
                     first = record if first is None else first
+                    continue
+                record = record.cleaned()
+                if record.glosses:
+                    translated += 1
+                    yield record
+                else:
+                    untranslated += 1
+                    first_untranslated = first_untranslated or record
         if first is not None and 2 * malformed >= total:
             raise first
         if skipped_jumps:
@@ -79,41 +91,21 @@ class DictionaryFile:
         if first is not None:
             found = f"{malformed:,} of {total:,} entries are malformed and were skipped"
             warn_caller(f"{self.path}: {found}, the first: {first}")
-
-    def _records(self, wanted: Wanted) -> Iterator[Record]:
-        path = as_path(self.path)
-        if str(path) != "-" and (path.is_file() or not path.exists()):
-            if (files := indexed_files(path)) is not None:
-                return read_indexed(files, wanted)
-            head = _head_of(path)
-            if head.startswith(_STARDICT_INFO):
-                advice = "expected the files .idx and .dict (or .dict.dz) of this dictionary next to it"
-                raise DataError(advice)
-            if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-                chosen = xml_format(head)
-                if chosen is not None:
-                    return read_xml(path, chosen, wanted)
-        return read_lines_of(path, self.encoding, wanted)
-
-
-def _head_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked."""
-    try:
-        with open_binary(path) as stream:
-            return stream.read(_HEAD_BYTES)
-    except DECOMPRESSION_ERRORS as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise DataError(f"the compressed file is damaged or truncated ({error_text(error)})") from None
+        if first_untranslated is not None and untranslated > translated:
+            words = " ".join(first_untranslated.headwords)
+            found = f"{untranslated:,} of {total:,} entries, the first in line {first_untranslated.line:,}"
+            problem = f"no translations were found in {found}: {short_repr(words)}"
+            if untranslated == total:
+                raise DataError(f"expected entries with translations; {problem}").at(self.path)
+            warn_caller(f"{self.path}: {problem}")
 
 
 def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.DataFrame:
     """Read a bilingual dictionary as ``nmtalign train --prior`` does.
 
-    The format is detected from the content: CC-CEDICT, EDICT and EDICT2, JMdict, dictd, FreeDict's TEI,
-    StarDict, Wiktionary extracts in JSON lines, bilingual dictionaries of Apertium, word lists (word,
-    translation, and perhaps a weight, between tabs or spaces), and eflomal's priors. Dictionaries of several
-    files are named by any of these files.
+    The format is detected from the content: word lists (word, translation, and perhaps a weight, between tabs
+    or spaces; objects of JSON; word lists of PyGlossary), CC-CEDICT, EDICT and EDICT2, Wiktionary extracts in
+    JSON lines, and eflomal's priors. For other formats, such as StarDict, the error says how to convert them.
 
     Parameters
     ----------
@@ -131,12 +123,13 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.Data
     Raises
     ------
     DataError
-        If the file is not a dictionary, or at least half of its entries are malformed.
+        If the file is not a dictionary of these formats, at least half of its entries are malformed, or none
+        has a translation.
 
     Warns
     -----
     NmtalignWarning
-        If some entries are malformed: how many, and where the first one is.
+        If some entries are malformed, or most have no translation: how many, and where the first one is.
 
     Examples
     --------
@@ -155,7 +148,6 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.Data
 
     rows = []
     for entry in DictionaryFile(path, encoding).entries():
-        translations = entry.translations
         for headword in entry.headwords:
-            rows += [(headword, translation, entry.weight) for translation in translations]
+            rows += [(headword, translation, entry.weight) for translation in entry.glosses]
     return pandas.DataFrame(rows, columns=["headword", "translation", "weight"])

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.dictionaries.entries import Entry, JumpCount, Wanted
-from nmtalign.dictionaries.line_dictionaries import MAX_WEIGHT
+from nmtalign.dictionaries.entries import MAX_WEIGHT, Entry, JumpCount, Wanted
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
@@ -411,7 +410,7 @@ def _normalized_rows(
     names = [("", "")]  # of the rows from each of `begins` on
     begins = [0]
     for entry in dictionary.entries(wanted, jumps):
-        phrases = entry.translations
+        phrases = entry.glosses
         chosen = entry.headwords
         if len(chosen) > 1:
             are_wanted = wanted(chosen)

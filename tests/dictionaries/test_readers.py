@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
-import struct
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import nmtalign as na
 from nmtalign.dictionaries.entries import MAX_ALTERNATIVES, phrases_of
-from nmtalign.dictionaries.indexed_dictionaries import MAX_TEXT_BYTES
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.errors import DataError
 
@@ -24,22 +20,6 @@ EDICT = (
     "猫(P);ネコ [ねこ(P)] /(n) (1) cat/(2) {cook} pussycat/(P)/EntL1467640X/\n"
     "まあ /(int) well/\n"
 )
-JMDICT = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE JMdict [<!ELEMENT JMdict (entry*)> <!ENTITY n "noun (common)">]>
-<JMdict><entry><ent_seq>1</ent_seq><k_ele><keb>猫</keb></k_ele><r_ele><reb>ねこ</reb></r_ele>
-<sense><pos>&n;</pos><gloss>cat</gloss><gloss xml:lang="fre">chat</gloss></sense></entry></JMdict>
-"""
-TEI = """<?xml version="1.0" encoding="UTF-8"?><TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
-<entry><form><orth>cat</orth><pron>kat</pron></form><sense><cit type="trans"><quote>macska</quote></cit>
-<cit type="example"><quote>a cat</quote><cit type="trans"><quote>egy macska</quote></cit></cit>
-</sense></entry>
-</body></text></TEI>
-"""
-TEI_P4 = """<TEI.2><text><body><entry><form><orth>cat</orth></form>
-<trans><tr>chat</tr></trans></entry></body></text></TEI.2>"""
-DIX = """<?xml version="1.0"?><dictionary><sdefs/><section id="main" type="standard">
-<e><p><l>give<b/>up<s n="vblex"/></l><r>rendirse<s n="vblex"/></r></p></e>
-<e><i>taxi<s n="n"/></i></e><e><p><l><s n="adj"/></l><r><s n="adj"/></r></p></e></section></dictionary>"""
 WIKTIONARY = "\n".join(
     json.dumps(value)
     for value in (
@@ -53,6 +33,18 @@ WIKTIONARY = "\n".join(
         {"title": "kitty", "redirect": "cat"},
     )
 )
+# As PyGlossary converts StarDict, FreeDict, JMdict and dictd
+TABFILE = r"""##name	Test
+##sourceLang	English
+cat|cats	1. chat\n2. matou, félin\nan animal
+give up	renoncer\tà \\ x \| y
+dog	<div>/<font color="gray">dog</font>/<br>\n<div><font class="grammar">noun</font></div><ol><li><div>\
+chien</div><div class="example"><div>a dog</div><div>un chien</div></div></li><li>clebs &amp; toutou</li>\
+</ol></div>
+猫|ねこ	<div><big>猫</big><br><ol><li><i>Noun</i><br>cat, pussy<br></li></ol></div>
+00databaseshort	English-French
+house	house /haʊs/ <n><br />maison<br /> see: <a href="bword://home">home</a><br />
+""".replace("\\\n", "")
 CAT = [("cat", "chat")]
 BYTES: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
     "cedict": (
@@ -64,11 +56,31 @@ BYTES: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
         [(word, gloss) for word in ("猫", "ネコ", "ねこ") for gloss in ("cat", "pussycat")]
         + [("まあ", "well")],
     ),
-    "jmdict": (JMDICT.encode(), [(w, t) for w in ("猫", "ねこ") for t in ("cat", "chat")]),
-    "tei": (TEI.encode(), [("cat", "macska")]),
-    "tei-p4": (TEI_P4.encode(), CAT),
-    "dix": (DIX.encode(), [("give up", "rendirse"), ("taxi", "taxi")]),
     "wiktionary": (WIKTIONARY.encode(), [("macska", "cat"), ("cat", "macska")]),
+    "tabfile": (
+        TABFILE.encode(),
+        [(word, gloss) for word in ("cat", "cats") for gloss in ("chat", "matou", "félin")]
+        + [("give up", "renoncer à \\ x"), ("give up", "y"), ("dog", "chien"), ("dog", "clebs & toutou")]
+        + [(word, gloss) for word in ("猫", "ねこ") for gloss in ("cat", "pussy")]
+        + [("house", "maison")],
+    ),
+    "json": (
+        b'{"cat": "chat", "dog": ["chien", "clebs"], "give up": "renoncer (a), c\\u00e9der",'
+        b' "a": {"un": 2, "une": 1}}',
+        [
+            *CAT,
+            *(("dog", dog) for dog in ("chien", "clebs")),
+            *(("give up", to_give_up) for to_give_up in ("renoncer", "céder")),
+            *(("a", article) for article in ("un", "une")),
+        ],
+    ),
+    "json-over-lines": (b'{\n  "cat": "chat",\n  "dog": ["chien"]\n}\n', [*CAT, ("dog", "chien")]),
+    "json-words-of-lines": (b'{"cat": "chat"}\n\n{"dog": "chien"}\n', [*CAT, ("dog", "chien")]),
+    "json-lines": (
+        b'{"en": "cat", "fr": "chat"}\n{"fr": ["chien"], "en": "dog", "id": 7}\n',
+        [*CAT, ("dog", "chien")],
+    ),
+    "json-entries": (b'{"word": "cat", "translation": "chat", "weight": 2}\n', CAT),
     "muse": (b"cat chat\ncats chats\n", [("cat", "chat"), ("cats", "chats")]),
     "tsv": (
         "cat\tchat\ngive up\trenoncer, céder\n".encode(),
@@ -95,71 +107,6 @@ def test_each_format_is_recognized_by_its_content(name: str, tmp_path: Path) -> 
 def test_edict_in_utf8_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(EDICT, encoding="utf-8")
     assert rows(tmp_path / "x") == BYTES["edict"][1]
-
-
-DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-
-def base64_number(number: int) -> str:
-    digits = ""
-    while number or not digits:
-        digits, number = DIGITS[number % 64] + digits, number // 64
-    return digits
-
-
-def write_dictd(folder: Path, texts: dict[str, str], *, ending: str = ".dict.dz") -> Path:
-    data, index = b"", ""
-    for headword, text in texts.items():
-        index += f"{headword}\t{base64_number(len(data))}\t{base64_number(len(text.encode()))}\n"
-        data += text.encode()
-    (folder / "x.index").write_text(index, encoding="utf-8")
-    (folder / f"x{ending}").write_bytes(gzip.compress(data) if ending.endswith("z") else data)
-    return folder / "x.index"
-
-
-DICTD = {
-    "00databaseinfo": "about this dictionary\nThe FreeDict project\n",
-    "cat": "cat /kat/ <n>\n1. chat, matou\nan animal\n2. fouet\n",
-    "dog": "dog /dɒɡ/\nchien\n see: {hound}\n",
-}
-
-
-@pytest.mark.parametrize("ending", [".dict.dz", ".dict"])
-@pytest.mark.parametrize("named", ["x.index", "x.dict", "x"])
-def test_dictd(tmp_path: Path, ending: str, named: str) -> None:
-    write_dictd(tmp_path, DICTD, ending=ending)
-    path = tmp_path / (f"x{ending}" if named == "x.dict" else named)
-    assert rows(path) == [("cat", "chat"), ("cat", "matou"), ("cat", "fouet"), ("dog", "chien")]
-
-
-def write_stardict(folder: Path, texts: dict[str, bytes], *, wide: bool = False, kinds: str = "m") -> Path:
-    data, index = b"", b""
-    for headword, text in texts.items():
-        index += headword.encode() + b"\0" + struct.pack(">QI" if wide else ">II", len(data), len(text))
-        data += text
-    info = f"StarDict's dict ifo file\nversion=3.0.0\nwordcount={len(texts)}\n"
-    info += "idxoffsetbits=64\n" * wide + f"sametypesequence={kinds}\n" * bool(kinds)
-    (folder / "s.ifo").write_text(info, encoding="utf-8")
-    (folder / "s.idx").write_bytes(index)
-    (folder / "s.dict.dz").write_bytes(gzip.compress(data))
-    return folder / "s.ifo"
-
-
-@pytest.mark.parametrize("wide", [False, True])
-def test_stardict(tmp_path: Path, wide: bool) -> None:
-    path = write_stardict(tmp_path, {"cat": b"1. chat\n2. matou", "dog": b"chien"}, wide=wide)
-    expected = [("cat", "chat"), ("cat", "matou"), ("dog", "chien")]
-    for name in (path.name, "s.idx", "s.dict.dz"):
-        assert rows(tmp_path / name) == expected
-
-
-def test_stardict_with_a_kind_before_each_text_and_markup(tmp_path: Path) -> None:
-    both = b"tkat\0h<div><b>chat</b><br>matou &amp; cie</div>\0"
-    assert rows(write_stardict(tmp_path, {"cat": both}, kinds="")) == [
-        ("cat", "chat"),
-        ("cat", "matou & cie"),
-    ]
-    assert rows(write_stardict(tmp_path, {"cat": b"kat\0chat"}, kinds="tm")) == CAT
 
 
 def test_a_gloss_becomes_its_translations() -> None:
@@ -210,62 +157,143 @@ def test_there_is_no_such_dictionary(tmp_path: Path) -> None:
         DictionaryFile(tmp_path / "none").check()
 
 
-def test_stardict_without_its_other_files_says_which_are_missing(tmp_path: Path) -> None:
-    path = write_stardict(tmp_path, {"cat": b"chat"})
-    (tmp_path / "s.dict.dz").unlink()
-    with pytest.raises(DataError, match=r"s\.ifo: expected the files \.idx and \.dict"):
-        na.read_dictionary(path)
-
-
-LAUGHS = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 9}">' for n in range(9))
+STARDICT = b"StarDict's dict ifo file\nversion=3.0.0\n"
+JMDICT = b'<?xml version="1.0"?>\n<!-- a -->\n<!DOCTYPE JMdict [<!ELEMENT JMdict (entry*)>]><JMdict></JMdict>'
+TEI = b'<?xml version="1.0"?><TEI xmlns="http://www.tei-c.org/ns/1.0"><text/></TEI>'
 
 
 @pytest.mark.parametrize(
-    "declared",
-    ['<!ENTITY a0 "ha">' + LAUGHS, '<!ENTITY a SYSTEM "/etc/passwd">', f'<!ENTITY a "{"ha" * 200}">'],
+    ("files", "command"),
+    [
+        ({"s.ifo": STARDICT, "s.idx": b"", "s.dict.dz": b""}, "pyglossary {}/s.ifo s.txt"),
+        ({"s.idx": b"", "s.ifo": STARDICT}, "pyglossary {}/s.ifo s.txt"),
+        ({"s.dict": b"chat", "s.ifo": STARDICT}, "pyglossary {}/s.ifo s.txt"),
+        ({"x.index": b"cat\tA\tJ\n", "x.dict.dz": b""}, "pyglossary {}/x.index x.txt"),
+        ({"x.dict.dz": gzip.compress(b"cat"), "x.index": b""}, "pyglossary {}/x.index x.txt"),
+        ({"renamed": STARDICT}, "pyglossary {}/renamed renamed.txt"),
+        ({"e.xml.gz": gzip.compress(JMDICT)}, "pyglossary {}/e.xml.gz e.txt --read-format=JMDict"),
+        ({"a b.tei": TEI}, "pyglossary '{}/a b.tei' 'a b.txt' --read-format=FreeDict"),
+        ({"p4": b"<TEI.2><text>"}, "pyglossary {}/p4 p4.txt --read-format=FreeDict"),
+        ({"x.xml": b"<?xml version='1.0'?>\n<lexicon>"}, "pyglossary {}/x.xml x.txt"),
+        (
+            {"en-es.dix": b"<?xml version='1.0'?><dictionary>"},
+            "lt-expand {}/en-es.dix | sed 's/<[^>]*>//g; s/:[<>]:/:/; s/:/\\t/' > en-es.txt",
+        ),
+    ],
 )
-def test_entities_that_could_grow_are_refused(declared: str, tmp_path: Path) -> None:
-    text = JMDICT.replace('<!ENTITY n "noun (common)">', declared)
-    (tmp_path / "x").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"entity '.*' is not expanded"):
+def test_another_format_is_refused_with_the_command_that_converts_it(
+    files: dict[str, bytes], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    path = tmp_path / next(iter(files))
+    expected = f"with `{command.format(tmp_path)}`"
+    with pytest.raises(DataError) as caught:
+        na.read_dictionary(path)
+    assert expected in str(caught.value)
+    with pytest.raises(DataError):  # before the text is read
+        DictionaryFile(path).check()
+
+
+def test_the_command_that_converts_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.tei", "x.txt"):
+        Path(name).write_bytes(TEI)
+    with pytest.raises(DataError, match=r"x\.tei x-2\.txt --read.* and pass x-2\.txt"):
+        na.read_dictionary("x.tei")
+
+
+@pytest.mark.parametrize("name", ["words.dict", "en-fr.xml.txt"])
+def test_a_word_list_may_have_any_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("<unk>\t<unk>\ncat\tchat\n", encoding="utf-8")
+    assert rows(tmp_path / name) == [("<unk>", "<unk>"), ("cat", "chat")]
+
+
+def test_a_list_in_json_is_refused_with_the_way_on(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text('[{"en": "cat", "fr": "chat"}]', encoding="utf-8")
+    with pytest.raises(DataError, match=r"found a list: write one object per line.*jq -c '\.\[\]'"):
         na.read_dictionary(tmp_path / "x")
 
 
-def damage_place(folder: Path) -> Path:
-    path = write_dictd(folder, DICTD)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("far\tZZZZ\tZ\n")
-    return path
+def test_json_lines_with_three_languages_name_the_keys(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text('{"en": "a", "fr": "b", "de": "c"}\n' * 2, encoding="utf-8")
+    with pytest.raises(
+        DataError, match="line 1: expected two languages, found the keys en, fr, de; choose two"
+    ):
+        na.read_dictionary(tmp_path / "x")
+    (tmp_path / "x").write_text('{"it": "il", "is": "est", "de": "c"}\n', encoding="utf-8")
+    assert len(rows(tmp_path / "x")) == 3  # an object alone has words
 
 
-def damage_columns(folder: Path) -> Path:
-    path = write_dictd(folder, DICTD)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("alone\n")
-    return path
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"word": "cat", "senses": []}\n' * 3,
+        "貓 猫 [mao1] /CL:隻|只[zhi1]/\n",
+        "##name\tTest\ncat\t<i>n.</i>\n",
+        '{"cat": []}',
+    ],
+)
+def test_a_dictionary_without_translations_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(content, encoding="utf-8")
+    count = 3 if "senses" in content else 1
+    with pytest.raises(
+        DataError, match=f"no translations were found in {count} of {count} entries, the first"
+    ):
+        na.read_dictionary(tmp_path / "x")
 
 
-def cut_index(folder: Path) -> Path:
-    path = write_stardict(folder, {"cat": b"chat", "dog": b"chien"})
-    index = (folder / "s.idx").read_bytes()
-    (folder / "s.idx").write_bytes(index + b"far\0")
-    return path
+def test_a_dictionary_with_few_translations_is_read_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("##name\tT\na\t(n)\nb\t(n)\ncat\tchat\n", encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match="no translations were found in 2 of 3 entries, the first in line 2: 'a'"
+    ):
+        assert rows(tmp_path / "x") == CAT
 
 
-@pytest.mark.parametrize("damage", [damage_place, damage_columns, cut_index])
-def test_damaged_places_are_malformed_entries(damage: Callable[[Path], Path], tmp_path: Path) -> None:
-    path = damage(tmp_path)
-    with pytest.warns(UserWarning, match="1 of [34] entries are malformed"):
-        assert len(rows(path)) >= 2
+def test_forms_of_words_have_no_translations_by_design(tmp_path: Path) -> None:
+    form = {"word": "cats", "senses": [{"glosses": ["plural of cat"], "form_of": [{"word": "cat"}]}]}
+    cat = {"word": "cat", "senses": [{"glosses": ["chat"]}]}
+    (tmp_path / "x").write_text("\n".join(map(json.dumps, [form] * 3 + [cat])), encoding="utf-8")
+    assert rows(tmp_path / "x") == CAT  # without a warning
 
 
-def test_an_index_that_names_one_text_over_and_over_is_refused(tmp_path: Path) -> None:
-    text = "x" * MAX_TEXT_BYTES
-    lines = f"a\tA\t{base64_number(len(text))}\n" * 300
-    (tmp_path / "x.dict.dz").write_bytes(gzip.compress(text.encode()))
-    (tmp_path / "x.index").write_text(lines, encoding="utf-8")
-    with pytest.raises(DataError, match="the same text over and over"):
-        na.read_dictionary(tmp_path / "x.index")
+@pytest.mark.parametrize(
+    "bad",
+    [
+        r'{"word": "c\qat", "senses": []}',
+        r'{"word": "\u12", "senses": []}',
+        r'{"word": "\ud800", "senses": [{"glosses": ["chat"]}]}',
+        r'{"word": "cat", "forms": [{"word": "\x"}]}',
+    ],
+)
+def test_a_damaged_word_of_wiktionary_is_counted(bad: str, tmp_path: Path) -> None:
+    good = '{"word": "dog", "senses": [{"glosses": ["chien"]}]}'
+    (tmp_path / "x").write_text("\n".join([good, bad, good, good]), encoding="utf-8")
+    dictionary = DictionaryFile(tmp_path / "x")
+    for wanted in ({"dog"}, {"nothing"}):
+        with pytest.warns(UserWarning, match="1 of 4 entries are malformed and were skipped.*line 2"):
+            found = list(dictionary.entries(lambda words, wanted=wanted: wanted & set(words)))
+        assert len(found) == 3 * ("dog" in wanted)
+
+
+def test_translations_of_wiktionary_are_limited_by_language(tmp_path: Path) -> None:
+    languages = [{"word": f"w{n}", "lang_code": f"l{n}"} for n in range(2 * MAX_ALTERNATIVES)]
+    entry = {
+        "word": "water",
+        "lang_code": "en",
+        "translations": [{"word": "eau", "lang_code": "fr"}, *languages],
+    }
+    (tmp_path / "x").write_text(json.dumps(entry), encoding="utf-8")
+    assert rows(tmp_path / "x")[0] == ("water", "eau")
+    entry["translations"] = [{"word": f"w{n}", "lang_code": "fr"} for n in range(MAX_ALTERNATIVES + 1)]
+    (tmp_path / "x").write_text(json.dumps(entry), encoding="utf-8")
+    with pytest.raises(DataError, match="line 1: expected at most 1,000"):
+        na.read_dictionary(tmp_path / "x")
 
 
 def test_an_entry_with_very_many_translations_is_malformed(tmp_path: Path) -> None:
@@ -278,7 +306,7 @@ def test_an_entry_with_very_many_translations_is_malformed(tmp_path: Path) -> No
 def test_unwanted_headwords_are_not_parsed(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for name in ("cedict", "edict", "jmdict", "tei", "dix", "wiktionary", "tsv"):
+        for name in ("cedict", "edict", "wiktionary", "tsv", "tabfile", "json"):
             (tmp_path / "x").write_bytes(BYTES[name][0])
             assert not list(DictionaryFile(tmp_path / "x").entries(lambda headwords: set()))
 
@@ -294,8 +322,3 @@ def test_wiktionary_lines_without_a_wanted_word_are_not_parsed(tmp_path: Path) -
     assert found == [("café",), ("café",)]
     with pytest.warns(UserWarning, match="1 of 3 entries"):
         list(dictionary.entries())
-
-
-def test_the_numbers_of_an_index_are_those_of_base64() -> None:
-    """Three bytes of base64 are four of its digits."""
-    assert base64.b64encode((70_000).to_bytes(3, "big")).decode().lstrip("A") == base64_number(70_000)

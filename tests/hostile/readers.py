@@ -189,28 +189,10 @@ _XLIFF = (
     '<xliff version="2.0"><file><unit><segment><source>a</source>'
     "<target>b</target></segment></unit></file></xliff>"
 )
-_JMDICT = (
-    '<!DOCTYPE JMdict [<!ENTITY n "noun">]><JMdict><entry><k_ele><keb>a</keb></k_ele>'
-    "<sense><pos>&n;</pos><gloss>b</gloss></sense></entry></JMdict>"
-)
-_TEI = (
-    '<TEI><entry><form><orth>a</orth></form><sense><cit type="trans"><quote>b</quote></cit></sense>'
-    "</entry></TEI>"
-)
-_PLACE = b"cat\tA\tJ\n"
 
 
 def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-
-
-def _write_definitions(folder: Path) -> None:
-    (folder / "x.dict").write_bytes(b"cat\nchat\n")
-
-
-def _write_stardict(folder: Path) -> None:
-    (folder / "x.ifo").write_bytes(b"StarDict's dict ifo file\nsametypesequence=m\n")
-    (folder / "x.dict").write_bytes(b"chat")
 
 
 _PO = (
@@ -365,28 +347,12 @@ READERS = {
             "word list": b"the\tle\t0.5\ncat chat\n",
             "cedict": "貓 猫 [mao1] /cat/to hide (oneself)/\n".encode(),
             "edict": "猫(P);ネコ [ねこ] /(n) (1) cat/(P)/\n".encode("euc-jp"),
-            "jmdict": _JMDICT.encode(),
-            "tei dictionary": _TEI.encode(),
-            "dix": b"<dictionary><section><e><p><l>a<b/>b</l><r>c</r></p></e></section></dictionary>",
+            "json words": b'{"the": "le", "cat": ["chat"], "a": {"un": 2}}\n',
+            "json word pairs": b'{"en": "the", "fr": "le"}\n{"en": "cat", "fr": ["chat"]}\n',
+            "tabfile": b"##name\tx\ncat|cats\t1. chat\\n<b>matou</b> &amp; <i>n.</i>\n",
             "wiktionary": b'{"word": "a", "senses": [{"glosses": ["b"]}], "translations": [{"word": "c"}]}\n',
         }.items()
     },
-    "dictd index": Reader("x.index", nmtalign.read_dictionary, (b"cat\tA\tJ\n",), _write_definitions),
-    "dictd": Reader(
-        "x.dict",
-        nmtalign.read_dictionary,
-        (b"cat\nchat\n",),
-        lambda folder: _write(folder / "x.index", _PLACE),
-    ),
-    "dict.dz": Reader(
-        "x.dict.dz",
-        nmtalign.read_dictionary,
-        (gzip.compress(b"cat\nchat\n"),),
-        lambda folder: _write(folder / "x.index", _PLACE),
-    ),
-    "stardict index": Reader(
-        "x.idx", nmtalign.read_dictionary, (b"cat\0" + bytes(7) + b"\4",), _write_stardict
-    ),
     "configuration": Reader(
         "x.toml", lambda path: read_config(str(path)), (b'[align]\nscore = "dot"\nthreshold = 0.5\n',)
     ),

@@ -76,17 +76,6 @@ class OutputOptions(Options):
         return {name: path for name, path in files.items() if path is not None}
 
 
-class DictionaryInput(FileType):
-    """A dictionary, which may have several files."""
-
-    def paths(self, value: str) -> list[str]:
-        from nmtalign.dictionaries.indexed_dictionaries import indexed_files
-
-        files = None if value == "-" else indexed_files(Path(value))
-        others = () if files is None else (files.index, files.text, files.info)
-        return [value, *(str(path) for path in others if path is not None)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainingSourceOptions(Options):
     """The settings of training, and the sources besides the bitext."""
@@ -114,14 +103,14 @@ class TrainingSourceOptions(Options):
     prior: tuple[str, ...] = option(
         "--prior FILE",
         "Use a bilingual dictionary or word list; may be repeated. The format is detected from the content.",
-        type=DictionaryInput(writes=False),
+        type=INPUT,
         default=(),
     )
     bridge: tuple[str, ...] = option(
         "--bridge FILE",
         "Dictionary from a third language into one of the text's: --prior English-German and --bridge"
         " German-Russian act as English-Russian. May be repeated.",
-        type=DictionaryInput(writes=False),
+        type=INPUT,
         default=(),
     )
     headwords: Side | None = option(

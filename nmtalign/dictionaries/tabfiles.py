@@ -1,0 +1,117 @@
+r"""Word lists that PyGlossary writes (its format Tabfile), of dictionaries in other formats.
+
+A line has headwords with bars between, a tab, and a text, plain or HTML, in which ``\n``, ``\t``, ``\|`` and
+``\\`` stand for characters. Lines that begin with ``##`` are about the dictionary.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nmtalign.dictionaries.entries import (
+    UNUSED_ENTRY,
+    Entry,
+    NumberedLines,
+    Record,
+    Unused,
+    Wanted,
+    wanted_lines,
+    without_brackets,
+)
+from nmtalign.errors import DataError
+
+is_tabfile_header = re.compile(r"##\w+\t").match
+_ESCAPE = re.compile(r"\\(.)")
+_MEANINGS = {"n": "\n", "t": " ", "r": " ", "\\": "\\", "|": "|"}
+_HEADWORD = re.compile(r"(?:[^\\|]++|\\.)+")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*+)([^<>]*+)>")
+# Elements that begin a line
+_BLOCKS = {
+    *("blockquote", "br", "dd", "div", "dl", "dt", "dtrn", "h1", "h2", "h3", "h4", "hr", "li", "ol", "p"),
+    *("table", "td", "th", "tr", "ul"),
+}
+# Elements of grammar, pronunciation and examples
+_REMARKS = {"abbr", "abr", "co", "ex", "font", "i", "iref", "k", "kref", "pos", "rref", "small", "sub", "sup"}
+_CLASS_OF_REMARK = re.compile(r"""class\s*+=\s*+["']?(?:example|k|abr|grammar|pron|phonetic|cm)\b""").search
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s").match
+_ABOUT_THE_DICTIONARY = ("00database", "00-database")  # headwords of dictd
+
+
+def read_tabfile(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    """Yield the entries of a word list of PyGlossary."""
+    for item in wanted_lines(lines, _headwords, wanted, _looks_like_entry):
+        if isinstance(item, Unused):
+            yield item
+            continue
+        number, line, is_wanted = item
+        if isinstance(line, DataError):
+            yield line
+        elif is_tabfile_header(line) or not line.strip():
+            continue
+        elif not _looks_like_entry(line):
+            found = f"expected headwords, a tab and a text, found {line[:60]!r}"
+            yield DataError(found).at(path, line=number)
+        else:
+            headwords = _headwords(line)
+            is_entry = is_wanted and not headwords[0].startswith(_ABOUT_THE_DICTIONARY)
+            yield Entry(number, headwords, _glosses(line, headwords)) if is_entry else UNUSED_ENTRY
+
+
+def _looks_like_entry(line: str) -> bool:
+    headwords, tab, _ = line.partition("\t")
+    return bool(tab) and not headwords.startswith("##") and headwords.strip() != ""
+
+
+def _headwords(line: str) -> list[str]:
+    found = _HEADWORD.findall(line.partition("\t")[0])
+    return [_unescaped(headword).strip() for headword in found]
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda escape: _MEANINGS.get(escape[1], escape[1]), text)
+
+
+def _glosses(line: str, headwords: list[str]) -> list[str]:
+    """Return the lines of the text that have translations.
+
+    A first line that repeats the headword is omitted. Where lines are numbered, the others explain them;
+    below a headword that is repeated, only the next line is a translation.
+    """
+    text = _unescaped(line.partition("\t")[2])
+    glosses = [without_brackets(gloss).strip() for gloss in _without_tags(text).split("\n")]
+    glosses = [gloss for gloss in glosses if gloss and gloss not in headwords]
+    numbered = [gloss for gloss in glosses if _NUMBERED(gloss)]
+    if numbered:
+        return numbered
+    beginnings = tuple(f"{headword} " for headword in headwords)
+    repeats_headword = len(glosses) > 1 and glosses[0].startswith(beginnings)
+    return glosses[1:2] if repeats_headword else glosses
+
+
+def _without_tags(text: str) -> str:
+    """Return the lines of a text in HTML, without its remarks."""
+    if "<" not in text:
+        return html.unescape(text)
+    pieces: list[str] = []
+    remark = ""  # the name of the element of a remark that has begun
+    depth = 0  # elements of this name that have not ended
+    place = 0
+    for tag in _TAG.finditer(text):
+        if not remark:
+            pieces.append(text[place : tag.start()])
+        place = tag.end()
+        is_end, name, attributes = bool(tag[1]), tag[2].lower(), tag[3]
+        is_empty = attributes.endswith("/") or name in ("br", "hr")
+        if remark:
+            depth += (name == remark and not is_empty) * (-1 if is_end else 1)
+            remark = remark if depth > 0 else ""
+        elif not is_end and not is_empty and (name in _REMARKS or _CLASS_OF_REMARK(attributes)):
+            remark, depth = name, 1
+        if name in _BLOCKS:
+            pieces.append("\n")
+    if not remark:
+        pieces.append(text[place:])
+    return html.unescape("".join(pieces))
