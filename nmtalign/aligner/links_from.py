@@ -22,7 +22,14 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
-from nmtalign.corpus.regrouping import BothPieceLines, Regrouping, regroup_batch, regroup_pair
+from nmtalign.corpus.regrouping import (
+    BothPieceLines,
+    Regrouping,
+    into_pieces,
+    of_sentence,
+    regroup_batch,
+    regroup_pair,
+)
 from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines
@@ -43,8 +50,6 @@ from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
-    Alignment,
-    AlignmentMatrix,
     BothTexts,
     BothWords,
     concatenate_batches,
@@ -164,11 +169,20 @@ class Linker:
         """The source and the extraction, in one line."""
         return f"{self.name} {self.extraction}"
 
-    def batches(self, pairs: Iterable[TokenizedPair]) -> Iterator[AlignedBatch]:
-        """Yield the links of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
+    @property
+    def default_values(self) -> CellValues:
+        """Which values a picture shows by default: attention itself, of similarities what links are from."""
+        return "combined" if self.reduction is None else "forward"
+
+    def read_in_batches(self, pairs: Iterable[TokenizedPair]) -> Iterator[list[PairMatrix]]:
+        """Yield the matrices of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
         matrices = self.read(pairs)
         while matrices_of_batch := list(islice(matrices, PAIRS_IN_MEMORY)):
-            yield self.align(matrices_of_batch)
+            yield matrices_of_batch
+
+    def batches(self, pairs: Iterable[TokenizedPair]) -> Iterator[AlignedBatch]:
+        """Yield the links of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
+        return map(self.align, self.read_in_batches(pairs))
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
@@ -182,7 +196,7 @@ class Linker:
             [(tuple(source_units), tuple(target_units))],
             self.description,
             unknown=[matrix.unlinked],
-            default_values="combined" if self.reduction is None else "forward",
+            default_values=self.default_values,
         )
         if matrix.word_of_piece is None:
             return pair
@@ -334,6 +348,12 @@ def links_from(
         Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
         called with a :class:`Progress` instead.
 
+    Returns
+    -------
+    AlignedBatch
+        The links, with the weights that were given: attention is ``batch[n].forward``, and what links were
+        chosen from ``batch[n].posterior``. All matrices stay in memory; the command writes as it reads.
+
     Raises
     ------
     UsageError
@@ -380,8 +400,8 @@ def links_from(
     text_settings = TextSettings(tokenizer, lowercase=False, unicode="none")
     checked = read_pairs(pairs, targets, source=source, target=target)
     listed = list(checked.pairs)
-    for name, given in (("matrices", matrices), ("similarities", similarities)):
-        check_same_pairs(checked, given, f"pairs and `{name}`")
+    for name, arrays in (("matrices", matrices), ("similarities", similarities)):
+        check_same_pairs(checked, arrays, f"pairs and `{name}`")
     _check_not_layers(matrices, len(listed))
     unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
     check_source_unit(unit)
@@ -391,10 +411,12 @@ def links_from(
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
     linker, words = open_linker(words_of_pairs, link_source)
+    given: list[PairMatrix] = []
     batches = []
-    for linked_pairs in linker.batches(words):
-        batches.append(linked_pairs)
-        reporter.advance(len(linked_pairs))
+    for matrices_of_batch in linker.read_in_batches(words):
+        given += [matrix.without_heads() for matrix in matrices_of_batch]
+        batches.append(linker.align(matrices_of_batch))
+        reporter.advance(len(matrices_of_batch))
     batch = concatenate_batches(batches or [linker.align([])])
     batch = replace(batch, frame_index=checked.frame_index)
     reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
@@ -405,7 +427,8 @@ def links_from(
     piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
     batch = unit.convert(batch, line_words, piece_lines)
     batch = replace(batch, unit=unit.name)
-    return replace(batch, origin=LinkedTextOrigin(batch, listed, text_settings, unit))
+    kept_linker = replace(linker, read=_read_before)  # the source may be large, such as a model
+    return replace(batch, origin=LinkedTextOrigin(kept_linker, given, listed, text_settings, unit))
 
 
 def _check_not_layers(matrices: Any, pair_count: int) -> None:
@@ -420,6 +443,11 @@ def _check_not_layers(matrices: Any, pair_count: int) -> None:
     found = f"found {len(arrays)} arrays of shape {shapes.pop()}, which look like the layers of a model"
     expected = "expected a list with one array (T, S) or (layers, heads, T, S) for each pair as `matrices`"
     raise UsageError(f"{expected}, {found}; for a single pair, pass [numpy.concatenate(layers)]")
+
+
+def _read_before(pairs: Iterable[TokenizedPair]) -> Iterator[PairMatrix]:
+    """Stand in for a source whose matrices were read."""
+    raise AssertionError("the matrices were read before")
 
 
 def check_source_unit(unit: LinkUnit) -> None:
@@ -447,9 +475,10 @@ def _numbered_sides(pair: Pair, marks: SubwordMarks) -> list[tuple[list[str], Pi
 
 
 class LinkedTextOrigin(NamedTuple):
-    """Links and their sentence pairs; the weight of a link is its probability."""
+    """Sentence pairs, and the matrices from which their links were chosen."""
 
-    batch: AlignedBatch
+    linker: Linker
+    given: Sequence[PairMatrix]
     pairs: Sequence[Pair]
     text_settings: TextSettings  # settings that split lines into the tokens that the source linked
     unit: LinkUnit
@@ -478,27 +507,35 @@ class LinkedTextOrigin(NamedTuple):
         return (self.text_settings, (None, None)) if self.unit == TOKENS else None
 
     def aligned(self, n: int) -> AlignedPair:
-        """Return pair n; its posteriors are the probabilities of its links, 0 elsewhere."""
-        source, target = self.tokens(n)
-        links_of_pair = slice(self.batch.offsets[n], self.batch.offsets[n + 1])
-        rows = self.batch.target[links_of_pair]
-        columns = self.batch.source[links_of_pair]
-        weights = np.zeros((len(target), len(source)), np.float32)
-        weights[rows, columns] = self.batch.probability[links_of_pair]
-        alignment = Alignment(self.batch.links(n), len(source), len(target))
-        return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
+        """Return pair n with the weights that were given, and those that follow from them."""
+        return pair_of_unit(self.linker.pair(self.given[n]), self.pairs[n], self.text_settings, self.unit)
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
-        """Yield the weights of the links of each pair; they are the only values that are kept."""
-        if values not in (None, "combined"):
-            advice = "`combined` are the probabilities of the links"
-            raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
-        return (self.aligned(n).posterior for n in range(len(self.pairs)))
+        """Yield one kind of weights of each pair; attention and similarities of others have no scores."""
+        if values == "scores":
+            raise UsageError("links from another program have no `scores`; choose other values")
+        name = values or self.linker.default_values
+        pairs = map(self.aligned, range(len(self.pairs)))
+        return (pair.posterior if name == "combined" else getattr(pair, name) for pair in pairs)
 
     def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
-        batch = replace(self.batch, origin=None)[list(numbers)]
-        return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
+        return self._replace(given=[self.given[n] for n in numbers], pairs=[self.pairs[n] for n in numbers])
+
+
+def pair_of_unit(pair: AlignedPair, words: Pair, text_settings: TextSettings, unit: LinkUnit) -> AlignedPair:
+    """Return an aligned pair of the tokens of a source as the pair of what positions count.
+
+    `words` are the lines, or the lists of words, of the pair, and `text_settings` splits lines into tokens.
+    """
+    if unit.marks is None and unit.aligned_unit == "words" and is_line_pair(words):
+        line_words = encode_lines([words], text_settings).line_words
+        to_words = None if line_words is None else of_sentence(line_words, 0)
+        pair = regroup_pair(pair, to_words, words_between_spaces(words))
+    if not unit.expands:
+        return pair
+    source, target = _piece_lines(words, text_settings, unit)
+    return regroup_pair(pair, into_pieces([(source, target)]), (tuple(source.pieces), tuple(target.pieces)))
 
 
 def _words_of_pair(pair: Pair, text_settings: TextSettings) -> TokenizedPair:

@@ -65,6 +65,10 @@ class PairMatrix(NamedTuple):
     by_head: Callable[[], dict[str, Reals]] = _no_heads  # computes the matrix of each attention head by name
     linkable: Flags | None = None  # (T, S) cells that may have links; None for all
 
+    def without_heads(self) -> PairMatrix:
+        """Return the matrix alone, without the attention of each head that it was made of."""
+        return self._replace(by_head=_no_heads)
+
     @property
     def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
         """Source and target words without any cell that may have a link; None if all cells may have one."""
@@ -161,16 +165,16 @@ def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
     lines = enumerate(read_lines(path, encoding=encoding), 1)
     head = list(islice(lines, FORMAT_LINES))
     read = _read_marian
-    if head and head[0][1].lstrip(" ")[:1] in ("{", "["):
-        expected = "expected weights as text, or arrays in an .npz file"
-        advice = "numpy.savez writes one array (T, S), or (layers, heads, T, S), for each pair"
-        raise DataError(f"{expected}, found JSON; {advice}").at(path)
     if head and _is_nematus_line(head[0][1]):
         read = _read_nematus
     elif any(_FAIRSEQ.fullmatch(line) for _, line in head):
         read = _read_fairseq
     elif any(_OPENNMT.fullmatch(line) for _, line in head):
         read = _read_opennmt
+    elif head and head[0][1].lstrip(" ")[:1] in ("{", "["):
+        expected = "expected weights as text, or arrays in an .npz file"
+        advice = "numpy.savez writes one array (T, S), or (layers, heads, T, S), for each pair"
+        raise DataError(f"{expected}, found JSON; {advice}").at(path)
     return read(chain(head, lines), path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,12 +77,47 @@ def test_matrices_are_read_only() -> None:
         matrix[0, 0] = 1
 
 
-def test_links_from_other_programs_have_only_the_probabilities_of_their_links() -> None:
-    batch = na.links_from([("a b", "c d"), ("a", "b")], similarities=[np.eye(2), np.ones((1, 1))])
-    weights = list(batch[1:].matrices())
-    np.testing.assert_array_equal(weights[0], [[1]])
-    with pytest.raises(na.UsageError, match="keep no `forward` weights"):
-        batch.matrices("forward")
+def test_links_from_other_programs_keep_the_weights_that_were_given() -> None:
+    given = [np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]]), np.array([[0.25, 0.75]]), np.zeros((1, 0))]
+    pairs = [("a b c", "x y"), ("a b", "x"), ("", "x")]
+    batch = na.links_from(pairs, matrices=given)
+    for found in (pickle.loads(pickle.dumps(batch)), batch, batch[[2, 1, 0]][::-1]):
+        for kept, matrix, pair in zip(found.matrices(), given, found, strict=True):
+            np.testing.assert_array_equal(kept, matrix)
+            np.testing.assert_array_equal(pair.forward, matrix)
+            sums = matrix.sum(axis=0)
+            np.testing.assert_allclose(pair.reverse, matrix / sums, rtol=1e-12)
+            np.testing.assert_allclose(pair.posterior, np.sqrt(matrix * matrix / sums), rtol=1e-6)
+            assert pair.default_values == "forward"
+            assert {link: pair.probability(link) for link in pair.links} == pair.probabilities
+    similar = na.links_from([("a b", "c d"), ("a", "b")], similarities=[np.eye(2), np.ones((1, 1))])
+    np.testing.assert_array_equal(next(similar[1:].matrices()), [[1]])
+    np.testing.assert_allclose(similar[0].posterior, (1 + np.eye(2)) / 2)
+    with pytest.raises(na.UsageError, match="have no `scores`"):
+        batch.matrices("scores")
+
+
+@pytest.mark.parametrize(
+    ("options", "tokens", "expected"),
+    [
+        ({}, [("a", "b."), ("x", "y")], [[0.5, 0.5], [0.3, 0.7]]),
+        ({"count": "tokens"}, [("a", "b", "."), ("x", "y")], None),
+    ],
+)
+def test_weights_of_tokens_become_those_of_what_positions_count(options, tokens, expected) -> None:
+    given = np.array([[0.5, 0.25, 0.25], [0.3, 0.1, 0.6]])
+    batch = na.links_from([("a b.", "x y")], matrices=[given], tokenizer="simple", **options)
+    assert list(batch[0].tokens) == tokens
+    np.testing.assert_allclose(batch[0].forward, given if expected is None else expected)
+
+
+def test_weights_of_pieces_become_those_of_words_or_of_pieces() -> None:
+    given = np.array([[0.6, 0.2, 0.2], [0.0, 0.5, 0.5]])
+    pair = [("a@@ b c", "x y")]
+    of_words = na.links_from(pair, matrices=[given], pieces="bpe")
+    np.testing.assert_allclose(of_words[0].forward, [[0.8, 0.2], [0.5, 0.5]])
+    of_pieces = na.links_from(pair, matrices=[given], pieces="bpe", count="pieces")
+    assert of_pieces[0].forward.shape == (2, 3)
 
 
 def test_wrong_calls_are_refused_at_once() -> None:

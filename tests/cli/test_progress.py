@@ -110,9 +110,7 @@ def test_training_shows_a_bar_below_its_messages(tmp_path, pairs):
     assert place.removeprefix("\r\x1b[K").startswith("nmtalign: checkpoints are in")
     bars = re.findall(r" (\d+)%\|\x1b\[36m[█▏▎▍▌▋▊▉ ]*\x1b\[0m\| \d\d:\d\d<[\d?:]+", shown)
     assert int(bars[0]) < 20 < 90 < int(bars[-1])
-    assert re.search(
-        r"\r +\r\r\x1b\[Knmtalign: to inspect", shown
-    )
+    assert re.search(r"\r +\r\r\x1b\[Knmtalign: to inspect", shown)
     messages = [line for line in shown.split("\r\x1b[K") if line.startswith("nmtalign: ")]
     assert messages[0].startswith("nmtalign: 4,000 pairs read\r\n")
     assert "\x1b[3" not in "".join(message.partition("\n")[0] for message in messages)
