@@ -1,4 +1,4 @@
-"""Texts and gold links that the benchmarks measure on, and the alignment error rate.
+"""Shared by the scripts: texts and gold links, the alignment error rate, costs of commands, tables.
 
 Nothing but the standard library is needed here: the peers' own Python reads this file, too.
 """
@@ -8,7 +8,14 @@ from __future__ import annotations
 import gzip
 import html
 import itertools
+import os
 import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +38,7 @@ FAMILIES = {  # development sets by corpus and language pair
     "Zh-En": ("zhen_225",),
     "Ja-En": ("jaen_291",),
 }
+TEXTS = ("hansard", "laws", "tatoeba", "ted")  # English-French bitexts
 SETS = [name for names in FAMILIES.values() for name in names]
 
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
@@ -255,3 +263,80 @@ def mean_of_families(rows: dict[str, dict[str, float]]) -> dict[str, float]:
     """Return the mean over families of the means over their sets, of those that are there."""
     families = [[rows[name] for name in names if name in rows] for names in FAMILIES.values()]
     return mean([mean(family) for family in families if family])
+
+
+# --- running a command, and printing a table ---------------------------------------------------------------
+
+
+def nmtalign(*arguments: object) -> str:
+    """Run a command of nmtalign and return what it printed."""
+    command = [sys.executable, "-m", "nmtalign", *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def cpu_seconds_of_children() -> float:
+    """Return the CPU seconds of the programs that have been run so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took, its child processes included; memory is the most that was resident at a time."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+def session_megabytes(session: int) -> float:
+    """Return the memory of all processes of a session, shared pages counted once (Linux)."""
+    total = 0
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and os.getsid(int(folder.name)) == session:
+                rollup = (folder / "smaps_rollup").read_text()
+                total += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])
+        except (OSError, TypeError):  # the process has ended meanwhile
+            continue
+    return total / 1024
+
+
+def measure(command: Sequence[str | Path], log: Path) -> Cost:
+    """Run a command to its end and return its cost; a failure ends the benchmark with the end of the log."""
+    with log.open("wb") as messages:
+        start = time.perf_counter()
+        child = subprocess.Popen(
+            [str(c) for c in command], stdout=messages, stderr=messages, start_new_session=True
+        )
+    done, peak = threading.Event(), [0.0]
+    watcher = threading.Thread(target=_watch, args=(child.pid, done, peak))
+    watcher.start()
+    try:
+        _, status, usage = os.wait4(child.pid, 0)
+    except BaseException:
+        os.killpg(child.pid, signal.SIGTERM)
+        raise
+    finally:
+        seconds = time.perf_counter() - start
+        done.set()
+        watcher.join()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        last = log.read_text(errors="replace")[-2000:]
+        raise SystemExit(f"{' '.join(map(str, command))}\nended with {child.returncode}:\n{last}")
+    # A child starts with its parent's mark, so that only a higher one is its own.
+    own_mark = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mark = usage.ru_maxrss if usage.ru_maxrss > own_mark else 0
+    peak_mb = max(peak[0], mark / 1024)
+    return Cost(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(peak_mb))
+
+
+def _watch(session: int, done: threading.Event, peak: list[float]) -> None:
+    while not done.wait(0.1):
+        peak[0] = max(peak[0], session_megabytes(session))
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])

@@ -1,4 +1,4 @@
-"""Pairs a second of ``nmtalign align --vectors`` beside simalign's NumPy path, on the same text and vectors.
+"""For docs/vectors.md: pairs a second of ``align --vectors`` beside simalign, on the same text and vectors.
 
     python scripts/benchmark_align_speed.py SOURCE TARGET --vectors DIR --peer-python PYTHON [--pairs 100000]
 

@@ -1,4 +1,4 @@
-"""Word aligners side by side: error, seconds, CPU seconds and peak memory on the same files.
+"""For docs/explanation/figures.md: word aligners side by side: error, seconds and memory on the same files.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/benchmark_aligners.py run WORK eflomal fast_align --python PEERS_PYTHON
@@ -20,83 +20,28 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
-import re
-import resource
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from _corpora import FAMILIES, Score, lines_of, make_corpora, mean_of_families, score
+from _corpora import (
+    FAMILIES,
+    Cost,
+    Score,
+    lines_of,
+    make_corpora,
+    markdown,
+    mean_of_families,
+    measure,
+    score,
+)
 
 DIRECTIONS = ("forward", "reverse")
 SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-
-# --- measuring a command -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a command took, its child processes included; memory is the most that was resident at a time."""
-
-    seconds: float
-    cpu_seconds: float
-    peak_mb: float
-
-
-def session_megabytes(session: int) -> float:
-    """Return the memory of all processes of a session, shared pages counted once (Linux)."""
-    total = 0
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and os.getsid(int(folder.name)) == session:
-                rollup = (folder / "smaps_rollup").read_text()
-                total += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])
-        except (OSError, TypeError):  # the process has ended meanwhile
-            continue
-    return total / 1024
-
-
-def measure(command: Sequence[str | Path], log: Path) -> Cost:
-    """Run a command to its end and return its cost; a failure ends the benchmark with the end of the log."""
-    with log.open("wb") as messages:
-        start = time.perf_counter()
-        child = subprocess.Popen(
-            [str(c) for c in command], stdout=messages, stderr=messages, start_new_session=True
-        )
-    done, peak = threading.Event(), [0.0]
-    watcher = threading.Thread(target=_watch, args=(child.pid, done, peak))
-    watcher.start()
-    try:
-        _, status, usage = os.wait4(child.pid, 0)
-    except BaseException:
-        os.killpg(child.pid, signal.SIGTERM)
-        raise
-    finally:
-        seconds = time.perf_counter() - start
-        done.set()
-        watcher.join()
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        last = log.read_text(errors="replace")[-2000:]
-        raise SystemExit(f"{' '.join(map(str, command))}\nended with {child.returncode}:\n{last}")
-    # A child starts with its parent's mark, so that only a higher one is its own.
-    own_mark = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    mark = usage.ru_maxrss if usage.ru_maxrss > own_mark else 0
-    peak_mb = max(peak[0], mark / 1024)
-    return Cost(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(peak_mb))
-
-
-def _watch(session: int, done: threading.Event, peak: list[float]) -> None:
-    while not done.wait(0.1):
-        peak[0] = max(peak[0], session_megabytes(session))
-
 
 # --- the programs ------------------------------------------------------------------------------------------
 
@@ -355,11 +300,6 @@ def new_text_table(results: dict) -> str:
 
 def programs_of(results: dict) -> list[str]:
     return list(dict.fromkeys(name for by_name in results.values() for name in by_name))
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
 
 
 def draw_curves(results: dict, path: Path) -> None:

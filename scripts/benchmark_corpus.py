@@ -1,4 +1,4 @@
-"""A whole corpus, as ragged as they come, through all of nmtalign: the same bytes, and what they cost.
+"""For docs/scaling.md: a ragged corpus through all of nmtalign: the same bytes, and what they cost.
 
     python scripts/benchmark_corpus.py WORK --data DATA [--pairs 1000000] [--train 50000] [--long 50000]
         [--invalid]
@@ -28,10 +28,9 @@ from itertools import islice
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from _corpora import read_pairs
-from benchmark_aligners import Cost, markdown, measure, nmtalign_program
+from _corpora import TEXTS, Cost, markdown, measure, read_pairs
+from benchmark_aligners import nmtalign_program
 
-TEXTS = ("hansard", "laws", "tatoeba", "ted")
 LONGEST = 3_000
 UNITS = 100_000  # of the translation memory
 ODD = (

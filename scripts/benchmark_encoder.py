@@ -1,4 +1,4 @@
-"""Time and memory of ``nmtalign links-from --encoder`` beside simalign and awesome-align, and equal links.
+"""For docs/own_encoder.md: ``links-from --encoder`` beside simalign and awesome-align: time, equal links.
 
     python scripts/benchmark_encoder.py SOURCE TARGET --peer-python PYTHON [--pairs 1000] [--repeats 3]
         [--units words]
@@ -21,7 +21,7 @@ import tempfile
 from dataclasses import astuple
 from pathlib import Path
 
-from benchmark_aligners import Cost, measure
+from _corpora import Cost, measure
 
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import read_links

@@ -1,4 +1,4 @@
-"""Measure translation spotting: size and build time of an index, and the time of a search.
+"""For docs/howtos/concordance.md: size and build time of an index, and the time of a search.
 
 The corpus is Hansard, laws and talks, aligned by the shipped model, as often as it takes; in each copy the
 rare words are others, as in a corpus that grows.
@@ -18,8 +18,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from _corpora import read_pairs
-from benchmark_corpus import TEXTS
+from _corpora import TEXTS, read_pairs
 
 import nmtalign
 from nmtalign.applications.concordance import search

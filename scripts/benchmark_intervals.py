@@ -1,4 +1,4 @@
-"""The corpora of the benchmarks: their hashes, and nmtalign's error on them with its interval, as a table.
+"""For docs/explanation/figures.md: hashes of the corpora, and the error on them with its interval.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/benchmark_intervals.py WORK [--sets a10k h100k ...]

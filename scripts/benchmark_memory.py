@@ -1,4 +1,4 @@
-"""Seconds and peak memory of learning from, and aligning, a million pairs of about 20 words.
+"""For docs/scaling.md: seconds and peak memory of learning from, and aligning, a million pairs.
 
     python scripts/benchmark_memory.py WORK --data DATA [--pairs 1000000] [--preset default]
 
@@ -28,8 +28,8 @@ from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
 
-from _corpora import Pairs, hansard_pairs, lines_of, mixed_english_french
-from benchmark_aligners import Cost, cost_of_fast_align, markdown, measure, nmtalign_program
+from _corpora import Cost, Pairs, hansard_pairs, lines_of, markdown, measure, mixed_english_french
+from benchmark_aligners import cost_of_fast_align, nmtalign_program
 
 RARE = 5
 DIRTY, EVERY, LONG = 20_000, 1_000, 3_000  # pairs, of which one in so many has so many words

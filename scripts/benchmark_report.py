@@ -1,4 +1,4 @@
-"""Measure a report of many pairs: CPU seconds to write, bytes, and seconds of what its readers do.
+"""For docs/tutorials/reading_a_report.md: a report of many pairs: CPU seconds, bytes, and its readers.
 
 The pairs are those of Hansard, laws and talks, aligned by the shipped model. With --europarl they are German
 and English pairs of Europarl, aligned by a model that is learned from them before. Needs chromium and
@@ -24,8 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from _corpora import Pairs, normalized, read_pairs, sampled, write_text
-from benchmark_corpus import TEXTS
+from _corpora import TEXTS, Pairs, normalized, read_pairs, sampled, write_text
 
 from nmtalign.cli.commands.report_command import report_command
 from nmtalign.cli.commands.train_command import train_command

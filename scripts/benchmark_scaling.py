@@ -1,4 +1,4 @@
-"""What it costs to learn from much text, to spread work over processes and machines, and to do both.
+"""For docs/scaling.md: what it costs to learn from much text, and to spread work over processes.
 
     python scripts/benchmark_scaling.py growth WORK --data DATA [--sizes 125000,250000,...] [--memory 1500M]
         [--python PEERS_PYTHON [--most-of-peers 500000]] [--most-unbounded N]
@@ -59,8 +59,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import benchmark_aligners as programs
-from _corpora import gold_pairs, hansard_pairs, lines_of, score, strip_accents
-from benchmark_aligners import markdown
+from _corpora import gold_pairs, hansard_pairs, lines_of, markdown, score, strip_accents
 from benchmark_memory import describe, write_recycled
 
 from nmtalign.aligner.opening import load

@@ -1,4 +1,4 @@
-"""Learn the attention parameters that come with the shipped vectors: data/en_fr_vectors/*.npz.
+"""For bundled data: learn the attention parameters that come with the vectors: data/en_fr_vectors/*.npz.
 
     python scripts/build_attention.py --bitexts FOLDER [-o data/en_fr_vectors]
 

@@ -1,4 +1,4 @@
-"""Build the English-French model that comes with nmtalign: data/en_fr_model.
+"""For bundled data: build the English-French model that comes with nmtalign: data/en_fr_model.
 
     python scripts/build_model.py --bitexts FOLDER [-o data/en_fr_model]
 

@@ -1,4 +1,4 @@
-"""Build the English-French word vectors that come with nmtalign: data/en_fr_vectors.
+"""For bundled data: build the English-French word vectors that come with nmtalign: data/en_fr_vectors.
 
     python scripts/build_vectors.py [-o data/en_fr_vectors]
 

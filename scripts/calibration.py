@@ -1,4 +1,4 @@
-"""Are links given probability p right p of the time? Posteriors, probabilities, and other curves.
+"""For docs/explanation/figures.md: are links given probability p right p of the time? Also fits them.
 
     python scripts/calibration.py DATA [--preset default] [--sizes 0 1000 10000] [--fit]
 
@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
-from benchmark_aligners import markdown
+from _corpora import FAMILIES, Pairs, corpora, lines_of, markdown, parse_links, sampled
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS

@@ -1,4 +1,4 @@
-"""Count lines of the package: per folder, with and without text; files per folder; lengths of functions.
+"""For CHANGELOG.md: count statements, files, commands, options, parameters, words of docs; long functions.
 
 Run: python scripts/count_lines.py
 """
@@ -6,87 +6,93 @@ Run: python scripts/count_lines.py
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-PACKAGE = Path(__file__).resolve().parent.parent / "nmtalign"
-SHORT, MOST, FILES = 20, 60, 10  # lines of a short function, of the longest one; files of a folder
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "nmtalign"
 SHOWN = 10  # longest functions that are printed
+SHOWN_COMMANDS = ("align", "heatmap", "report")
 
 Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 
-class Function(NamedTuple):
-    """A function and its lines, from ``def`` to its end without the docstring."""
-
-    lines: int
-    place: str
-
-
-def docstring_lines(node: ast.AST) -> set[int]:
-    """Return the numbers of the lines that the docstring of a module, class or function takes."""
-    if not isinstance(node, Defined) or ast.get_docstring(node) is None:
-        return set()
-    text = node.body[0]
-    return set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
+    """Return the syntax tree of each module, by its path."""
+    paths = sorted(package.rglob("*.py"))
+    return {str(path.relative_to(package)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def code_lines(source: str) -> int:
-    """Return the number of lines that are neither docstring nor comment nor blank.
+def docstrings(tree: ast.AST) -> list[ast.stmt]:
+    """Return the docstrings of a module, class or function, and of all inside."""
+    return [node.body[0] for node in ast.walk(tree) if isinstance(node, Defined) and ast.get_docstring(node)]
 
-    >>> code_lines('"Text."\\n\\n# why\\nx = 1\\n')
-    1
+
+def statements(tree: ast.AST) -> int:
+    """Return the number of statements that are not docstrings.
+
+    >>> statements(ast.parse("'Text.'\\nif x:\\n    y = 1\\n"))
+    2
     """
-    text = set().union(*(docstring_lines(node) for node in ast.walk(ast.parse(source))))
-    lines = enumerate(source.split("\n"), 1)
-    return sum(1 for n, line in lines if n not in text and line.strip() and line.strip()[0] != "#")
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) - len(docstrings(tree))
 
 
-def functions(source: str, name: str) -> Iterator[Function]:
-    """Yield the functions of a module, those inside functions and classes included."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) - docstring_lines(node)
-            yield Function(len(lines), f"{name}:{node.lineno} {node.name}")
+def functions(trees: dict[str, ast.Module]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of each function, without docstrings, and its place."""
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                text = sum((one.end_lineno or one.lineno) - one.lineno + 1 for one in docstrings(node))
+                yield (node.end_lineno or node.lineno) - node.lineno + 1 - text, f"{name}:{node.lineno}"
 
 
-def sources(package: Path = PACKAGE) -> dict[Path, str]:
-    """Return the text of each module."""
-    return {path: path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
+def commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield all commands by their names, those of groups included."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from commands(command, f"{prefix}{name} ")
+            elif command is not None:
+                yield f"{prefix}{name}", command
 
 
-def measured(package: Path = PACKAGE) -> list[Function]:
-    """Return all functions of the package, the longest first."""
-    found = [
-        function
-        for path, source in sources(package).items()
-        for function in functions(source, str(path.relative_to(package)))
-    ]
-    return sorted(found, reverse=True)
-
-
-def share_of_short(found: list[Function]) -> float:
-    """Return the share of functions of at most `SHORT` lines."""
-    return sum(function.lines <= SHORT for function in found) / len(found)
+def options(command: click.Command) -> int:
+    """Return how many options the help of a command lists, those of every command not counted."""
+    listed = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    return sum(getattr(one, "section", "") != "Options of every command" for one in listed)
 
 
 def main() -> None:
-    """Print the tables."""
-    rows: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for path, source in sources().items():
-        counts = len(source.split("\n")) - 1, code_lines(source), int(path.name != "__init__.py")
-        for folder in (str(path.parent.relative_to(PACKAGE)), "in all"):
-            rows[folder] = [a + b for a, b in zip(rows[folder], counts, strict=True)]
-    print(f"{'folder':<16} {'lines':>7} {'code':>7} {'files':>6}")
-    for folder, (lines, code, files) in sorted(rows.items(), key=lambda row: row[0] == "in all"):
-        print(f"{folder:<16} {lines:>7,} {code:>7,} {files:>6}")
-    found = measured()
-    share = f"{100 * share_of_short(found):.1f} % within {SHORT} lines"
-    print(f"\n{len(found):,} functions, {share}; the longest:")
-    for function in found[:SHOWN]:
-        print(f"{function.lines:>6}  {function.place}")
+    """Print the counts."""
+    sys.path.insert(0, str(ROOT))
+    import nmtalign
+    from nmtalign.cli.program import group
+
+    trees = modules()
+    named = dict(commands(group))
+    public = [getattr(nmtalign, name) for name in nmtalign.__all__]
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if not page.is_symlink()]
+    counts = {
+        "statements": sum(map(statements, trees.values())),
+        "files": len(trees),
+        "commands": len(named),
+        "options": sum(map(options, named.values())),
+        **{f"options of {name}": options(named[name]) for name in SHOWN_COMMANDS},
+        "parameters of public functions": sum(
+            len(inspect.signature(one).parameters) for one in public if inspect.isfunction(one)
+        ),
+        "words of docs": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
+    }
+    for what, count in counts.items():
+        print(f"{count:>8,}  {what}")
+    print("\nthe longest functions, in lines:")
+    for lines, place in sorted(functions(trees), reverse=True)[:SHOWN]:
+        print(f"{lines:>8}  {place}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/basics.md: one sentence pair, aligned by the shipped model.
+"""For docs/basics.md: its pictures: one sentence pair, aligned by the bundled model.
 
     python scripts/draw_basics.py
 

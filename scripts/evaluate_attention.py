@@ -1,4 +1,4 @@
-"""Alignment error of learned attention on the shipped sample: units, text, both scores together.
+"""For docs/vectors.md: error of learned attention on the bundled sample: units, text, both scores.
 
     python scripts/evaluate_attention.py --bitexts FOLDER [--pairs 2000 10000] [--units 32 128 256]
 

@@ -1,4 +1,4 @@
-"""What public dictionaries and lemmas gain, as a table of errors.
+"""For docs/howtos/dictionaries.md: what public dictionaries and lemmas gain, as a table of errors.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_dictionaries.py WORK --download FOLDER
@@ -28,8 +28,7 @@ from typing import NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
-from _corpora import lines_of, parse_links, score
-from benchmark_aligners import markdown
+from _corpora import lines_of, markdown, parse_links, score
 from calibration import expected_error
 
 from nmtalign.aligner.training_settings import open_training_settings

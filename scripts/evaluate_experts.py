@@ -1,4 +1,4 @@
-"""What is an expert worth beside a lexicon? Alignment error with simulated experts and with real ones.
+"""For docs/own_encoder.md: what an expert is worth beside a lexicon, with simulated experts and real ones.
 
     python scripts/evaluate_experts.py --data DATA [SET ...]
 

@@ -1,4 +1,4 @@
-"""Does ``--pair-scores`` find the pairs that are not parallel, and are they what they say: probabilities?
+"""For docs/pair_scores.md: does ``--pair-scores`` find pairs that are not parallel, as probabilities?
 
     python scripts/evaluate_filtering.py WORK [--preset default]
 
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _corpora import lines_of
-from benchmark_aligners import markdown, nmtalign_program
+from _corpora import lines_of, markdown
+from benchmark_aligners import nmtalign_program
 from fit_parallelness import Sample, documents, shuffled
 
 BINS = 10

@@ -1,4 +1,4 @@
-"""What gold links teach a rescorer, on gold links that it has not seen, as a table of errors.
+"""For docs/explanation/figures.md: what gold links teach a rescorer, on gold links that it has not seen.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_gold.py WORK [--sets a10k ...] [--folds 5] [--taught 50 1000]
@@ -22,8 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from _corpora import lines_of, score
-from benchmark_aligners import markdown
+from _corpora import lines_of, markdown, score
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.preparation import prepare

@@ -1,4 +1,4 @@
-"""Alignment error of every attention score over word vectors, plain and learned, with every position model.
+"""For docs/vectors.md: error of every attention score over word vectors, with every position model.
 
     python scripts/evaluate_scores.py DATA/gold/alibi_enfr_522 DATA/gold/golden_enfr_100 ...
     python scripts/benchmark_aligners.py corpora WORK --data DATA
@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from _corpora import nmtalign
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
 
@@ -42,11 +42,6 @@ from nmtalign.vectors.storage import load_both_languages
 POSITIONS = ("none", "diagonal", "hmm")
 REPEATED = 5_000  # pairs whose alignment is timed
 Pairs = list[tuple[list[str], list[str]]]
-
-
-def nmtalign(*arguments: str | Path) -> None:
-    """Run a command."""
-    subprocess.run([sys.executable, "-m", "nmtalign", *map(str, arguments)], check=True)
 
 
 def learned_vectors(corpus: Path, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""How much text is enough? Errors of links that are learned from more and more pairs, and from samples.
+"""For docs/scaling.md: how much text is enough? Errors of links learned from more and more pairs.
 
     python scripts/evaluate_sizes.py curve WORK --data DATA [--sets NAACL ...] [--presets fast default]
 
@@ -36,6 +36,7 @@ from _corpora import (
     gold_pairs,
     hansard_pairs,
     lines_of,
+    markdown,
     mixed_english_french,
     normalized,
     read_pairs,
@@ -44,7 +45,6 @@ from _corpora import (
     strip_accents,
     tokenize,
 )
-from benchmark_aligners import markdown
 
 from nmtalign.aligner.train import train
 from nmtalign.errors import AdviceWarning

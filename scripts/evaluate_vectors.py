@@ -1,4 +1,4 @@
-"""Alignment error of word vectors learned from a bitext, without any other training.
+"""For docs/vectors.md: error of word vectors learned from a bitext, without any other training.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors.py WORK h100k a30k [--only "counts 128"] [--scores]
@@ -20,11 +20,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from _corpora import cpu_seconds_of_children, nmtalign
 
 MUTUAL = "mutual argmax, ties by the diagonal"
 DIAGONAL = "the same with a diagonal prior"
@@ -43,30 +42,18 @@ PLAIN = {  # for all vectors, with --scores
 }
 
 
-def nmtalign(*arguments: str | Path) -> str:
-    """Run a command and return what it printed."""
-    command = [sys.executable, "-m", "nmtalign", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def write_tail(path: Path, count: int, out: Path) -> None:
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     out.write_text("".join(f"{line}\n" for line in lines[-count:]), encoding="utf-8", newline="\n")
 
 
-def cpu_seconds() -> float:
-    """Return what the programs run so far have taken."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def learn(corpus: Path, name: str, folder: Path, model: Path) -> float:
     """Learn vectors, after the model, and return the CPU seconds."""
-    start = cpu_seconds()
+    start = cpu_seconds_of_children()
     text = [corpus / "src", corpus / "tgt"]
     nmtalign("train", *text, "-o", model, "--workers", "1")
     nmtalign("vectors", "learn", "--model", model, "-o", folder, *VECTORS[name])
-    return cpu_seconds() - start
+    return cpu_seconds_of_children() - start
 
 
 def evaluate(corpus: Path, name: str, folder: Path, *, scores: bool) -> list[str]:

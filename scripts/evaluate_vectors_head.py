@@ -1,4 +1,4 @@
-"""Does a head of mapped word vectors help a small bitext? Alignment error by the weight of the head.
+"""For docs/vectors.md: does a head of mapped word vectors help a small bitext? By the weight of the head.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors_head.py WORK a0 a1k golden_enfr_100+10k --data DATA [--kind fasttext]
@@ -21,11 +21,9 @@ those of that folder are used, also a bundled one.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 
-from _corpora import Score, lines_of, read_pairs, score, tokenize
+from _corpora import Score, lines_of, nmtalign, read_pairs, score, tokenize
 
 NAMES = ("laws", "tatoeba", "ted")
 WEIGHTS = (0.0, 0.2, 0.45, 0.7, 0.85, 0.95)
@@ -36,11 +34,6 @@ ALIGN_OPTIONS = {
     "align, hidden Markov model": ("--positions", "hmm", *PLAIN),
     "align, the default: with back-off": (),
 }
-
-
-def nmtalign(*arguments: object) -> None:
-    """Run a command."""
-    subprocess.run([sys.executable, "-m", "nmtalign", *map(str, arguments)], check=True)
 
 
 def letters(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What the aligner gives today, kept so that a later state can be compared with it.
+"""For CONTRIBUTING.md: what the aligner gives today, kept so that a later state can be compared with it.
 
     python scripts/freeze.py record DIR --data DATA [--only train given] [--vectors-from DIR_OLD]
     python scripts/freeze.py compare DIR_OLD DIR_NEW

@@ -1,4 +1,4 @@
-"""Vary good files of every reader by what code they reach, with atheris (extra ``[fuzz]``).
+"""For CONTRIBUTING.md: vary good files of every reader by what code they reach, with atheris.
 
     python -m scripts.fuzz                 every reader for 20 seconds
     python -m scripts.fuzz npz pickle --seconds 300

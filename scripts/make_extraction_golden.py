@@ -1,4 +1,4 @@
-"""Write tests/links/extraction_golden.json with another implementation of extraction: SimAlign.
+"""For tests/links: write extraction_golden.json with another implementation of extraction: SimAlign.
 
     python3.11 -m venv /tmp/simalign && /tmp/simalign/bin/pip install torch==2.13.0 simalign==0.4
     /tmp/simalign/bin/python scripts/make_extraction_golden.py

@@ -1,4 +1,4 @@
-"""Write tests/links/symmetrization_golden.tsv with another implementation of symmetrization: sil-machine.
+"""For tests/links: write symmetrization_golden.tsv with another implementation: sil-machine.
 
     python3.11 -m venv /tmp/machine && /tmp/machine/bin/pip install 'sil-machine[thot]==1.9.2'
     /tmp/machine/bin/python scripts/make_symmetrization_golden.py train.en.gz train.fr.gz

@@ -1,4 +1,4 @@
-"""Change the code of an area in one place at a time, and count the changes that its tests notice.
+"""For CONTRIBUTING.md: change the code in one place at a time; count the changes that tests notice.
 
     python -m scripts.mutate attention
     python -m scripts.mutate links --sample 300 --seed 2

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README: the card of one pair with a word that is pinned, light and dark.
+"""For README.md: its pictures: the card of one pair with a word that is pinned, light and dark.
 
 python scripts/picture_of_report.py docs/card.png docs/card_dark.png
 """

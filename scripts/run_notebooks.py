@@ -1,4 +1,4 @@
-"""Run the notebooks from a clean kernel and keep their outputs, to be read without running them.
+"""For docs/notebooks: run the notebooks from a clean kernel and keep their outputs.
 
     python scripts/run_notebooks.py [NOTEBOOK]...
 

@@ -364,6 +364,14 @@ def test_scripts_that_anything_names_exist():
     assert not missing
 
 
+def test_each_script_names_the_page_that_it_serves_first():
+    for path in sorted((REPOSITORY / "scripts").glob("[a-z]*.py")):
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+        served = re.match(r'"""For (\S+|bundled data): ', first)
+        assert served is not None, path
+        assert served[1] == "bundled data" or (REPOSITORY / served[1]).exists(), first
+
+
 # --- options --------------------------------------------------------------------------------------
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
