@@ -53,6 +53,26 @@ class State:
     files: Mapping[str, str | Path] = field(default_factory=dict)  # files to copy, by their new name
     parts: Mapping[str, State] = field(default_factory=dict)
 
+    def equals(self, other: State) -> bool:
+        """Return whether another state has the same content; files are compared by their content."""
+        if self.kind != other.kind or dict(self.values) != dict(other.values):
+            return False
+        for ours, theirs in ((self.arrays, other.arrays), (self.large, other.large)):
+            if ours.keys() != theirs.keys():
+                return False
+            if not all(np.array_equal(array, theirs[name]) for name, array in ours.items()):
+                return False
+        if self.words.keys() != other.words.keys() or self.parts.keys() != other.parts.keys():
+            return False
+        if not all(list(words) == list(other.words[name]) for name, words in self.words.items()):
+            return False
+        files, other_files = (
+            {name: Path(path).read_bytes() for name, path in one.files.items()} for one in (self, other)
+        )
+        return files == other_files and all(
+            part.equals(other.parts[name]) for name, part in self.parts.items()
+        )
+
     def write(self, folder: Path) -> dict[str, Any]:
         """Write arrays, word lists and files into a folder; return the other values, for JSON."""
         packed: dict[str, NDArray[Any]] = {}

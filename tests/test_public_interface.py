@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import importlib
 import importlib.util
+import inspect
 import math
 import os
 import pickle
@@ -15,10 +17,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nmtalign
 import nmtalign as na
+from nmtalign.aligner.aligner import _CHANGED_BY_LOAD
 from nmtalign.cli.program import COMMANDS
 from tests.aligner.toy_language import toy_bitext
 from tests.conftest import REPOSITORY
@@ -177,6 +181,41 @@ def test_tokens_of_align_are_not_mixed_with_words_of_batches():
     for first, second in ((tokens, words), (words, tokens)):
         with pytest.raises(na.DataError, match=r"pair 0: .* of the same words, .* its space-separated words"):
             na.evaluate(first, second)
+
+
+def test_aligners_are_equal_if_their_content_is():
+    aligner, vectors = na.load(), na.load("en_fr_vectors")
+    for one in (aligner, vectors):
+        for copy in (pickle.loads(pickle.dumps(one)), dataclasses.replace(one)):
+            assert copy == one
+            assert hash(copy) == hash(one)
+    assert na.load(aligner, threshold=0.5) != aligner != vectors
+    assert na.load("en_fr_vectors", temperature=0.5) != vectors
+    assert aligner.with_scorers("lexicon") != aligner
+
+
+def test_bitexts_are_equal_if_their_pairs_are(tmp_path):
+    pairs = [("a", "b"), ("c", "d")]
+    (tmp_path / "pairs.tsv").write_text("a\tb\nc\td\n")
+    of_file, held = na.read_bitext(tmp_path / "pairs.tsv"), na.Bitext(pairs)
+    assert of_file == held == pickle.loads(pickle.dumps(held))
+    assert hash(of_file) == hash(held)
+    assert held[:1] != held != pairs
+    of_frame = na.Bitext(pd.DataFrame(pairs, index=["x", "y"], columns=["source", "target"]))
+    assert of_frame != held
+    assert of_frame == na.Bitext(pd.DataFrame(pairs, index=["x", "y"], columns=["source", "target"]))
+
+
+def test_an_assignment_to_an_aligner_names_load():
+    """Each setting that the message names is one of `load` for an aligner in memory."""
+    aligner = na.load()
+    with pytest.raises(AttributeError, match=r"never changes; nmtalign\.load\(aligner, threshold=0\.5\)"):
+        aligner.threshold = 0.5
+    with pytest.raises(AttributeError, match=r"load\(aligner, extract='argmax'\)"):
+        aligner.extract = "argmax"
+    with pytest.raises(AttributeError, match=r"cannot assign to 'seed'.*load\(aligner, threshold"):
+        aligner.seed = 1
+    assert set(_CHANGED_BY_LOAD) <= set(inspect.signature(na.load).parameters)
 
 
 def test_a_pair_of_a_batch_is_pickled_alone():

@@ -6,10 +6,10 @@ Axes: T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from nmtalign.corpus.regrouping import into_pieces, of_sentence, regroup_pair, s
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
     TOKENS,
-    WORDS,
     LinkUnit,
     link_unit,
 )
@@ -75,6 +74,20 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
 }
 MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
 CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
+# settings of `load`, which change an aligner in memory
+_CHANGED_BY_LOAD = (
+    "cache",
+    "device",
+    "encoder",
+    "extract",
+    "layer",
+    "lowercase",
+    "scorers",
+    "symmetrize",
+    "threshold",
+    "tokenizer",
+    "unicode",
+)
 # the members that the reference documents
 _DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
@@ -118,6 +131,15 @@ class Aligner(TableResult):
     def __dir__(self) -> list[str]:
         """Return the documented members, which editors suggest; the others are for the package itself."""
         return sorted(_DOCUMENTED)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another aligner has the same content, so that it gives the same links."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self.state().equals(other.state())
+
+    def __hash__(self) -> int:
+        return hash((self.description, tuple(self.languages)))
 
     def __repr__(self) -> str:
         name = "Aligner"
@@ -244,7 +266,7 @@ class Aligner(TableResult):
         lines: list[Any] = listed if unit.expands else []
         piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
         batch = unit.convert(batch, text.line_words, piece_lines)
-        origin = AlignedTextOrigin(aligner, listed, unit)
+        origin = AlignedTextOrigin(listed, unit, aligner.text_settings, aligner.languages, aligner)
         return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -533,34 +555,65 @@ class Aligner(TableResult):
         return tokens_of(pair, self.text_settings, self.languages)
 
 
+def _refuse_assignment(aligner: Aligner, name: str, value: object) -> NoReturn:
+    """Raise the error of a frozen dataclass, which says how to get an aligner with another setting."""
+    example = f"{name}={short_repr(value)}" if name in _CHANGED_BY_LOAD else "threshold=0.5"
+    advice = f"nmtalign.load(aligner, {example}) returns one with another setting"
+    raise FrozenInstanceError(f"cannot assign to {name!r}: an aligner never changes; {advice}")
+
+
+setattr(Aligner, "__setattr__", _refuse_assignment)  # noqa: B010  # dataclass allows none in the class
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedTextOrigin:
-    """The pairs that a batch was made of, their aligner, and the unit that positions count."""
+    """The pairs that a batch was made of, their aligner, and the unit that positions count.
 
-    aligner: Aligner
+    Without the aligner, which is not pickled, the words of the pairs are known, but not their attention.
+    """
+
     pairs: Sequence[Any]
-    unit: LinkUnit = WORDS
+    unit: LinkUnit
+    text_settings: TextSettings
+    languages: Languages
+    given_aligner: Aligner | None
+
+    @property
+    def aligner(self) -> Aligner:
+        """The aligner of the batch; UsageError if the batch was pickled."""
+        if self.given_aligner is None:
+            found = "a pickled batch has the words and links of its pairs, but not its aligner"
+            advice = "align the pairs again, or pickle the pairs of the batch, which keep their attention"
+            raise UsageError(f"{found}, which computes attention; {advice}")
+        return self.given_aligner
+
+    def __reduce__(self) -> tuple[type[AlignedTextOrigin], tuple[Any, ...]]:
+        """Pickle all but the aligner, which may have gigabytes."""
+        return AlignedTextOrigin, (self.pairs, self.unit, self.text_settings, self.languages, None)
+
+    def __deepcopy__(self, memo: object) -> AlignedTextOrigin:
+        return self  # nothing in it changes
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n that positions count."""
         pair: Any = self.pairs[n]
         if self.unit.expands:
-            source, target = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
+            source, target = self.unit.piece_lines(pair, self.text_settings, self.languages)
             return tuple(source.pieces), tuple(target.pieces)
         if self.unit.name == "tokens":
-            return self.aligner.tokens_of(pair)
+            return tokens_of(pair, self.text_settings, self.languages)
         return words_between_spaces(pair)
 
     def texts(self, n: int) -> BothTexts | None:
         """Return the texts of pair n, and where its words are in them."""
-        return self.unit.texts(self.pairs[n], self.aligner.text_settings, self.aligner.languages)
+        return self.unit.texts(self.pairs[n], self.text_settings, self.languages)
 
     @property
     def splitting(self) -> tuple[TextSettings, Languages] | None:
         """The settings and languages that split lines into tokens; None if links count something else."""
         if self.unit != TOKENS:
             return None
-        return self.aligner.text_settings, self.aligner.languages
+        return self.text_settings, self.languages
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
@@ -571,7 +624,7 @@ class AlignedTextOrigin:
             aligned = self.aligner.align_words_of_lines([pair])[0]
         if not self.unit.expands:
             return aligned
-        piece_lines = self.unit.piece_lines(pair, self.aligner.text_settings, self.aligner.languages)
+        piece_lines = self.unit.piece_lines(pair, self.text_settings, self.languages)
         pieces = tuple(piece_lines[0].pieces), tuple(piece_lines[1].pieces)
         return regroup_pair(aligned, into_pieces([piece_lines]), pieces)
 
@@ -586,9 +639,7 @@ class AlignedTextOrigin:
             for n, pair in enumerate(pairs):
                 piece_lines = None
                 if self.unit.expands and is_line_pair(pair):
-                    piece_lines = self.unit.piece_lines(
-                        pair, self.aligner.text_settings, self.aligner.languages
-                    )
+                    piece_lines = self.unit.piece_lines(pair, self.text_settings, self.languages)
                 matrix = self.unit.convert_values(
                     values, arrays[values][n], pair, text.line_words, piece_lines, n
                 )
@@ -597,7 +648,7 @@ class AlignedTextOrigin:
 
     def chosen(self, numbers: Sequence[int]) -> AlignedTextOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
-        return AlignedTextOrigin(self.aligner, [self.pairs[n] for n in numbers], self.unit)
+        return replace(self, pairs=[self.pairs[n] for n in numbers])
 
 
 def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from numbers import Integral, Real
 from operator import index
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
 
 import numpy as np
@@ -109,7 +110,21 @@ def _as_read_only(
 
 def _field_values(result: Any, kind: Any) -> tuple[Any, ...]:
     """Return the values of the fields of a dataclass, to construct it again."""
-    return tuple(getattr(result, name) for name in kind.__dataclass_fields__)
+    values = (getattr(result, one.name) for one in fields(kind) if one.init)
+    return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+
+
+class _NotARow:
+    """A field whose value nobody may read: pandas, polars and ``asdict`` read all fields of a dataclass.
+
+    Arrays and dictionaries in the cells of a table, computed pair by pair, are not what a caller wants.
+    """
+
+    def __get__(self, pair: object, kind: object = None) -> Any:
+        if pair is None:
+            return self
+        advice = "write batch.table() for a table of links, or pair.table() for one pair"
+        raise UsageError(f"an aligned pair is not a row of a table; {advice}")
 
 
 def _check_unknown(unknown: Any, source_length: int, target_length: int) -> None:
@@ -302,6 +317,18 @@ class AlignmentMatrix(Viewable):
         """Pickle the arguments: an array that is unpickled could be written to."""
         return AlignmentMatrix, _field_values(self, AlignmentMatrix)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another matrix has the same weights, words, unknown words and caption."""
+        if not isinstance(other, AlignmentMatrix):
+            return NotImplemented
+        ours, theirs = (
+            (one.source_tokens, one.target_tokens, one.unknown, one.caption) for one in (self, other)
+        )
+        return ours == theirs and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash((self.source_tokens, self.target_tokens, self.weights.tobytes()))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the weights, for functions of NumPy."""
         return np.array(self.weights, dtype) if copy else np.asarray(self.weights, dtype)
@@ -339,8 +366,8 @@ class AlignedPair(Viewable):
         word. None if the pair is only a picture of one matrix.
     reverse : array of shape (T, S)
         Attention of source words to target words: columns sum to at most 1.
-    probabilities : dict of Link to float
-        Probability of each chosen link.
+    probabilities : mapping of Link to float
+        Probability of each chosen link; read-only, ``dict(pair.probabilities)`` is a copy.
     score : float, optional
         Pair score: the probability that the two sides are translations, if the model has a null word. It is
         the item of ``batch.scores``, and the column ``pair_score`` of tables.
@@ -361,6 +388,8 @@ class AlignedPair(Viewable):
         far from the path of a pair that was split into sections are NaN. None if the attention was given.
     languages : (str, str)
         ISO 639 codes of source and target, if they are known; a browser uses them to choose glyphs.
+    texts : optional
+        Both texts and the characters of their words, for a pair of a batch; None if they are not known.
 
     Examples
     --------
@@ -372,11 +401,12 @@ class AlignedPair(Viewable):
     ['the', 'black', 'cat']
     """
 
+    _row: Any = field(init=False, default=_NotARow())  # first, so that nothing is read before it
     alignment: Alignment
     matrix: AlignmentMatrix
     forward: NDArray[np.floating] = None  # type: ignore[assignment]
     reverse: NDArray[np.floating] = None  # type: ignore[assignment]
-    probabilities: dict[Link, float] = field(default_factory=dict)
+    probabilities: Mapping[Link, float] = field(default_factory=dict)
     score: float | None = None
     description: str = ""
     extraction: str = ""
@@ -385,6 +415,7 @@ class AlignedPair(Viewable):
     default_values: str = "combined"
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
     languages: tuple[str | None, str | None] = (None, None)
+    texts: BothTexts | None = None
 
     def __post_init__(self) -> None:
         check_type(self.alignment, Alignment, "the links as an Alignment")
@@ -405,6 +436,7 @@ class AlignedPair(Viewable):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, _as_read_only(values, name, (T, S)))
+        object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
 
     def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
@@ -426,7 +458,7 @@ class AlignedPair(Viewable):
             and self.alignment == other.alignment
             and self.probabilities == other.probabilities
             and self.score == other.score
-            and np.array_equal(self.matrix.weights, other.matrix.weights)
+            and _are_equal_if_known(self, other)
         )
 
     def __hash__(self) -> int:
@@ -441,11 +473,6 @@ class AlignedPair(Viewable):
     def tokens(self) -> BothWords:
         """All source words and all target words."""
         return self.matrix.source_tokens, self.matrix.target_tokens
-
-    @property
-    def texts(self) -> BothTexts | None:
-        """Both texts and the characters of their words, for a pair of a batch; None if they are not known."""
-        return None
 
     @property
     def words(self) -> list[tuple[str, str, float]]:
@@ -486,6 +513,14 @@ class AlignedPair(Viewable):
         return np.asarray(np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0))
 
 
+def _are_equal_if_known(first: AlignedPair, second: AlignedPair) -> bool:
+    """Return whether two pairs have the same weights; those of a pickled batch are not known."""
+    try:
+        return np.array_equal(first.matrix.weights, second.matrix.weights)
+    except UsageError:
+        return True
+
+
 class Origin(Protocol):
     """The text and the aligner that a batch came from."""
 
@@ -521,6 +556,9 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     first used: the pair is aligned again alone, which gives bit-identical results. ``batch[mask]`` are the
     pairs for which a mask has True. If the batch has a `frame_index`, a Series of pandas is matched by index,
     and an Index of pandas selects the pairs with its labels.
+
+    A pickled batch is small: it has the links and the words, but not the aligner, and so no attention. A
+    pickled pair, ``batch[n]``, keeps its attention. ``batch.table()`` makes a DataFrame; a pair is not a row.
 
     What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
     ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
@@ -718,7 +756,7 @@ class _PairOfBatch(AlignedPair):
         set_field = object.__setattr__  # the class is frozen
         set_field(self, "_origin", batch.origin)
         set_field(self, "_n", n)
-        set_field(self, "probabilities", dict(zip(links, probabilities, strict=True)))
+        set_field(self, "probabilities", MappingProxyType(dict(zip(links, probabilities, strict=True))))
         score = float(batch.scores[n])
         set_field(self, "score", None if math.isnan(score) else score)
 
@@ -729,6 +767,11 @@ class _PairOfBatch(AlignedPair):
         return super().__eq__(other)
 
     __hash__ = AlignedPair.__hash__
+
+    @property  # type: ignore[misc]  # a class that is read-only
+    def __class__(self) -> Any:
+        """The class that `dataclasses.replace` constructs: a changed pair is no longer that of the batch."""
+        return AlignedPair
 
     @cached_property
     def tokens(self) -> BothWords:
@@ -805,11 +848,16 @@ _PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it 
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
-    """Return one batch with the pairs of all batches, in order."""
+    """Return one batch with the links of the pairs of all batches, in order.
+
+    It has their unit if all have the same one, and neither an origin nor an index.
+    """
+    units = {batch.unit for batch in batches}
     return AlignedBatch(
         offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),
         np.concatenate([batch.source for batch in batches]),
         np.concatenate([batch.target for batch in batches]),
         np.concatenate([batch.probability for batch in batches]),
         np.concatenate([batch.scores for batch in batches]),
+        unit=units.pop() if len(units) == 1 else None,
     )

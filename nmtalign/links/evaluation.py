@@ -15,6 +15,7 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import zip_longest
 from numbers import Integral
 from operator import add
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -177,7 +178,7 @@ class Evaluation(HasScores, TableResult):
     ----------
     sentences : tuple of Counts
         How many links of each sentence are right.
-    intervals : dict of str to (float, float)
+    intervals : mapping of str to (float, float)
         Bootstrap interval of ``precision``, ``recall``, ``f1`` and ``aer``.
     settings : str
         What made the scores: number of pairs, and how the intervals were drawn.
@@ -186,7 +187,7 @@ class Evaluation(HasScores, TableResult):
     """
 
     sentences: tuple[Counts, ...]
-    intervals: dict[str, tuple[float, float]] = field(hash=False)
+    intervals: Mapping[str, tuple[float, float]] = field(hash=False)
     settings: str
     bootstrap: Bootstrap = Bootstrap()
 
@@ -200,6 +201,11 @@ class Evaluation(HasScores, TableResult):
             raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
         check_type(self.settings, str, f"settings as text {made}")
         check_type(self.bootstrap, Bootstrap, f"a Bootstrap {made}")
+        object.__setattr__(self, "intervals", MappingProxyType(dict(self.intervals)))
+
+    def __reduce__(self) -> tuple[type[Evaluation], tuple[Any, ...]]:
+        """Pickle the arguments: a read-only mapping cannot be pickled."""
+        return Evaluation, (self.sentences, dict(self.intervals), self.settings, self.bootstrap)
 
     def __repr__(self) -> str:
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}

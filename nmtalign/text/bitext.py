@@ -275,6 +275,21 @@ class Bitext(Sequence[SentencePair]):
         self._begun = True
         yield from self._read()
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another bitext has the same pairs and the same index; both are loaded."""
+        if self is other:
+            return True
+        if not isinstance(other, Bitext):
+            return NotImplemented
+        if self.frame_index is None or other.frame_index is None:
+            same_index = self.frame_index is other.frame_index
+        else:
+            same_index = self.frame_index.equals(other.frame_index)
+        return same_index and self._pairs == other._pairs
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._pairs))
+
     @property
     def _pairs(self) -> list[SentencePair]:
         if self._held is None:

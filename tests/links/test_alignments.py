@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import copy as copies
+import dataclasses
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.errors import DataError
+import nmtalign as na
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
     Alignment,
     AlignmentMatrix,
     GoldAlignment,
+    Link,
     concatenate_batches,
 )
+from nmtalign.links.inputs import batch_of_links
 
 WEIGHTS = np.array([[0.5, 0.25, 0.0], [0.0, 0.25, 0.75]], dtype=np.float32)
 
@@ -90,3 +98,93 @@ def test_pairs_of_a_batch_count_from_its_end_too_and_others_are_errors():
     for outside in (3, -4):
         with pytest.raises(IndexError, match=f"pair index {outside} is out of range for 3 pairs"):
             batch.links(outside)
+
+
+def batch_of_two() -> AlignedBatch:
+    return na.load().align_batch([("the black cat", "le chat noir"), ("a dog", "un chien")])
+
+
+def test_probabilities_cannot_be_changed():
+    given = {Link(0, 0): 0.5}
+    own = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.5]], ["a"], ["b"]), probabilities=given)
+    given.clear()
+    for pair in (own, batch_of_two()[0]):
+        before = pair.table()
+        with pytest.raises(AttributeError):
+            pair.probabilities.clear()
+        with pytest.raises(TypeError):
+            pair.probabilities[Link(0, 0)] = 0.0
+        assert pair.table().equals(before)
+        assert dict(pair.probabilities) == pickle.loads(pickle.dumps(pair)).probabilities
+    evaluation = na.evaluate(["0-0"], ["0-0"])
+    with pytest.raises(AttributeError):
+        evaluation.intervals.clear()
+    assert pickle.loads(pickle.dumps(evaluation)) == evaluation
+
+
+def test_a_pickled_batch_has_words_and_links_but_not_the_model():
+    batch = batch_of_two()
+    dumped = pickle.dumps(batch)
+    assert len(dumped) < 5_000
+    loaded = pickle.loads(dumped)
+    assert loaded == batch
+    assert loaded[1:][0] == batch[1]
+    assert loaded[0].texts == batch[0].texts
+    assert loaded.table().equals(batch.table())
+    for attention in (lambda: loaded[0].forward, lambda: next(loaded.matrices("forward"))):
+        with pytest.raises(UsageError, match=r"not its aligner, .*; align the pairs again"):
+            attention()
+    copy = copies.deepcopy(batch)
+    np.testing.assert_array_equal(copy[0].forward, batch[0].forward)
+
+
+def test_a_pickled_pair_of_a_batch_has_its_texts():
+    pair = batch_of_two()[0]
+    assert pair.texts is not None
+    assert pickle.loads(pickle.dumps(pair)).texts == pair.texts
+
+
+def test_a_pair_of_a_batch_can_be_replaced():
+    pair = batch_of_two()[0]
+    changed = dataclasses.replace(pair, score=0.25)
+    assert (changed.score, changed.links, changed.texts) == (0.25, pair.links, pair.texts)
+    np.testing.assert_array_equal(changed.forward, pair.forward)
+    assert dataclasses.replace(changed, score=pair.score) == pair
+
+
+@pytest.mark.parametrize(
+    "as_row",
+    [
+        pd.DataFrame,
+        lambda batch: pytest.importorskip("polars").DataFrame(batch),
+        lambda batch: pd.DataFrame(list(batch)),
+        lambda b: dataclasses.asdict(b[0]),
+    ],
+)
+def test_a_pair_is_not_a_row_of_a_table(as_row):
+    """Its cells would be dictionaries and arrays, and the attention of all pairs would be computed."""
+    with pytest.raises(UsageError, match=r"not a row of a table; write batch\.table\(\)"):
+        as_row(batch_of_two())
+
+
+def test_matrices_are_equal_if_their_content_is():
+    matrix = batch_of_two()[0].matrix
+    for copy in (copies.copy(matrix), pickle.loads(pickle.dumps(matrix)), matrix.T.T):
+        assert copy == matrix
+        assert hash(copy) == hash(matrix)
+    for name, other in (
+        ("caption", "x"),
+        ("weights", matrix.weights + 1),
+        ("source_tokens", ["x", "y", "z"]),
+    ):
+        assert dataclasses.replace(matrix, **{name: other}) != matrix
+    assert matrix != 3
+
+
+def test_joined_batches_keep_their_unit():
+    first, second = batch_of_links([[(0, 0)]]), batch_of_links([[(1, 1)], []])
+    words, tokens = (dataclasses.replace(second, unit=unit) for unit in ("words", "tokens"))
+    assert concatenate_batches([words, words]).unit == "words"
+    assert concatenate_batches([first, words]).unit is None
+    assert concatenate_batches([tokens, words]).unit is None
+    assert [concatenate_batches([first, words]).links(n) for n in range(3)] == [[(0, 0)], [(1, 1)], []]
