@@ -11,15 +11,34 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from nmtalign.errors import UsageError
-from nmtalign.names import SYMMETRIZATIONS, ExtractionName, Symmetrization
+from nmtalign.names import (
+    BUNDLED_VECTORS,
+    SYMMETRIZATIONS,
+    DeviceName,
+    ExtractionName,
+    PositionsName,
+    ScoreName,
+    Symmetrization,
+    UnicodeForm,
+    UnknownPolicy,
+)
 from nmtalign.validation import check_bool, check_choice, check_number, quote_parameter
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from nmtalign.scorers.vector_scores import VectorScore
 
 RUNNING = "Running"  # the section of --help for settings that name no other
 OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
+# What a text means on the command line: `nmtalign.cli.parameter_types` has the type that reads it.
+ValueKind = Literal["input", "output", "Hugging Face model", "tokenizer", "languages", "prefixes"]
+_TYPES_ABOVE = {"ArrayLike": Any, "VectorScore": Any}  # types of fields that this module cannot import
 _DECLARATION_KEY = "declaration"  # the key of a field's metadata
 
 
@@ -33,6 +52,8 @@ class Declaration:
     above: float | None = None  # a number is greater than this
     minimum: float | None = None
     maximum: float | None = None
+    kind: ValueKind | None = None
+    only_on_command_line: bool = False  # no configuration file, and no variable of the environment, sets it
     section: str | None = None  # the section of --help; None: that of the group
     shown_defaults: Mapping[str, str] | None = None  # what each command does without the option
     # what only the command line needs: the type that click converts to, and checks
@@ -50,6 +71,8 @@ def setting(
     above: float | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
+    kind: ValueKind | None = None,
+    only_on_command_line: bool = False,
     section: str | None = None,
     shown_defaults: Mapping[str, str] | None = None,
 ) -> Any:
@@ -68,6 +91,8 @@ def setting(
         above=above,
         minimum=minimum,
         maximum=maximum,
+        kind=kind,
+        only_on_command_line=only_on_command_line,
         section=section,
         shown_defaults=shown_defaults,
     )
@@ -115,13 +140,18 @@ class Settings:
 @cache
 def _checked_fields(group: Any) -> list[tuple[str, Declaration, tuple[Any, ...]]]:
     """Return the name, the declaration and the types of each setting of a group."""
-    annotations = get_type_hints(group)
+    annotations = field_types(group)
     checked = []
     for attribute in fields(group):
         declaration = declaration_of(attribute)
         if declaration is not None:
             checked.append((attribute.name, declaration, types_of(annotations[attribute.name])))
     return checked
+
+
+def field_types(group: type[Settings]) -> dict[str, Any]:
+    """Return the type of each field of a group, by its name."""
+    return get_type_hints(group, localns=_TYPES_ABOVE)
 
 
 def types_of(annotation: Any) -> tuple[Any, ...]:
@@ -166,6 +196,45 @@ def _check_number(name: str, value: Any, declaration: Declaration, *, integer: b
     )
 
 
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _default_of_words(default: str) -> dict[str, str]:
+    """Return what commands with a model show as the default of a setting of words, and the others."""
+    without_model = ("train", "info", "learn", "attention")
+    return {**dict.fromkeys(without_model, default), OTHER_COMMANDS: f"the model's, else {default}"}
+
+
+@dataclass(frozen=True)
+class WordSettings(Settings):
+    """How lines become words that are looked up; the model decides what is None."""
+
+    section = "Input"
+
+    tokenizer: str | None = setting(
+        None,
+        "--tokenizer",
+        "Tokenizer that splits lines into tokens.",
+        kind="tokenizer",
+        shown_defaults=_default_of_words("space"),
+    )
+    lowercase: bool | None = setting(
+        None,
+        "--lowercase/--no-lowercase",
+        "Look up words in lower case.",
+        shown_defaults=_default_of_words("yes"),
+    )
+    unicode: UnicodeForm | None = setting(
+        None,
+        "--unicode",
+        "Unicode normalization of the words.",
+        shown_defaults=_default_of_words("nfc"),
+    )
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class LinkSettings(Settings):
     """How links are chosen from posteriors; the model decides what is None."""
@@ -204,3 +273,107 @@ class LinkSettings(Settings):
         super().__post_init__()
         if self.extract is not None and self.symmetrize is not None:
             raise UsageError("`symmetrize` and `extract` cannot be combined; remove one")
+
+
+# --- given vectors and encoders ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorFileSettings(Settings):
+    """How files of word vectors are read."""
+
+    section = "Vectors"
+
+    limit: int | None = setting(None, "--limit N", "Read only the first N vectors of a file.", minimum=1)
+    unsafe_pickle: bool = setting(
+        False,
+        "--unsafe-pickle",
+        "Allow pickles to run code; use only with files that you trust.",
+        only_on_command_line=True,
+    )
+    strip_prefix: str | tuple[str, str] | None = setting(
+        None,
+        "--strip-prefix P[,Q]",
+        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, and remove this prefix.",
+        kind="prefixes",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenVectorsSettings(VectorFileSettings):
+    """How word vectors of two languages align a text in place of a learned model."""
+
+    section = "Vectors, instead of a model"
+
+    languages: tuple[str, str] | None = setting(
+        None,
+        "--langs XX,YY",
+        "Source and target language of --vectors, if the folder does not say which is which.",
+        kind="languages",
+    )
+    unknown: UnknownPolicy | None = setting(
+        None,
+        "--unknown",
+        "Treatment of words without a vector: `zero` (no links), `subword` (composed of its n-grams, fastText"
+        " only), `backoff` (a similarly spelled word, else a hash of the spelling).",
+        shown_defaults={"align": "backoff", OTHER_COMMANDS: "zero"},
+    )
+    score: ScoreName | VectorScore | None = setting(
+        None, "--score", "Attention score of two vectors.  [cosine]"
+    )
+    temperature: float | None = setting(
+        None,
+        "--temperature",
+        "Divide the scores by this number.  [cosine: 1/sqrt(D), but from 1/20 to 1/8; others: 1]",
+        above=0,
+    )
+    parameters: str | Path | Mapping[str, ArrayLike] | None = setting(
+        None,
+        "--parameters NPZ",
+        "Learned parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]",
+        kind="input",
+    )
+    positions: PositionsName | None = setting(
+        None,
+        "--positions",
+        "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
+        " model, fitted to the text).",
+        shown_defaults={"align": "hmm", OTHER_COMMANDS: "diagonal with cosine, else none"},
+    )
+    diagonal: float | None = setting(None)
+
+    def refuse_for(self, found: str) -> None:
+        """Raise UsageError if a setting is given for something else than word vectors, which was `found`."""
+        given = [quote_parameter(name) for name in self.given]
+        if given:
+            names = ", ".join(given)
+            applies = "applies" if len(given) == 1 else "apply"
+            removed = "it" if len(given) == 1 else "them"
+            problem = f"{names} {applies} to word vectors only, and {found}"
+            raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSettings(Settings):
+    """An encoder whose links are those of an expert."""
+
+    section = "Expert, an additional source of links"
+
+    encoder: str | Path | None = setting(
+        None,
+        "--encoder NAME",
+        "Link words that this Hugging Face encoder finds similar: its name or folder.",
+        kind="Hugging Face model",
+    )
+    layer: int | None = setting(
+        None, "--layer N", "Layer of --encoder whose hidden states are compared.  [8]", minimum=0
+    )
+    device: DeviceName | None = setting(
+        None, "--device", "Device on which the Hugging Face model runs.  [cpu]"
+    )
+    cache: str | Path | None = setting(
+        None,
+        "--cache FILE",
+        "Keep the encoder's similarities in FILE and reuse them in the next run.",
+        kind="output",
+    )

@@ -9,13 +9,22 @@ import pytest
 
 import nmtalign as na
 from nmtalign.errors import UsageError
-from nmtalign.settings import LinkSettings, Settings, setting
+from nmtalign.settings import (
+    EncoderSettings,
+    GivenVectorsSettings,
+    LinkSettings,
+    Settings,
+    VectorFileSettings,
+    WordSettings,
+    setting,
+)
 
 # A public function, and the groups of settings that its parameters list once more.
 SIGNATURES = [
-    (na.load, [LinkSettings]),
-    (na.vector_aligner, [LinkSettings]),
+    (na.load, [WordSettings, LinkSettings, GivenVectorsSettings, EncoderSettings]),
+    (na.vector_aligner, [WordSettings, LinkSettings]),
     (na.links_from, [LinkSettings]),
+    (na.learn_attention, [WordSettings, VectorFileSettings]),
 ]
 
 

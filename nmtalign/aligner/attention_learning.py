@@ -15,7 +15,6 @@ from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.fit_to_text import fit_text
 from nmtalign.aligner.over_vectors import (
-    VectorSettings,
     aligner_over_vectors,
     open_vectors,
     vector_norms,
@@ -33,6 +32,7 @@ from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
+from nmtalign.settings import GivenVectorsSettings, VectorFileSettings, WordSettings
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.text.tokenization import check_languages
 from nmtalign.training.attention_parameters import (
@@ -164,6 +164,8 @@ def learn_attention(
     >>> na.load("en_fr_vectors", score=learned.score).align("the cat", "le chat").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    words_of_lines = WordSettings(tokenizer, lowercase, unicode)
+    files = VectorFileSettings(limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
     check_choices([score], PARAMETER_CLASSES, "scores")
     check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     reporter = open_reporter(progress, stage="learning")
@@ -173,12 +175,9 @@ def learn_attention(
         check_languages(languages)
     elif isinstance(vectors, str | Path) and not is_static_model(resolve_path(vectors)):
         languages = pair_languages(resolve_path(vectors))
-    source_vectors, target_vectors = open_vectors(
-        vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
-    )
-    student = aligner_over_vectors(source_vectors, target_vectors, "dot", VectorSettings(), languages)
-    text_settings = student.text_settings.updated(tokenizer, lowercase, unicode)
-    student = replace(student, text_settings=text_settings)
+    source_vectors, target_vectors = open_vectors(vectors, languages, files=files)
+    student = aligner_over_vectors(source_vectors, target_vectors, "dot", GivenVectorsSettings(), languages)
+    student = replace(student, text_settings=student.text_settings.updated(words_of_lines))
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
     settings = TrainingSettings(text_settings=student.text_settings, workers=workers)

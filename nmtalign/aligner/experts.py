@@ -32,6 +32,7 @@ from nmtalign.links.formats import outside_link_error
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import LinkUnitName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
+from nmtalign.settings import EncoderSettings
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
@@ -237,11 +238,8 @@ class Expert:
 def choose_expert(
     older: Expert | None = None,
     *,
+    encoder: EncoderSettings = EncoderSettings(),
     has_links: bool = False,
-    encoder: str | Path | None = None,
-    layer: int | None = None,
-    device: str | None = None,
-    cache: str | Path | None = None,
 ) -> Expert | None:
     """Return the expert that the settings name.
 
@@ -249,39 +247,33 @@ def choose_expert(
     the same encoder keeps its trust, and without `encoder`, `device` and `cache` apply to the encoder of the
     model. Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
     """
-    settings = {"layer": layer, "device": device, "cache": cache}
-    given = [quote_parameter(name) for name, value in settings.items() if value is not None]
-    if encoder is not None:
+    if encoder.encoder is not None:
         if has_links:
             raise UsageError("`expert` and `encoder` cannot be combined; remove one")
-        return _encoder_expert(older, encoder, layer=layer, device=device, cache=cache)
-    if not given:
+        return _encoder_expert(older, encoder.encoder, encoder)
+    if not encoder.given:
         return Expert() if has_links else older
-    if older is None or older.encoder is None or layer is not None:
-        requires = "requires" if len(given) == 1 else "require"
-        raise UsageError(f"{', '.join(given)} {requires} an encoder: pass `encoder=NAME`")
+    if older is None or older.encoder is None or encoder.layer is not None:
+        requires = "requires" if len(encoder.given) == 1 else "require"
+        names = ", ".join(map(quote_parameter, encoder.given))
+        raise UsageError(f"{names} {requires} an encoder: pass `encoder=NAME`")
     stored = older.encoder
     encoder_of_model = replace(
-        stored, device=device or stored.device, cache=stored.cache if cache is None else cache
+        stored,
+        device=encoder.device or stored.device,
+        cache=stored.cache if encoder.cache is None else encoder.cache,
     )
     return Expert(encoder_of_model, older.trust)
 
 
-def _encoder_expert(
-    older: Expert | None,
-    encoder: str | Path,
-    *,
-    layer: int | None,
-    device: str | None,
-    cache: str | Path | None,
-) -> Expert:
+def _encoder_expert(older: Expert | None, name: str | Path, settings: EncoderSettings) -> Expert:
     """Return an encoder as an expert; the encoder of the older expert keeps its trust."""
-    check_type(encoder, (str, Path), "the name or folder of an encoder")
+    check_type(name, (str, Path), "the name or folder of an encoder")
     new = EncoderLinks(
-        name=expand_home(encoder),
-        layer=EncoderLinks.layer if layer is None else layer,
-        device=device,
-        cache=cache,
+        name=expand_home(name),
+        layer=EncoderLinks.layer if settings.layer is None else settings.layer,
+        device=settings.device,
+        cache=settings.cache,
     )
     new.of([(["a"], ["a"])])  # opens the encoder, or raises an error that says why this is not possible
     if older is None or str(older.encoder) != str(replace(new, name=new.resolved)):

@@ -269,7 +269,7 @@ EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
 
 
 def make_extraction(
-    settings: LinkSettings = LinkSettings(),  # noqa: B008  # frozen
+    settings: LinkSettings = LinkSettings(),
     *,
     null: bool = True,
 ) -> Extraction:

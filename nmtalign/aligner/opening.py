@@ -13,7 +13,6 @@ from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.over_vectors import (
-    VectorSettings,
     aligner_of_folder,
     aligner_of_sides,
     aligner_over_vectors,
@@ -25,6 +24,7 @@ from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     BUNDLED_MODEL,
     BUNDLED_VECTORS,
+    DeviceName,
     ExtractionName,
     PositionsName,
     ScoreName,
@@ -32,9 +32,8 @@ from nmtalign.names import (
     UnicodeForm,
     UnknownPolicy,
 )
-from nmtalign.settings import LinkSettings
+from nmtalign.settings import EncoderSettings, GivenVectorsSettings, LinkSettings, WordSettings
 from nmtalign.state import is_model
-from nmtalign.validation import check_bool
 
 if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
@@ -54,7 +53,7 @@ def load(
     scorers: Iterable[str] | None = None,
     encoder: str | Path | None = None,
     layer: int | None = None,
-    device: str | None = None,
+    device: DeviceName | None = None,
     cache: str | Path | None = None,
     score: ScoreName | VectorScore | None = None,
     temperature: float | None = None,
@@ -130,9 +129,7 @@ def load(
     >>> load(aligner, threshold=0.99).align("the black cat", "le chat noir").links
     [Link(source=1, target=2), Link(source=2, target=1)]
     """
-    check_bool(unsafe_pickle, "unsafe_pickle")
-    links = LinkSettings(extract, threshold, symmetrize)
-    vector_settings = VectorSettings(
+    vectors = GivenVectorsSettings(
         score=score,
         temperature=temperature,
         parameters=parameters,
@@ -144,19 +141,35 @@ def load(
         unsafe_pickle=unsafe_pickle,
         strip_prefix=strip_prefix,
     )
-    aligner = _open_aligner_at(path, vector_settings)
-    text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
-    aligner = replace(aligner, text_settings=text_settings)
-    aligner = with_extraction(aligner, links)
+    return open_aligner(
+        path,
+        words=WordSettings(tokenizer, lowercase, unicode),
+        links=LinkSettings(extract, threshold, symmetrize),
+        vectors=vectors,
+        encoder=EncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache),
+        scorers=scorers,
+    )
+
+
+def open_aligner(
+    path: Any,
+    *,
+    words: WordSettings,
+    links: LinkSettings,
+    vectors: GivenVectorsSettings,
+    encoder: EncoderSettings,
+    scorers: Iterable[str] | None = None,
+) -> Aligner:
+    """Open what :func:`load` opens, with its settings in groups."""
+    aligner = _with_words_and_links(_open_aligner_at(path, vectors), words, links)
     if scorers is not None:
         aligner = aligner.with_scorers(scorers)
-    if any(value is not None for value in (encoder, layer, device, cache)):
-        expert = choose_expert(aligner.expert, encoder=encoder, layer=layer, device=device, cache=cache)
-        aligner = replace(aligner, expert=expert)
+    if encoder.given:
+        aligner = replace(aligner, expert=choose_expert(aligner.expert, encoder=encoder))
     return aligner
 
 
-def _open_aligner_at(path: Any, vector_settings: VectorSettings) -> Aligner:
+def _open_aligner_at(path: Any, vector_settings: GivenVectorsSettings) -> Aligner:
     """Return an aligner in memory, of a folder, or over word vectors."""
     if isinstance(path, Aligner):
         vector_settings.refuse_for("this is an aligner")
@@ -191,7 +204,7 @@ def vector_aligner(
     source: Embeddings | str | Path | Mapping[str, Any] | Any,
     target: Embeddings | str | Path | Mapping[str, Any] | Any,
     *,
-    score: ScoreName | VectorScore = "cosine",
+    score: ScoreName | VectorScore | None = None,
     temperature: float | None = None,
     parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
@@ -212,8 +225,9 @@ def vector_aligner(
     source, target : Embeddings, path, gensim's KeyedVectors, or vectors in memory
         Vectors of both languages, in one space. Vectors in memory are a dictionary word -> vector, a tuple
         (words, matrix), or a DataFrame indexed by words.
-    score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
+    score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score, optional
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
+        Default: ``cosine``.
     temperature : float, optional
         Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
     parameters : path, or dict of str to array, optional
@@ -239,24 +253,27 @@ def vector_aligner(
     """
     from nmtalign.vectors.storage import both_embeddings
 
+    words = WordSettings(tokenizer, lowercase, unicode)
     links = LinkSettings(extract, threshold, symmetrize)
-    settings = VectorSettings(
+    settings = GivenVectorsSettings(
+        score=score,
         temperature=temperature,
         parameters=parameters,
         positions=positions,
         diagonal=diagonal,
         unknown=unknown,
+        languages=languages,
     )
     source, target = both_embeddings((source, target))
+    score = score or "cosine"
     warn_about_spaces(source, target, score)
     aligner = aligner_over_vectors(source, target, score, settings, languages)
-    text_settings = aligner.text_settings.updated(tokenizer, lowercase, unicode)
-    aligner = replace(aligner, text_settings=text_settings)
-    return with_extraction(aligner, links)
+    return _with_words_and_links(aligner, words, links)
 
 
-def with_extraction(aligner: Aligner, links: LinkSettings) -> Aligner:
-    """Return an aligner that chooses links as the settings say; without any, it is unchanged."""
+def _with_words_and_links(aligner: Aligner, words: WordSettings, links: LinkSettings) -> Aligner:
+    """Return an aligner with the settings that are given."""
+    aligner = replace(aligner, text_settings=aligner.text_settings.updated(words))
     if not links.given:
         return aligner
     return replace(aligner, extraction=make_extraction(links, null=aligner.positions.has_null))

@@ -5,23 +5,22 @@ The readers of vectors are imported in functions: a learned model does not need 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Reals
 from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
-from nmtalign.names import BUNDLED_VECTORS, POSITIONS, PositionsName, ScoreName, UnknownPolicy
+from nmtalign.names import POSITIONS, ScoreName
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
+from nmtalign.settings import GivenVectorsSettings, VectorFileSettings
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_choices, check_number, check_type, quote_parameter
+from nmtalign.validation import check_choices, check_type
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -33,51 +32,16 @@ SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
 MAX_NORM_VARIATION = 0.2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class VectorSettings:
-    """The settings of :func:`~nmtalign.load` that apply to word vectors only; None if they are not given."""
-
-    score: ScoreName | VectorScore | None = None
-    temperature: float | None = None
-    parameters: str | Path | Mapping[str, ArrayLike] | None = None
-    positions: PositionsName | None = None
-    diagonal: float | None = None
-    unknown: UnknownPolicy | None = None
-    languages: tuple[str, str] | None = None
-    limit: int | None = None
-    unsafe_pickle: bool = False
-    strip_prefix: str | tuple[str, str] | None = None
-
-    def refuse_for(self, found: str) -> None:
-        """Raise UsageError if a setting is given for something else than word vectors, which was `found`."""
-        given = []
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            if value is not None and value is not False:
-                given.append(quote_parameter(setting.name))
-        if given:
-            names = ", ".join(given)
-            applies = "applies" if len(given) == 1 else "apply"
-            removed = "it" if len(given) == 1 else "them"
-            problem = f"{names} {applies} to word vectors only, and {found}"
-            raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
-
-
-def aligner_of_sides(sides: Sequence[Any], settings: VectorSettings) -> Aligner:
+def aligner_of_sides(sides: Sequence[Any], settings: GivenVectorsSettings) -> Aligner:
     """Return an aligner over source and target vectors, given as objects or files."""
     _check_two_sides(sides, settings)
-    source, target = open_vectors(
-        sides,
-        limit=settings.limit,
-        unsafe_pickle=settings.unsafe_pickle,
-        strip_prefix=settings.strip_prefix,
-    )
+    source, target = open_vectors(sides, files=settings)
     score = settings.score or "cosine"
     warn_about_spaces(source, target, score)
     return aligner_over_vectors(source, target, score, settings, settings.languages)
 
 
-def aligner_of_folder(folder: Path, settings: VectorSettings) -> Aligner:
+def aligner_of_folder(folder: Path, settings: GivenVectorsSettings) -> Aligner:
     """Return an aligner over the vectors of a folder, with the parameters that it has for the score."""
     from nmtalign.scorers.vector_scores import score_in
     from nmtalign.vectors.static_models import is_static_model
@@ -86,13 +50,7 @@ def aligner_of_folder(folder: Path, settings: VectorSettings) -> Aligner:
     languages = settings.languages
     if languages is None and not is_static_model(folder):
         languages = pair_languages(folder)
-    source, target = load_both_languages(
-        folder,
-        languages=languages,
-        limit=settings.limit,
-        unsafe_pickle=settings.unsafe_pickle,
-        strip_prefix=settings.strip_prefix,
-    )
+    source, target = load_both_languages(folder, languages=languages, files=settings)
     score = settings.score or "cosine"
     if settings.parameters is None and isinstance(score, str):
         score = score_in(folder, score, source.dimension)
@@ -104,7 +62,7 @@ def aligner_over_vectors(
     source: Embeddings,
     target: Embeddings,
     score: ScoreName | VectorScore,
-    settings: VectorSettings,
+    settings: GivenVectorsSettings,
     languages: tuple[str, str] | None,
 ) -> Aligner:
     """Return an aligner over vectors that are open, with the settings of its scorer and its positions."""
@@ -112,10 +70,6 @@ def aligner_over_vectors(
     from nmtalign.scorers.vector_scores import make_score
 
     temperature = settings.temperature
-    if temperature is not None:
-        check_number(temperature, "a number as temperature")
-    if settings.diagonal is not None:
-        check_number(settings.diagonal, "a number as diagonal")
     vector_score = make_score(
         score, source.dimension, temperature=temperature, parameters=settings.parameters
     )
@@ -136,7 +90,7 @@ def aligner_over_vectors(
     )
 
 
-def _check_two_sides(sides: Sequence[Any], settings: VectorSettings) -> None:
+def _check_two_sides(sides: Sequence[Any], settings: GivenVectorsSettings) -> None:
     """Raise UsageError if a setting does not suit source and target vectors, given as objects or files."""
     from nmtalign.scorers.vector_scores import how_to_learn
 
@@ -153,25 +107,17 @@ def open_vectors(
     vectors: Any,
     languages: Languages | None = None,
     *,
-    limit: int | None = None,
-    unsafe_pickle: bool = False,
-    strip_prefix: str | tuple[str, str] | None = None,
+    files: VectorFileSettings = VectorFileSettings(),
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
     from nmtalign.vectors.storage import both_embeddings, load_both_languages
 
     if isinstance(vectors, tuple | list):
-        return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
+        return both_embeddings(vectors, files=files)
     check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     chosen = (source, target) if source and target else None
-    return load_both_languages(
-        resolve_path(vectors),
-        languages=chosen,
-        limit=limit,
-        unsafe_pickle=unsafe_pickle,
-        strip_prefix=strip_prefix,
-    )
+    return load_both_languages(resolve_path(vectors), languages=chosen, files=files)
 
 
 def warn_about_spaces(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:

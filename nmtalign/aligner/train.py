@@ -15,7 +15,7 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.display import with_plural
 from nmtalign.errors import advise, warn_caller
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
-from nmtalign.names import PresetName, Side, UnicodeForm
+from nmtalign.names import DeviceName, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
 from nmtalign.text.tokenization import Languages, check_languages
@@ -48,7 +48,7 @@ def train(
     expert: LinksInput | None = None,
     encoder: str | Path | None = None,
     layer: int | None = None,
-    device: str | None = None,
+    device: DeviceName | None = None,
     cache: str | Path | None = None,
     workers: int | None = None,
     memory: int | str | None = None,

@@ -22,8 +22,9 @@ from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
 from nmtalign.links.inputs import GoldInput, as_gold_sequence
-from nmtalign.names import SIDES, PresetName, Side, UnicodeForm
+from nmtalign.names import SIDES, DeviceName, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressReporter
+from nmtalign.settings import EncoderSettings, VectorFileSettings, WordSettings
 from nmtalign.state import is_model
 from nmtalign.text.bitext import is_line_pair
 from nmtalign.text.languages import check_language_codes, known_language
@@ -67,7 +68,7 @@ def open_training_settings(
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
     layer: int | None = None,
-    device: str | None = None,
+    device: DeviceName | None = None,
     cache: str | Path | None = None,
     workers: int | None = None,
     memory: int | str | None = None,
@@ -90,18 +91,13 @@ def open_training_settings(
     bridges = open_dictionaries(bridge, encoding, name="bridge")
     if bridges and not dictionaries:
         raise UsageError("`bridge` extends the dictionaries of `prior`; pass `prior` as well")
-    initial_prior, text_settings = warm_start(
-        init,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        unicode=unicode,
-        languages=languages,
-    )
+    words = WordSettings(tokenizer, lowercase, unicode)
+    encoder_settings = EncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache)
+    files = VectorFileSettings(limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
+    initial_prior, text_settings = warm_start(init, words, languages=languages)
     opened_vectors = None
     if vectors is not None:
-        opened_vectors = open_vectors(
-            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
-        )
+        opened_vectors = open_vectors(vectors, languages, files=files)
     return TrainingSettings(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, initial_prior)),
         text_settings=text_settings,
@@ -113,9 +109,7 @@ def open_training_settings(
         vectors=opened_vectors,
         vectors_weight=vectors_weight,
         gold=() if gold is None else _opened_gold(gold, encoding, read_gold_file),
-        expert=choose_expert(
-            has_links=has_expert_links, encoder=encoder, layer=layer, device=device, cache=cache
-        ),
+        expert=choose_expert(has_links=has_expert_links, encoder=encoder_settings),
         gold_file=gold if isinstance(gold, str | Path) else None,
         sample=sample,
         workers=workers,
@@ -189,19 +183,14 @@ def checked_against_corrections(
 
 
 def warm_start(
-    init: str | Path | None,
-    *,
-    tokenizer: str | None = None,
-    lowercase: bool | None = None,
-    unicode: UnicodeForm | None = None,
-    languages: Languages = (None, None),
+    init: str | Path | None, words: WordSettings, *, languages: Languages = (None, None)
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior from a model or aligned vectors, and how lines become words.
 
     Settings that are None are those of the model, if there is one. Raises UsageError if the model splits
     text in another way, or has no lexicon.
     """
-    chosen = TextSettings().updated(tokenizer, lowercase, unicode)
+    chosen = TextSettings().updated(words)
     if init is None:
         return None, chosen
     folder = resolve_path(init)
@@ -209,7 +198,7 @@ def warm_start(
         word_pairs = similar_words(*open_vectors(folder, languages), chosen)
         return (Prior(word_pairs) if word_pairs else None), chosen
     older = load_aligner(folder)
-    chosen = older.text_settings.updated(tokenizer, lowercase, unicode)
+    chosen = older.text_settings.updated(words)
     if chosen != older.text_settings:
         found = f"{init} was learned with text={older.text_settings}, found text={chosen}"
         raise UsageError(

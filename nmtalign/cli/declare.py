@@ -9,9 +9,11 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
-from nmtalign.cli.parameter_types import Integer, Number
+from nmtalign.cli.parameter_types import TYPE_OF_KIND, Integer, Number
 from nmtalign.display import escape_controls
+from nmtalign.errors import UsageError
 from nmtalign.settings import (
     OTHER_COMMANDS,
     RUNNING,
@@ -20,6 +22,7 @@ from nmtalign.settings import (
     choices_of,
     declaration_of,
     declared_field,
+    field_types,
     split_option,
     types_of,
 )
@@ -116,7 +119,7 @@ def common_option(
 
 def _group_parameters(group: type[Settings]) -> Iterator[click.Parameter]:
     """Yield the click parameters of a group, those of inner groups in their place."""
-    annotations = get_type_hints(group)
+    annotations = field_types(group)
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
         annotation = annotations[attribute.name]
         declaration = declaration_of(attribute)
@@ -129,12 +132,24 @@ def _group_parameters(group: type[Settings]) -> Iterator[click.Parameter]:
                 [_parameter_name(attribute, declaration), *declaration.names],
                 help=declaration.help,
                 metavar=declaration.metavar,
-                callback=declaration.callback,
+                callback=_only_on_command_line if declaration.only_on_command_line else declaration.callback,
                 **_parameter_settings(annotation, attribute, declaration),
             )
             made.section = declaration.section or group.section
             made.shown_defaults = declaration.shown_defaults
             yield made
+
+
+def _only_on_command_line(
+    context: click.Context, parameter: click.Parameter, value: bool | None
+) -> bool | None:
+    """Raise UsageError if a configuration file or the environment sets the option."""
+    if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"{parameter.opts[0]} can be given on the command line only;"
+            " remove it from the configuration file or the environment"
+        )
+    return value
 
 
 def _parameter_name(attribute: Field[Any], declaration: Declaration) -> str:
@@ -157,7 +172,8 @@ def _parameter_settings(annotation: Any, attribute: Field[Any], declaration: Dec
     if bool in types:
         settings["is_flag"] = True
     else:
-        settings["type"] = declaration.type or _click_type(types, declaration)
+        kind = declaration.kind
+        settings["type"] = TYPE_OF_KIND[kind] if kind else declaration.type or _click_type(types, declaration)
     return settings
 
 
@@ -179,7 +195,7 @@ def _as_integer(bound: float | None) -> int | None:
 
 def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySettings:
     """Return an instance of a group from the values of all options of a command."""
-    annotations = get_type_hints(group)
+    annotations = field_types(group)
     by_field: dict[str, Any] = {}
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
         declaration = declaration_of(attribute)

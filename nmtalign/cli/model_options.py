@@ -6,29 +6,28 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-from click.core import ParameterSource
-
 import nmtalign as na
-from nmtalign.cli import parameter_types, texts
+from nmtalign.cli import parameter_types
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, NumberList
-from nmtalign.cli.texts import ModelTextOptions
+from nmtalign.cli.parameter_types import INPUT, LANGUAGES, Integer, NumberList
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
-    DeviceName,
     MethodName,
     MethodUnit,
-    PositionsName,
-    ScoreName,
     SubwordMarks,
-    UnknownPolicy,
 )
-from nmtalign.settings import OTHER_COMMANDS, LinkSettings
+from nmtalign.settings import (
+    EncoderSettings,
+    GivenVectorsSettings,
+    LinkSettings,
+    VectorFileSettings,
+    WordSettings,
+)
 from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
@@ -45,38 +44,13 @@ if TYPE_CHECKING:
 
     Heads = dict[str, NDArray[np.floating]]
 
-EXPERT_SECTION = "Expert, an additional source of links"
+EXPERT_SECTION = EncoderSettings.section
 _METHOD_INPUTS = "--matrices, --translator, --token-vectors, --similarities, or --encoder with --method"
 
 
-def _only_on_command_line(
-    context: click.Context, parameter: click.Parameter, value: bool | None
-) -> bool | None:
-    """Raise UsageError if a configuration file or the environment sets the option."""
-    if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
-        raise UsageError(
-            f"{parameter.opts[0]} can be given on the command line only;"
-            " remove it from the configuration file or the environment"
-        )
-    return value
-
-
-def limit_option() -> Any:
-    """Declare ``--limit`` of word vectors."""
-    return option("--limit N", "Read only the first N vectors of a file.", type=Integer(min=1))
-
-
-def unsafe_pickle_option() -> Any:
-    """Declare ``--unsafe-pickle``."""
-    help = "Allow pickles to run code; use only with files that you trust."
-    return option("--unsafe-pickle", help, default=False, callback=_only_on_command_line)
-
-
 @dataclass(frozen=True, kw_only=True)
-class VectorFileOptions(Options):
+class VectorPathOptions(Options):
     """Files of word vectors of two languages."""
-
-    section = "Vectors, mixed with the lexicon"
 
     vectors: str | None = option(
         "--vectors DIR",
@@ -91,13 +65,6 @@ class VectorFileOptions(Options):
     )
     target_vectors: str | None = option(
         "--target-vectors FILE", "File of target word vectors in the same space.", type=INPUT
-    )
-    limit: int | None = limit_option()
-    unsafe_pickle: bool = unsafe_pickle_option()
-    strip_prefix: tuple[str, str] | None = option(
-        "--strip-prefix P[,Q]",
-        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, and remove this prefix.",
-        type=texts.Prefixes(),
     )
 
     @property
@@ -115,73 +82,34 @@ class VectorFileOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorOptions(VectorFileOptions):
+class VectorOptions(VectorFileSettings, VectorPathOptions):
     """Files of word vectors, and which languages a folder of them is for."""
-
-    section = "Vectors"
 
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
         "Source and target language of --vectors, if the folder does not say which is which.",
-        type=texts.LANGUAGES,
+        type=LANGUAGES,
     )
 
     @property
     def path(self) -> str | tuple[str, str] | None:
-        if self.langs is not None and self.vectors is None:
-            raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
+        _check_languages_apply(self.langs, self.vectors)
         return super().path
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignerVectorOptions(VectorOptions):
+class AlignerVectorOptions(GivenVectorsSettings, VectorPathOptions):
     """Word vectors that align a text in place of a learned model."""
 
-    section = "Vectors, instead of a model"
-
-    unknown: UnknownPolicy | None = option(
-        "--unknown",
-        "Treatment of words without a vector: `zero` (no links), `subword` (composed of its n-grams, fastText"
-        " only), `backoff` (a similarly spelled word, else a hash of the spelling).",
-        shown_defaults={"align": "backoff", OTHER_COMMANDS: "zero"},
-    )
-    score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
-    temperature: float | None = option(
-        "--temperature",
-        "Divide the scores by this number.  [cosine: 1/sqrt(D), but from 1/20 to 1/8; others: 1]",
-        type=Number(0, min_open=True),
-    )
-    parameters: str | None = option(
-        "--parameters NPZ",
-        "Learned parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]",
-        type=INPUT,
-    )
-    positions: PositionsName | None = option(
-        "--positions",
-        "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
-        " model, fitted to the text).",
-        shown_defaults={"align": "hmm", OTHER_COMMANDS: "diagonal with cosine, else none"},
-    )
+    @property
+    def path(self) -> str | tuple[str, str] | None:
+        _check_languages_apply(self.languages, self.vectors)
+        return super().path
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions(Options):
-    """An encoder whose links are those of an expert."""
-
-    section = EXPERT_SECTION
-
-    encoder: str | None = option(
-        "--encoder NAME",
-        "Link words that this Hugging Face encoder finds similar: its name or folder.",
-        type=parameter_types.HUGGING_FACE,
-    )
-    layer: int | None = option(
-        "--layer N", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
-    )
-    device: DeviceName | None = option("--device", "Device on which the Hugging Face model runs.  [cpu]")
-    cache: str | None = option(
-        "--cache FILE", "Keep the encoder's similarities in FILE and reuse them in the next run.", type=OUTPUT
-    )
+def _check_languages_apply(languages: tuple[str, str] | None, folder: str | None) -> None:
+    if languages is not None and folder is None:
+        raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
 
 
 def expert_option() -> Any:
@@ -233,9 +161,9 @@ class ModelOptions(Options):
         "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
     )
     vectors: AlignerVectorOptions
-    encoder: EncoderOptions
+    encoder: EncoderSettings
     links: LinkSettings
-    text: ModelTextOptions
+    text: WordSettings
 
     @property
     def path(self) -> str | tuple[str, str] | None:
@@ -253,14 +181,14 @@ class ModelOptions(Options):
         """The files and folders on which the links depend."""
         path = self.path
         paths = [path] if isinstance(path, str) else list(path or ())
-        return paths + [file for file in (self.vectors.parameters,) if file is not None]
+        return paths if self.vectors.parameters is None else [*paths, str(self.vectors.parameters)]
 
     def refuse_beside(self, source: SourceOptions) -> None:
         """Raise UsageError if an option of an aligner is given although `source` gives the matrices."""
         settings: dict[str, object] = {"model": self.model, "scorers": self.scorers}
         settings |= {"lowercase": self.text.lowercase, "unicode": self.text.unicode}
         for field in fields(self.vectors):
-            if field.name != "langs":
+            if field.name != "languages":
                 settings[field.name] = getattr(self.vectors, field.name)
         settings["unsafe_pickle"] = self.vectors.unsafe_pickle or None  # a switch that is off is not given
         given = [quote_parameter(name) for name, value in settings.items() if value is not None]
@@ -290,34 +218,21 @@ class ModelOptions(Options):
 
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model."""
+        from nmtalign.aligner.opening import open_aligner
+
         path = self.path
         if isinstance(path, str):
             check_folder("vectors" if self.model is None else "model", path)
         scorers = None
         if self.scorers is not None:
             scorers = tuple(name.strip() for name in self.scorers.split(","))
-        return na.load(
+        return open_aligner(
             path,
+            words=self.text,
+            links=self.links,
+            vectors=self.vectors,
+            encoder=self.encoder,
             scorers=scorers,
-            extract=self.links.extract,
-            threshold=self.links.threshold,
-            symmetrize=self.links.symmetrize,
-            tokenizer=self.text.tokenizer,
-            lowercase=self.text.lowercase,
-            unicode=self.text.unicode,
-            languages=self.vectors.langs,
-            score=self.vectors.score,
-            temperature=self.vectors.temperature,
-            parameters=self.vectors.parameters,
-            positions=self.vectors.positions,
-            unknown=self.vectors.unknown,
-            limit=self.vectors.limit,
-            unsafe_pickle=self.vectors.unsafe_pickle,
-            strip_prefix=self.vectors.strip_prefix,
-            encoder=self.encoder.encoder,
-            layer=self.encoder.layer,
-            device=self.encoder.device,
-            cache=self.encoder.cache,
         )
 
 
@@ -414,7 +329,7 @@ class SourceOptions(Options):
         given = [name for name in sources if getattr(self, name) is not None]
         return quote_parameter(given[0] if given else "encoder")
 
-    def is_given(self, encoder: str | None) -> bool:
+    def is_given(self, encoder: str | Path | None) -> bool:
         """Return whether links come from another program; `report` and `heatmap` can show both kinds.
 
         Raise UsageError if options describe matrices that no option names.
@@ -434,7 +349,7 @@ class SourceOptions(Options):
         bitext: Iterator[SentencePair],
         *,
         encoding: str,
-        encoder: EncoderOptions,
+        encoder: EncoderSettings,
         extraction: LinkSettings,
         tokenizer: str | None = None,
         langs: tuple[str, str] | None = None,
@@ -497,7 +412,7 @@ class SourceOptions(Options):
             encoder=options.encoder,
             extraction=options.links,
             tokenizer=options.text.tokenizer,
-            langs=options.vectors.langs,
+            langs=options.vectors.languages,
         )
         for matrix, pair in zip(linker.read(words), again, strict=False):
             line_words = None if self.pieces else encode_lines([pair], text_settings).line_words

@@ -1,4 +1,4 @@
-"""The types of options and arguments: files, numbers, lists of numbers.
+"""The types of options and arguments: files, numbers, lists of numbers, names.
 
 Every option that names a file has one of the types of files. When click converts its value, the file is noted
 (:mod:`nmtalign.cli.path_conflicts`), so that no output of a command is one of its inputs.
@@ -16,6 +16,8 @@ import click
 from nmtalign.cli.path_conflicts import FileUse, note_files
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
+from nmtalign.names import TOKENIZERS
+from nmtalign.settings import ValueKind
 
 
 class FileType(click.Path):
@@ -136,3 +138,59 @@ class NumberList(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows 
                 self.fail(f"{expected}; found {value[:80]!r}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
+
+
+class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """Two names such as ``en,fr``; `wanted` describes them in messages."""
+
+    name = "names"
+
+    def __init__(self, wanted: str, *, distinct: bool = False) -> None:
+        self._wanted = wanted
+        self._distinct = distinct
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
+        names = [name.strip(" ") for name in str(value).split(",")]
+        if len(names) != 2 or not all(names) or (self._distinct and names[0] == names[1]):
+            option = "the value" if param is None else param.opts[0]
+            raise UsageError(f"{option} must be {self._wanted}; found {value!r}")
+        return names[0], names[1]
+
+
+class Prefixes(click.ParamType):  # type: ignore[type-arg]
+    """Prefixes of source and target words, such as ``/c/en/,/c/fr/``; one alone is that of both."""
+
+    name = "prefixes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
+        prefixes = str(value).split(",")
+        if len(prefixes) > 2 or not all(prefixes):
+            option = "the value" if param is None else param.opts[0]
+            raise UsageError(f"{option} must be a prefix of words, or two with a comma; found {value!r}")
+        return prefixes[0], prefixes[-1]
+
+
+class TokenizerType(click.Choice[str]):
+    """The name of a tokenizer, with the files of its models where it has any."""
+
+    def __init__(self) -> None:
+        super().__init__(TOKENIZERS)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        kind, colon, files = value.partition(":")
+        if kind != "sentencepiece" or not colon:
+            return super().convert(value, param, ctx)
+        paths = [INPUT.with_home(file) for file in files.split(",")]
+        INPUT.note(paths, param, ctx)
+        return value
+
+
+LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
+TYPE_OF_KIND: dict[ValueKind, click.ParamType[Any]] = {
+    "input": INPUT,
+    "output": OUTPUT,
+    "Hugging Face model": HUGGING_FACE,
+    "tokenizer": TokenizerType(),
+    "languages": LANGUAGES,
+    "prefixes": Prefixes(),
+}

@@ -14,12 +14,13 @@ import nmtalign as na
 from nmtalign.applications.linked_pairs import LinkedPair
 from nmtalign.cli.declare import Options, argument, option
 from nmtalign.cli.messages import warn
-from nmtalign.cli.parameter_types import INPUT, Integer
+from nmtalign.cli.parameter_types import INPUT, LANGUAGES, Integer, TwoNames
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
+from nmtalign.names import PairFormat, UnicodeForm
+from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
@@ -28,40 +29,7 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
 
 
-class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """Two names such as ``en,fr``; `wanted` describes them in messages."""
-
-    name = "names"
-
-    def __init__(self, wanted: str, *, distinct: bool = False) -> None:
-        self._wanted = wanted
-        self._distinct = distinct
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
-        names = [name.strip(" ") for name in str(value).split(",")]
-        if len(names) != 2 or not all(names) or (self._distinct and names[0] == names[1]):
-            option = "the value" if param is None else param.opts[0]
-            raise UsageError(f"{option} must be {self._wanted}; found {value!r}")
-        return names[0], names[1]
-
-
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
-
-
-class Prefixes(click.ParamType):  # type: ignore[type-arg]
-    """Prefixes of source and target words, such as ``/c/en/,/c/fr/``; one alone is that of both."""
-
-    name = "prefixes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
-        prefixes = str(value).split(",")
-        if len(prefixes) > 2 or not all(prefixes):
-            option = "the value" if param is None else param.opts[0]
-            raise UsageError(f"{option} must be a prefix of words, or two with a comma; found {value!r}")
-        return prefixes[0], prefixes[-1]
-
-
-LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
 
 
 def _checked_encoding(context: click.Context, parameter: click.Parameter, name: str) -> str:
@@ -215,78 +183,21 @@ class EscapedBitextOptions(BitextOptions):
         return self.unescape
 
 
-class TokenizerType(click.Choice[str]):
-    """The name of a tokenizer, with the files of its models where it has any."""
-
-    def __init__(self) -> None:
-        super().__init__(TOKENIZERS)
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        kind, colon, files = value.partition(":")
-        if kind != "sentencepiece" or not colon:
-            return super().convert(value, param, ctx)
-        paths = [INPUT.with_home(file) for file in files.split(",")]
-        INPUT.note(paths, param, ctx)
-        return value
-
-
-def _tokenizer_option(default: str) -> Any:
-    help = f"Tokenizer that splits lines into tokens.  {default}"
-    return option("--tokenizer", help, type=TokenizerType(), section="Input")
-
-
-def _lowercase_option(default: str, *, effect: str = "Look up words") -> Any:
-    help = f"{effect} in lower case.  {default}"
-    return option("--lowercase/--no-lowercase", help, section="Input")
-
-
-def _unicode_option(default: str) -> Any:
-    help = f"Unicode normalization of the words.  {default}"
-    return option("--unicode", help, section="Input")
-
-
 @dataclass(frozen=True, kw_only=True)
 class WordFormOptions(Options):
     """The form of the words that are counted; words are not changed unless an option says so."""
 
     section = "Input"
 
-    lowercase: bool | None = _lowercase_option("[no]", effect="Write words")
-    unicode: UnicodeForm | None = _unicode_option("[none]")
+    lowercase: bool | None = option("--lowercase/--no-lowercase", "Write words in lower case.  [no]")
+    unicode: UnicodeForm | None = option("--unicode", "Unicode normalization of the words.  [none]")
 
     @property
     def text_settings(self) -> TextSettings:
         """Settings that split lines at spaces."""
         from nmtalign.text.tokenization import SPACE_SETTINGS
 
-        return SPACE_SETTINGS.updated(lowercase=self.lowercase, unicode=self.unicode)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextOptions(Options):
-    """The tokenization of lines, and the form in which words are looked up."""
-
-    section = "Input"
-
-    tokenizer: str | None = _tokenizer_option("[space]")
-    lowercase: bool | None = _lowercase_option("[yes]")
-    unicode: UnicodeForm | None = _unicode_option("[nfc]")
-
-    @property
-    def text_settings(self) -> TextSettings:
-        """The settings, with the defaults of the library for options that were not given."""
-        from nmtalign.text.tokenization import TextSettings
-
-        return TextSettings().updated(self.tokenizer, self.lowercase, self.unicode)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelTextOptions(TextOptions):
-    """The same options for a command whose model says how lines become words."""
-
-    tokenizer: str | None = _tokenizer_option("[the model's, else space]")
-    lowercase: bool | None = _lowercase_option("[the model's, else yes]")
-    unicode: UnicodeForm | None = _unicode_option("[the model's, else nfc]")
+        return SPACE_SETTINGS.updated(WordSettings(lowercase=self.lowercase, unicode=self.unicode))
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:

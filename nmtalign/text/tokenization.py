@@ -28,6 +28,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.paths import FileVersion, expand_home, file_version
 from nmtalign.names import SUBWORD_MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
+from nmtalign.settings import WordSettings
 from nmtalign.validation import check_choice
 
 Span = tuple[int, int]
@@ -415,22 +416,13 @@ class TextSettings:
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
 
-    def updated(
-        self,
-        tokenizer: str | None = None,
-        lowercase: bool | None = None,
-        unicode: UnicodeForm | None = None,
-    ) -> TextSettings:
+    def updated(self, words: WordSettings) -> TextSettings:
         """Return the settings with the given values; None leaves a setting unchanged.
 
-        >>> print(TextSettings("simple").updated(lowercase=False))
+        >>> print(TextSettings("simple").updated(WordSettings(lowercase=False)))
         simple+cased+nfc
         """
-        return TextSettings(
-            self.tokenizer if tokenizer is None else tokenizer,
-            self.lowercase if lowercase is None else lowercase,
-            self.unicode if unicode is None else unicode,
-        )
+        return replace(self, **{name: getattr(words, name) for name in words.given})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values for a file."""

@@ -50,6 +50,7 @@ from nmtalign.files.paths import (
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
+from nmtalign.settings import VectorFileSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_number, check_type
@@ -513,9 +514,7 @@ def load_both_languages(
     folder: str | Path,
     *,
     languages: tuple[str, str] | None = None,
-    limit: int | None = None,
-    unsafe_pickle: bool = False,
-    strip_prefix: StripPrefix | None = None,
+    files: VectorFileSettings = VectorFileSettings(),
 ) -> tuple[Embeddings, Embeddings]:
     """Load source and target vectors from one folder.
 
@@ -526,7 +525,7 @@ def load_both_languages(
     """
     folder = as_path(folder)
     if is_static_model(folder):
-        return both_embeddings((folder, folder), limit=limit, strip_prefix=strip_prefix)
+        return both_embeddings((folder, folder), files=files)
     paths = languages_of(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
@@ -538,22 +537,13 @@ def load_both_languages(
             raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
     with reraise_as_data_error(folder):
-        sides = both_embeddings(
-            [paths[name] for name in names],
-            limit=limit,
-            unsafe_pickle=unsafe_pickle,
-            strip_prefix=strip_prefix,
-        )
+        sides = both_embeddings([paths[name] for name in names], files=files)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target
 
 
 def both_embeddings(
-    vectors: Sequence[Any],
-    *,
-    limit: int | None = None,
-    unsafe_pickle: bool = False,
-    strip_prefix: StripPrefix | None = None,
+    vectors: Sequence[Any], *, files: VectorFileSettings = VectorFileSettings()
 ) -> tuple[Embeddings, Embeddings]:
     """Return source and target vectors.
 
@@ -562,13 +552,14 @@ def both_embeddings(
     """
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
+    strip_prefix = files.strip_prefix
     prefixes = (strip_prefix,) * 2 if isinstance(strip_prefix, str) else strip_prefix or (None, None)
     if len(prefixes) != 2:
         raise UsageError(f"`strip_prefix` must be a prefix, or one for each side; found {strip_prefix!r}")
-    source = _as_embeddings(vectors[0], limit, prefixes[0], unsafe_pickle=unsafe_pickle)
+    source = _as_embeddings(vectors[0], files, prefixes[0])
     if source.are_static and isinstance(vectors[0], str | Path) and vectors[0] == vectors[1]:
         return source, source  # the table may be large
-    target = _as_embeddings(vectors[1], limit, prefixes[1], unsafe_pickle=unsafe_pickle)
+    target = _as_embeddings(vectors[1], files, prefixes[1])
     if source.dimension != target.dimension:
         source_name, target_name = _described_side(vectors[0]), _described_side(vectors[1])
         found = f"{source_name} has {source.dimension} dimensions, {target_name} has {target.dimension}"
@@ -584,10 +575,12 @@ def _described_side(side: Any) -> str:
     return str(_matrix_of(path) if is_word2int_path(path) else path)
 
 
-def _as_embeddings(side: Any, limit: int | None, prefix: str | None, *, unsafe_pickle: bool) -> Embeddings:
+def _as_embeddings(side: Any, files: VectorFileSettings, prefix: str | None) -> Embeddings:
     """Return the vectors of a side, in any form of :func:`both_embeddings`; `prefix` is one of its words."""
     if isinstance(side, str | Path):
-        return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=prefix)
+        return load_embeddings(
+            side, limit=files.limit, unsafe_pickle=files.unsafe_pickle, strip_prefix=prefix
+        )
     embeddings = _from_object(side)
     return embeddings.without_prefix(prefix) if prefix else embeddings
 

@@ -312,10 +312,10 @@ def test_settings_that_contradict_each_other_are_refused(options):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"lowercase": "no"}, "expected True or False for lowercase, found 'no'"),
+        ({"lowercase": "no"}, "expected True or False as .lowercase., found 'no'"),
         ({"tokenizer": 5}, "expected one of the tokenizers space, .*found 5"),
-        ({"temperature": "cold"}, "expected a number as temperature, found 'cold'"),
-        ({"diagonal": "x"}, "expected a number as diagonal"),
+        ({"temperature": "cold"}, ".temperature. as a number above 0, found 'cold'"),
+        ({"diagonal": "x"}, "expected .diagonal. as a number"),
         ({"threshold": 7}, "`threshold` as a number above 0 and at most 1, found 7"),
     ],
 )
@@ -328,7 +328,7 @@ def test_values_that_do_not_fit_are_named(options, told):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("en_fr_vectors", {"limit": 2.5}, "expected a limit of at least 1 word, found 2.5"),
+        ("en_fr_vectors", {"limit": 2.5}, ".limit. as an integer of at least 1, found 2.5"),
         ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as `unsafe_pickle`, found 'x'"),
         ("en_fr_vectors", {"device": "cpu"}, "`device` requires an encoder"),
         ("en_fr_vectors", {"scorers": 5}, "expected names of scorers, found 5"),

@@ -9,9 +9,15 @@ from pathlib import Path
 import click
 import pytest
 
-from nmtalign.cli.parameter_types import FileType, Integer, NamedInput, Number, OutputPrefix
+from nmtalign.cli.parameter_types import (
+    FileType,
+    Integer,
+    NamedInput,
+    Number,
+    OutputPrefix,
+    TokenizerType,
+)
 from nmtalign.cli.program import COMMANDS, group
-from nmtalign.cli.texts import TokenizerType
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 

@@ -16,9 +16,10 @@ from nmtalign.cli.commands import (
     vectors_command,
 )
 from nmtalign.cli.commands.applications import find_command, lexicon_command
+from nmtalign.settings import WordSettings
 
 
-def read_bitext(options: texts.BitextOptions, text: texts.TextOptions, linked: texts.LinkedOptions) -> None:
+def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.LinkedOptions) -> None:
     options.encoding.upper()
     options.encodin  # rejected
     options.pairs.upper()  # rejected

@@ -11,7 +11,7 @@ from nmtalign.cli import texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import print_text
-from nmtalign.cli.parameter_types import INPUT
+from nmtalign.cli.parameter_types import INPUT, TokenizerType
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
@@ -37,7 +37,7 @@ class CheckedLinksOptions(Options):
         "--count", "Fail (exit code 3) unless this is the unit of the positions."
     )
     tokenizer: str = option(
-        "--tokenizer", "Tokenizer to check the links against.", type=texts.TokenizerType(), default="simple"
+        "--tokenizer", "Tokenizer to check the links against.", type=TokenizerType(), default="simple"
     )
     pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
     spm: str | None = option(

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtalign import blas
-from nmtalign.cli import model_options, texts, unit_options
+from nmtalign.cli import model_options, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import detail
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
+from nmtalign.cli.parameter_types import LANGUAGES, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import LinkSettings
+from nmtalign.settings import EncoderSettings, LinkSettings
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
@@ -32,19 +33,19 @@ class SourceTextOptions(Options):
     section = "Input"
 
     tokenizer: str | None = option(
-        "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", type=texts.TokenizerType()
+        "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", type=TokenizerType()
     )
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
         "Source and target language in the model's own codes, such as eng_Latn,fra_Latn; for --translator,"
         " and for an --encoder that requires languages.",
-        type=texts.LANGUAGES,
+        type=LANGUAGES,
         section=model_options.SOURCE_SECTION,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceEncoderOptions(model_options.EncoderOptions):
+class SourceEncoderOptions(EncoderSettings):
     """An encoder whose similarities become links."""
 
     section = model_options.SOURCE_SECTION
@@ -105,7 +106,7 @@ def links_from_command(
 
 
 @contextmanager
-def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
+def _kept_in_cache(encoder: EncoderSettings) -> Iterator[None]:
     """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
     from nmtalign.batch.shards import stopped_as_resumable
 

@@ -29,10 +29,11 @@ from nmtalign.cli.outputs import (
 )
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
+from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, PresetName, Side, SubwordMarks
+from nmtalign.settings import EncoderSettings, VectorFileSettings, WordSettings
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -128,8 +129,10 @@ class TrainingSourceOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixedVectorOptions(model_options.VectorFileOptions):
+class MixedVectorOptions(VectorFileSettings, model_options.VectorPathOptions):
     """Word vectors that are mixed with the lexicon."""
+
+    section = "Vectors, mixed with the lexicon"
 
     vectors_weight: float | None = option(
         "--vectors-weight", "Weight of the vectors, from 0 to 1.  [fitted to the text]", type=Number(0, 1)
@@ -137,10 +140,9 @@ class MixedVectorOptions(model_options.VectorFileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainExpertOptions(model_options.EncoderOptions):
+class TrainExpertOptions(EncoderSettings):
     """An expert to learn from."""
 
-    section = model_options.EXPERT_SECTION
     expert: str | None = model_options.expert_option()
 
 
@@ -155,7 +157,7 @@ class TrainEngineOptions(running.EngineOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainTextOptions(TextOptions):
+class TrainTextOptions(WordSettings):
     """The tokenization of lines, their languages, and the pairs that are skipped."""
 
     pieces: SubwordMarks | None = unit_options.pieces_option()

@@ -18,7 +18,7 @@ from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import BitextOptions, TextOptions
+from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.files.text_files import read_lines
@@ -30,6 +30,7 @@ from nmtalign.names import (
     UnicodeForm,
     WrittenVectorsFormat,
 )
+from nmtalign.settings import VectorFileSettings, WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
@@ -43,7 +44,7 @@ _SIMILARITY_HELP = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions(Options):
+class ReadingOptions(VectorFileSettings):
     """The format of a file of vectors that is read."""
 
     section = "Input"
@@ -51,10 +52,8 @@ class ReadingOptions(Options):
     format: Literal["auto"] | ReadVectorsFormat = option(
         "--from", "Format of the vectors that are read.", default="auto"
     )
-    limit: int | None = model_options.limit_option()
     encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
-    unsafe_pickle: bool = model_options.unsafe_pickle_option()
     strip_prefix: str | None = option(
         "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
     )
@@ -121,7 +120,7 @@ class ShownOptions(Options):
 
 
 @command("info")
-def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
+def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: WordSettings) -> None:
     """Show the words, dimensions and norms of word vectors.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
@@ -129,6 +128,7 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tex
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
+    from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.storage import detect_format, languages_of
 
     place = resolve_path(shown.path)
@@ -140,7 +140,8 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tex
         print_text("\n".join([f"{side}: {kind}", *_info_lines(embeddings)]))
         if shown.text is not None:
             lines = read_lines(shown.text, encoding=reading.encoding)
-            print_text(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text_settings)}")
+            text_settings = TextSettings().updated(tokenization)
+            print_text(f"  of {shown.text}: {_coverage(embeddings, lines, text_settings)}")
 
 
 def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSettings) -> VectorCoverage:
@@ -211,9 +212,10 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedTextOptions(TextOptions):
+class LearnedTextOptions(Options):
     """The tokenization of lines, and their languages."""
 
+    words: WordSettings
     langs: tuple[str, str] | None = texts.languages_option()
 
 
@@ -262,11 +264,12 @@ def vectors_learn(
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.text.tokenization import TextSettings
     from nmtalign.training.count_vectors import learn_lexicon
     from nmtalign.vectors.storage import check_both_replaceable, with_text_settings
 
     check_both_replaceable(folder.output, overwrite=folder.force)
-    text_settings = tokenization.text_settings
+    text_settings = TextSettings().updated(tokenization.words)
     languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
     with open_progress("pairs") as progress:
         if counting.model is not None:
@@ -362,7 +365,9 @@ class SpaceOptions(Options):
         """Read the vectors of both languages."""
         from nmtalign.vectors.storage import load_both_languages
 
-        return load_both_languages(resolve_path(self.folder), languages=self.langs, limit=self.limit)
+        return load_both_languages(
+            resolve_path(self.folder), languages=self.langs, files=VectorFileSettings(limit=self.limit)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -469,7 +474,7 @@ class LearnedAttentionOptions(Options):
 @command("attention")
 def vectors_attention(
     bitext: BitextOptions,
-    tokenization: TextOptions,
+    tokenization: WordSettings,
     vectors: model_options.VectorOptions,
     learning: LearnedAttentionOptions,
 ) -> None:

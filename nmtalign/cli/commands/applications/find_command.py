@@ -25,6 +25,7 @@ from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
+from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult
@@ -199,7 +200,9 @@ def _corpus(
         pairs = (pair for _, pair in linked.read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
-    text_settings = aligner.text_settings.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+    text_settings = aligner.text_settings.updated(
+        WordSettings(lowercase=linked.lowercase, unicode=linked.unicode)
+    )
     aligner = replace(aligner, text_settings=text_settings)
     return _align_files(aligner, linked, bad), aligner.text_settings, aligner.languages
 
