@@ -17,6 +17,8 @@ from re import _constants, _parser  # type: ignore[attr-defined]
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from ftfy.badness import BADNESS_RE
+
 import nmtalign
 from nmtalign.files import file_signatures
 from nmtalign.files.xml_files import XmlLimits
@@ -28,7 +30,6 @@ PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "split": 3}  # in the functions of `re
 NOT_FOREIGN = {"nmtalign.report.html"}  # reads only files of the package
 # The values of names that exist only while a function runs
 LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
-    "nmtalign.checks.characters": [{"two": "ab", "three": "abc", "four": "abcd", "leads": "a", "later": "b"}],
     "nmtalign.applications.markup": [{"tag": SimpleNamespace(name="b")}],
     "nmtalign.files.file_signatures": [
         {"pattern": pattern} for pattern, *_ in (*file_signatures._OTHER_KINDS, file_signatures._XML)
@@ -97,6 +98,7 @@ def expressions() -> Iterator[Expression]:
                     pattern = pattern_of(call, vars(module) | values)
                     for method in methods:
                         yield Expression(f"{name}:{call.lineno}", pattern, method)
+    yield Expression("mojibake", BADNESS_RE, "finditer")
     for language in (None, "it"):
         pattern = tokenization._pattern(language, True, True, False, True)
         yield Expression(f"the tokenizer of {language}", pattern, "finditer")

@@ -112,7 +112,7 @@ def test_utf8_in_another_encoding_is_found(encoding):
         "wie groß… und wie weiß–grau",
         "«\u00a0il est créé\u00a0» et «\u00a0voilà\u00a0»",
         "CAFÉ… CAFÉ™ NESTLÉ® «CAFÉ»",
-        "„TÜV“ MENÜ–ROMÂNĂ” MAÇÃ®",
+        "„TÜV“ MENÜ–ROMÂNĂ” MAÇÃ",
         "«СССР» и «РСФСР» в «СССР»",
     ],
 )
@@ -121,7 +121,7 @@ def test_marks_after_letters_are_not_mojibake(line):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1250"])
-@pytest.mark.parametrize("line", ["LE CAFÉ", "ELŐ", "și", "это", "日本", "हिन्दी", "50 €", "½", "là"])
+@pytest.mark.parametrize("line", ["LE CAFÉ", "ELŐ", "și", "это", "日本", "हिन्दी", "50 €", "½"])
 def test_single_words_in_another_encoding_are_found(line, encoding):
     spoiled = "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in line.encode())
     assert find_mojibake(spoiled)
