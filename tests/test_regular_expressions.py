@@ -34,7 +34,9 @@ LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
     "nmtalign.files.file_signatures": [
         {"pattern": pattern} for pattern, *_ in (*file_signatures._OTHER_KINDS, file_signatures._XML)
     ],
-    "nmtalign.files.xml_files": [{"self": SimpleNamespace(_limits=XmlLimits("an entry", 1, 1))}],
+    "nmtalign.files.xml_files": [
+        {"self": SimpleNamespace(_limits=XmlLimits("an entry", 1, 1)), "names": ["tu"]}
+    ],
     "nmtalign.text.tokenization": [
         {"mark": "[\u0300-\u036f]", "words": "a", "marks": "\u0300", "joined": "b", "follows": "c"}
     ],

@@ -564,28 +564,38 @@ _MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as 100 characters
 
 
-def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
-    """Yield the elements with these names, and their lines; DataError if there is none and another root."""
+def _iter_units(
+    path: str | Path, root: str, names: set[str], *, head: str | None = None
+) -> Iterator[tuple[int, Element | DataError]]:
+    """Yield the elements with these names, and the `head`, with their lines; an error for a damaged one.
+
+    DataError is raised if there is none and another root.
+    """
     from nmtalign.files.xml_files import XmlLimits, iter_elements
 
     limits = XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
-    return iter_elements(path, names, limits, root=root)
+    wanted = names if head is None else {*names, head}
+    return iter_elements(path, wanted, limits, root=root, replaced=names)
 
 
 def _text_of_element(element: Element | None) -> str:
-    """Return the words of a sentence without the codes inside it; line ends, also as codes, become spaces."""
+    """Return the words of a sentence without the codes inside it; line ends, also as codes, become spaces.
+
+    Words on both sides of a line break, or of the edge of a marked segment, do not become one word.
+    """
     if element is None:
         return ""
-    pieces = [element.text or ""]
+    pieces = [element.text or ""]  # only the first one may be empty
     for child in element:
-        if child.tag not in _INLINE_CODES | _ANNOTATIONS:
-            pieces.append(_text_of_element(child))
+        is_segment = child.tag == "mrk" and child.get("mtype") == "seg"
+        text = "" if child.tag in _INLINE_CODES | _ANNOTATIONS else _text_of_element(child)
         following = child.tail or ""
-        if _is_line_break(child):
-            text = "".join(pieces)
-            has_space = not text or text[-1].isspace() or not following or following[0].isspace()
-            pieces = [text, "" if has_space else " "]
-        pieces.append(following)
+        for part, is_apart in ((text, is_segment), (following, is_segment or _is_line_break(child))):
+            has_space = not part or not pieces[-1] or pieces[-1][-1].isspace() or part[0].isspace()
+            if is_apart and not has_space:
+                pieces.append(" ")
+            if part:
+                pieces.append(part)
     return "".join(pieces).replace("\n", " ")
 
 
@@ -625,7 +635,12 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     languages_of_units: dict[str, None] = {}  # in the order of their occurrence
     units = pairs = with_alternatives = 0
     first_omitted_line = 0
-    for line, unit in _iter_units(path, "tmx", {"header", "tu"}):
+    for line, unit in _iter_units(path, "tmx", {"tu"}, head="header"):
+        if isinstance(unit, DataError):
+            units += 1
+            pairs += 1
+            yield unit
+            continue
         if unit.tag == "header":
             source_language = language_tag(unit.get("srclang", ""))
             continue
@@ -732,27 +747,60 @@ def _warn_about_counts(
 
 
 def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
-    """Yield a pair for each unit (XLIFF 1.2) or segment (2.0), without proposals (``alt-trans``).
+    """Yield a pair for each segment, without proposals (``alt-trans``).
 
-    The target is empty where there is none; a warning counts these units.
+    Segments are the elements of that name in XLIFF 2.0. In 1.2 they are marked (``mrk``) inside a unit, or
+    the unit is one. The target is empty where there is none; a warning counts these segments.
     """
     _check_no_select(select, "an XLIFF file")
-    units = untranslated = alternatives = 0
+    segments = untranslated = alternatives = unpaired = 0
     for line, unit in _iter_units(path, "xliff", {"trans-unit", "segment"}):
-        units += 1
-        source, targets = unit.find("source"), unit.findall("target")
-        if source is None:
-            yield DataError("expected a unit with a source, found none").at(path, line=line)
+        source = None if isinstance(unit, DataError) else unit.find("source")
+        if isinstance(unit, DataError) or source is None:
+            segments += 1
+            no_source = DataError("expected a unit with a source, found none").at(path, line=line)
+            yield unit if isinstance(unit, DataError) else no_source
             continue
-        pair = _text_of_element(source), _text_of_element(targets[0] if targets else None)
-        untranslated += not pair[1].strip()
+        targets = unit.findall("target")
         alternatives += len(targets) > 1
-        yield pair
+        pairs, lone = _marked_pairs(unit, source, targets[0] if targets else None)
+        unpaired += lone
+        for pair in pairs:
+            segments += 1
+            untranslated += not pair[1].strip()
+            yield pair
     counts = {
         "without a translation, whose target is empty": untranslated,
         "with several targets, of which the first is read": alternatives,
+        "of a target that have no source segment with their mid, and are not read": unpaired,
     }
-    _warn_about_counts(path, units, "unit", counts)
+    _warn_about_counts(path, segments, "segment", counts)
+
+
+def _marked_pairs(
+    unit: Element, source: Element, target: Element | None
+) -> tuple[list[tuple[str, str]], int]:
+    """Return the pairs of a unit, by the ``mid`` of its marked segments, and how many targets have no source.
+
+    The unit is one pair if its source has one segment, or only its source has any.
+    """
+    marked = unit.find("seg-source")
+    sources = _marked_segments(source if marked is None else marked)
+    targets = {} if target is None else _marked_segments(target)
+    target_text = _text_of_element(target)
+    if len(sources) < 2 or (target_text.strip() and not targets):
+        return [(_text_of_element(source), target_text)], 0
+    pairs = [(_text_of_element(sources[mid]), _text_of_element(targets.get(mid))) for mid in sources]
+    return pairs, len(targets.keys() - sources.keys())
+
+
+def _marked_segments(side: Element) -> dict[str, Element]:
+    """Return the marked segments of a side by their ``mid``, in their order."""
+    segments: dict[str, Element] = {}
+    for mark in side.iter("mrk"):
+        if mark.get("mtype") == "seg":
+            segments.setdefault(mark.get("mid") or f"segment {len(segments)}", mark)
+    return segments
 
 
 _LINE_READERS: dict[str, Callable[[Iterator[LineOrError], str | Path, Select], Iterator[PairOrError]]] = {

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -290,7 +291,8 @@ def test_texts_without_a_language_are_not_mixed_up(tmp_path):
 @pytest.mark.parametrize("format", ["tmx", "xliff"])
 def test_a_file_without_units_is_told_or_refused(format, tmp_path):
     empty = f"<{format} version='1'><header srclang='en'/><body/></{format}>"
-    assert pairs_of(tmp_path, empty, format=format) == ([], ["the file has no units"])
+    noun = "unit" if format == "tmx" else "segment"
+    assert pairs_of(tmp_path, empty, format=format) == ([], [f"the file has no {noun}s"])
     for root in ("html", "TMX", "xlif", "rss"):
         with pytest.raises(DataError, match=f"with the root element <{format}>, found <{root}>"):
             pairs_of(tmp_path, f"<?xml version='1.0'?><{root}><x/></{root}>", format=format)
@@ -307,7 +309,7 @@ def test_xliff_of_both_versions(tmp_path):
         '<xliff version="2.0"><file><unit id="1"><segment><source>a</source><target>b</target></segment>'
         "<segment><source>c<ph id='1'/></source><target>d</target></segment></unit></file></xliff>"
     )
-    told = ["of 1 unit: 1 without a translation, whose target is empty"]
+    told = ["of 1 segment: 1 without a translation, whose target is empty"]
     assert pairs_of(tmp_path, old, format="xlf") == ([("a b", "")], told)
     assert pairs_of(tmp_path, new, format="xliff") == ([("a", "b"), ("c", "d")], [])
 
@@ -368,7 +370,7 @@ def test_xliff_counts_what_is_missing_and_what_is_too_much(tmp_path):
     )
     assert pairs == [("a", ""), ("b", ""), ("c", "d"), ("", "")]
     assert told == [
-        "of 4 units: 2 without a translation, whose target is empty; "
+        "of 4 segments: 2 without a translation, whose target is empty; "
         "1 with several targets, of which the first is read"
     ]
     assert str(errors[0]).endswith("a.xlf, line 2: expected a unit with a source, found none")
@@ -529,6 +531,85 @@ LAUGHS = (
 def test_bad_xml_is_refused(tmp_path, format, text, message):
     with pytest.raises(DataError, match=message):
         list(read_bitext(write(tmp_path / f"a.{format}", text)))
+
+
+MEMORY = (
+    '<?xml version="1.0"?>\n<tmx><header srclang="en"/><body>\n<tu><tuv xml:lang="en"><seg>a</seg></tuv>'
+    '<tuv xml:lang="fr"><seg>b</seg></tuv></tu>\n<group><tu><tuv xml:lang="en"><seg>BAD</seg></tuv>'
+    '<tuv xml:lang="fr"><seg>x</seg></tuv></tu></group>\nFILLER<tu><tuv xml:lang="en"><seg>c</seg></tuv>'
+    '<tuv xml:lang="fr"><seg>d</seg></tuv></tu>\n<tu><tuv xml:lang="en"><seg>e&oops;</seg></tuv></tu>'
+    "</body></tmx>"
+)
+BAD_TEXTS = {
+    "the&#x1F;": "found &#x1F;, .*; remove it",
+    "&#55357;&#56832;": "found &#55357;, .*; remove it",
+    "the\x0b": "found the character U\\+000B; remove it",
+    "the&nbsp;cat": "found &nbsp;; write &#160; in its place",
+    "the &oops; cat": "found &oops;; write out its text",
+    "R&D": "found & in the text; write &amp;",
+    "1 < 2": "found .*; write &lt; for <",
+    "<b>the": "mismatched tag",
+    "<b>" * 101 + "</b>" * 101: "nested at most 100 deep",
+}
+
+
+@pytest.mark.parametrize("filler", ["", "<!-- -->" * 10_000])  # the next unit is in another block
+@pytest.mark.parametrize("bad", BAD_TEXTS)
+def test_a_damaged_unit_is_replaced_and_the_others_are_read(bad, filler, tmp_path):
+    path = tmp_path / "a.tmx"
+    text = MEMORY.replace("BAD", bad).replace("FILLER", filler)
+    path.write_text(text, encoding="utf-8")
+    errors = []
+    assert list(read_bitext(path, on_error=errors.append)) == [("a", "b"), ("", ""), ("c", "d"), ("", "")]
+    assert re.search(f"a.tmx, line 4: expected .*{BAD_TEXTS[bad]}", str(errors[0]))
+    assert "a.tmx, line 6: expected well-formed XML (undefined entity), found &oops;" in str(errors[1])
+    with pytest.raises(DataError, match="line 4: expected "):
+        list(read_bitext(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (MEMORY.replace("<body>", "<body>&nbsp;"), "line 2: .*found &nbsp;; write &#160;"),
+        (MEMORY.replace("BAD", "\x01").partition("x</seg>")[0], r"line 4: .*U\+0001; remove it"),
+        (MEMORY.replace("BAD", "a").partition("FILLER")[0], "line 5: .*the file ends too early"),
+        (MEMORY.replace('"1.0"', '"1.0" encoding="utf-16"'), "correct the encoding in line 1"),
+        (MEMORY.replace('"en"/>', '"en">\x01</header>'), r"line 2: .*U\+0001; remove it"),
+    ],
+)
+def test_damage_outside_of_a_unit_stops_with_the_way_on(text, why, tmp_path):
+    path = tmp_path / "a.tmx"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=why):
+        list(read_bitext(path, on_error=lambda error: None))
+
+
+MARKED = '<mrk mtype="seg" mid="{}">{}</mrk>'
+
+
+@pytest.mark.parametrize("inside", ["{}", '<g id="1">{}</g>'])
+def test_marked_segments_of_xliff_are_pairs_by_their_mid(inside, tmp_path):
+    source = MARKED.format(1, "one .") + MARKED.format(2, "two .") + MARKED.format(3, "three .")
+    target = MARKED.format(2, "deux .") + MARKED.format(1, "un .") + MARKED.format(9, "neuf .")
+    unit = "<trans-unit id='1'><source>{}</source><seg-source>{}</seg-source><target>{}</target></trans-unit>"
+    xliff = "<xliff version='1.2'><file><body>{}</body></file></xliff>"
+
+    def read(target):
+        text = xliff.format(unit.format("one . two . three .", inside.format(source), target))
+        return pairs_of(tmp_path, text, format="xliff")
+
+    pairs, told = read(inside.format(target))
+    assert pairs == [("one .", "un ."), ("two .", "deux ."), ("three .", "")]
+    assert told == [
+        "of 3 segments: 1 without a translation, whose target is empty; "
+        "1 of a target that have no source segment with their mid, and are not read"
+    ]
+    assert read("")[0] == [("one .", ""), ("two .", ""), ("three .", "")]
+    assert read("un . deux . trois .")[0] == [("one . two . three .", "un . deux . trois .")]
+    only_target = unit.format(
+        "one . two .", "one . two .", MARKED.format(1, "un.") + MARKED.format(2, "deux.")
+    )
+    assert pairs_of(tmp_path, xliff.format(only_target), format="xliff")[0] == [("one . two .", "un. deux.")]
 
 
 def test_a_cut_off_compressed_memory_is_an_error(tmp_path):
