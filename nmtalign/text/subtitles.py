@@ -1,4 +1,4 @@
-"""Subtitles of two languages: SubRip (.srt) and WebVTT (.vtt).
+"""Subtitles of two languages: SubRip (.srt), WebVTT (.vtt) and SubStation Alpha (.ass, .ssa).
 
 The text of a cue is one line, without its markup. Cue n of one file is the translation of cue n of the other
 if the numbers of cues and their times agree. Otherwise cues that are shown at the same time are paired: those
@@ -14,15 +14,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtalign.errors import DataError, warn_caller
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.sniffing import SUBSTATION, identify
 from nmtalign.files.text_files import try_lines
 
+# Subtitles are not read by pysubs2 1.8: it takes names of cues and comments of WebVTT for text, drops a last
+# line that is a number, and the texts of SubStation files whose "Format:" line has other columns than usual.
 MIN_OVERLAP = 0.5  # two cues belong together if they share this much of the time of the shorter one
 MIN_SIMULTANEOUS_SHARE = 0.5  # cues belong together by number if this share of them overlaps
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s.*)?")
+_BEGINS_LIKE_TIMING = re.compile(r"\s*\d+:\d[\d:.,]*\s*-->")
 _CUE_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
+_EVENT_TIME = re.compile(r"(\d{1,3}):(\d{1,2}):(\d{1,2})[.:](\d{1,3})")
+_EVENT_MARKUP = re.compile(r"\{[^{}]*\}|\\[Nnh]")
+_EVENT_DRAWING = re.compile(r"\\p[1-9]")  # its text is a path
 _COMMENT_BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
+_NUMBER = re.compile(r"\d{1,9}")
+_LONG_REFERENCE = re.compile(r"&#x?[0-9a-fA-F]{9,}+;?")  # no character, and no number for Python
 _MAX_SHOWN_CHARS = 60
+_SNIFFED_LINES = 10
 
 
 class Cue(NamedTuple):
@@ -76,45 +87,90 @@ def name_cues(source: str | Path, target: str | Path, encoding: str, number: int
 
 
 def iter_cues(path: str | Path, encoding: str) -> Iterator[Cue]:
-    """Yield the cues of a file in order; a block that is not a cue is an error in place of its text."""
-    block: list[str] = []
-    first_line = 1
-    end = 0  # of the cue before
-    number = 0
-    for number, line in enumerate(try_lines(path, encoding=encoding), 1):
+    """Yield the cues of a file in order; what should be a cue and is not is an error in place of its text."""
+    lines: list[str] = []
+    for line in try_lines(path, encoding=encoding):
         if isinstance(line, DataError):
             raise line  # the line may be a time
-        if line.strip():
-            if not block:
-                first_line = number
-            block.append(line.strip())
+        lines.append(line.strip())
+    kind = identify("\n".join(lines[:_SNIFFED_LINES]) + "\n")
+    if kind is SUBSTATION or format_ending(path) in SUBSTATION.endings:
+        yield from sorted(_events(lines, path), key=lambda cue: cue.start)
+        return
+    block: list[str] = []
+    end = 0  # of the cue before
+    for number, line in enumerate([*lines, ""], 1):
+        if line:
+            block.append(line)
         elif block:
-            for cue in _cues_of_block(block, path, first_line, end):
+            for cue in _cues_of_block(block, path, number - len(block), end):
                 end = cue.end
                 yield cue
             block = []
-    if block:
-        yield from _cues_of_block(block, path, first_line, end)
+
+
+def _events(lines: Sequence[str], path: str | Path) -> Iterator[Cue]:
+    """Yield the dialogue of a SubStation file; its ``Format:`` line names the fields."""
+    names: list[str] = []
+    last_end = 0
+    for number, line in enumerate(lines, 1):
+        head, _, rest = line.partition(":")
+        if line.startswith("["):
+            names = []
+        elif head == "Format":
+            names = [name.strip().lower() for name in rest.split(",")]
+        elif head == "Dialogue":
+            fields = rest.strip().split(",", max(len(names) - 1, 0))
+            event = dict(zip(names, fields, strict=False))
+            times = [_EVENT_TIME.fullmatch(event.get(name, "").strip()) for name in ("start", "end")]
+            text = event.get("text")
+            if times[0] is None or times[1] is None or text is None or names[-1] != "text":
+                expected = "expected the fields Start, End and, at the end, Text, as the line 'Format:' says"
+                problem = DataError(f"{expected}, found {line[:_MAX_SHOWN_CHARS]!r}")
+                yield Cue(last_end, last_end, problem.at(path, line=number))
+                continue
+            start, end = (_milliseconds(match.groups()) for match in times if match is not None)
+            last_end = max(last_end, end)
+            if not _EVENT_DRAWING.search(text):
+                yield Cue(start, end, _on_one_line(_EVENT_MARKUP.sub(_space_of_break, text)))
+
+
+def _space_of_break(markup: re.Match[str]) -> str:
+    return " " if markup[0].startswith("\\") else ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
 
 
 def _cues_of_block(block: Sequence[str], path: str | Path, line: int, last_end: int) -> Iterator[Cue]:
-    """Yield the cue of a block of lines: number or name, times, text; nothing for a comment."""
+    """Yield the cues of a block of lines: number or name, times, text; nothing for a comment.
+
+    Times inside a block begin another cue, as in WebVTT; a number before them that follows the one of the
+    first cue is its number.
+    """
     if block[0].split(":")[0].split(" ")[0] in _COMMENT_BLOCKS:
         return
-    times = None
-    text: list[str] = []
-    for place, row in enumerate(block[:2]):
-        times = _TIMING.fullmatch(row)
-        if times is not None:
-            text = list(block[place + 1 :])
-            break
-    if times is None:
-        found = block[0][:_MAX_SHOWN_CHARS]
+    places = [place for place, row in enumerate(block) if _BEGINS_LIKE_TIMING.match(row)]
+    if not places or places[0] > 1:
         expected = "expected the times of a cue, such as 00:00:01,000 --> 00:00:02,500"
-        yield Cue(last_end, last_end, DataError(f"{expected}, found {found!r}").at(path, line=line))
+        found = f"found {block[0][:_MAX_SHOWN_CHARS]!r}"
+        yield Cue(last_end, last_end, DataError(f"{expected}, {found}").at(path, line=line))
         return
-    plain = html.unescape(_CUE_MARKUP.sub("", " ".join(text))).replace("\u00a0", " ")
-    yield Cue(_milliseconds(times.groups()[:4]), _milliseconds(times.groups()[4:]), " ".join(plain.split()))
+    number = int(block[0]) if places[0] == 1 and _NUMBER.fullmatch(block[0]) else None
+    for place, following in zip(places, [*places[1:], len(block)], strict=True):
+        rows = list(block[place + 1 : following])
+        if number is not None and following < len(block) and rows[-1:] == [str(number + 1)]:
+            number += 1
+            rows.pop()
+        times = _TIMING.fullmatch(block[place])
+        if times is None:
+            found = f"expected the times of a cue, found {block[place][:_MAX_SHOWN_CHARS]!r}"
+            yield Cue(last_end, last_end, DataError(found).at(path, line=line + place))
+            continue
+        last_end = _milliseconds(times.groups()[4:])
+        plain = html.unescape(_LONG_REFERENCE.sub("", _CUE_MARKUP.sub("", " ".join(rows))))
+        yield Cue(_milliseconds(times.groups()[:4]), last_end, _on_one_line(plain))
 
 
 def _milliseconds(parts: Sequence[str | None]) -> int:

@@ -88,3 +88,42 @@ def test_a_block_without_times_is_an_error_in_its_place(tmp_path):
     found = read_bitext(tmp_path / "a.srt", tmp_path / "b.vtt", on_error=errors.append)
     assert [tuple(pair) for pair in found] == [PAIRS[0], ("", ""), PAIRS[2]]
     assert len(errors) == 1
+
+
+def test_times_inside_a_block_begin_another_cue(tmp_path):
+    """A blank line is missing; a number that is the next one belongs to the cue after it."""
+    joined = ENGLISH.replace("cat?\n\n2\n", "cat?\n2\n")
+    assert pairs(tmp_path, joined, FRENCH.replace("le chat ?</c>\n\n", "le chat ?</c>\n")) == PAIRS
+    room = "1\n00:00:01,000 --> 00:00:02,000\nRoom\n101\n"
+    assert pairs(tmp_path, room, "WEBVTT\n\n00:01.000 --> 00:02.000\nChambre\n101\n") == [
+        ("Room 101", "Chambre 101")
+    ]
+    broken = joined.replace("00:00:03,000 --> 00:00:04,000 X1:10 X2:20", "00:00:03,000 --> 4")
+    with pytest.raises(DataError, match=r"a.srt, line 6: expected the times of a cue, found '00:00:03,000"):
+        pairs(tmp_path, broken, FRENCH)
+
+
+EVENT = "Dialogue: 0,{},{},Default,{}\n"
+ASS = (
+    "[Script Info]\nTitle: x\n\n[Events]\nFormat: Layer, Start, End, Style, Text\n"
+    + EVENT.format("0:00:03.00", "0:00:04.00", "{\\i1}Dans{\\i0} la\\Nmaison.")
+    + "Comment: 0,0:00:02.00,0:00:04.00,Default,no\n"
+    + EVENT.format("0:00:01.00", "0:00:02.50", "Où est le chat ?")
+    + EVENT.format("0:00:01.00", "0:00:02.50", "{\\p1}m 0 0 l 1 1")
+    + EVENT.format("0:00:05.00", "0:00:07.00", "Il dort & mange.")
+)
+
+
+@pytest.mark.parametrize("name", ["b.ass", "b.srt"])
+def test_dialogue_of_substation_is_in_the_order_of_its_times(name, tmp_path):
+    (tmp_path / "a.srt").write_text(ENGLISH, encoding="utf-8")
+    (tmp_path / name).write_text(ASS, encoding="utf-8-sig")
+    assert list(read_bitext(tmp_path / "a.srt", tmp_path / name)) == PAIRS
+    (tmp_path / name).write_text(ASS.replace("0:00:05.00", "5 s"), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{name}, line 10: expected the fields Start, End and"):
+        list(read_bitext(tmp_path / "a.srt", tmp_path / name))
+
+
+def test_a_long_character_reference_is_no_error(tmp_path):
+    text = ENGLISH.replace("cat?", f"&#{'1' * 5000};cat?")
+    assert pairs(tmp_path, text, FRENCH) == PAIRS
