@@ -18,7 +18,7 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
-from nmtalign.names import SIDES, LinkUnitName, SubwordMarks
+from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ class OutputFileOptions(Options):
     output: str = option(
         "-o --output FILE", "Write to FILE; `-` is standard output.", type=OUTPUT, default="-"
     )
+
+
+MIN_JUDGED_WORDS = 10  # words of either side, below which a model that no option names is not refused
 
 
 class WrittenLinks(NamedTuple):
@@ -142,12 +145,36 @@ class LinkOutputOptions(Options):
         return self.guided is not None or self.tokens is not None
 
 
+def refuse_unknown_text(coverage: Coverage) -> None:
+    """Raise DataError if the bundled model, which no option has named, knows too few words of a text.
+
+    A few words are not enough to judge by: they may be names.
+    """
+    if min(coverage.source.total, coverage.target.total) < MIN_JUDGED_WORDS:
+        return
+    if coverage.swapped:
+        raise DataError(coverage.warning)
+    if coverage.low_rates:
+        train = "learn one of these languages (nmtalign train SOURCE TARGET -o DIR), and pass --model DIR"
+        raise DataError(
+            f"the bundled English-French model knows {coverage.low_rates}, so its links would be guesses;"
+            f" {train}; --model {BUNDLED_MODEL} uses the bundled one all the same"
+        )
+
+
 def write_chunks(
-    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, bitext: BitextOptions, *, strict: bool = False
+    chunks: Chunks,
+    progress: ProgressReporter,
+    sinks: Sinks,
+    bitext: BitextOptions,
+    *,
+    strict: bool = False,
+    is_model_implicit: bool = False,
 ) -> WrittenLinks:
     """Write aligned chunks to the sinks.
 
-    If `strict`, raise DataError once too few words are known, or something is wrong with the text.
+    If `strict`, raise DataError once too few words are known, or something is wrong with the text; if no
+    option names a model, once too few words are known.
     """
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
@@ -160,6 +187,8 @@ def write_chunks(
             warn(chunk.warning)
         last = chunk.first + len(chunk.batch)
         coverage = coverage.joined(chunk.coverage or Coverage())
+        if is_model_implicit:
+            refuse_unknown_text(coverage)
         if strict and coverage.warning:
             raise DataError(f"pairs 1 to {last:,}: {coverage.warning}")
         findings.add_lines(chunk.lines, chunk.first)

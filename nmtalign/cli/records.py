@@ -14,6 +14,7 @@ from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
+from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import INPUT, NumberList
 from nmtalign.errors import DataError
 
@@ -114,15 +115,20 @@ def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterato
 
 
 def with_unknown_words_warning(
-    records: Iterable[CorpusRecord], aligner: na.Aligner | None
+    records: Iterable[CorpusRecord], aligner: na.Aligner | None, *, is_model_implicit: bool
 ) -> Iterator[CorpusRecord]:
-    """Yield records; warn at the end if too few of their words are known for links that can be trusted."""
+    """Yield records; warn at the end if too few of their words are known for links that can be trusted.
+
+    If no option names the model, raise a DataError instead.
+    """
     from nmtalign.corpus.coverage import Coverage
 
     records, known = iter(records), Coverage()
     while chunk := list(islice(records, RECORDS_PER_CHUNK)):
         if aligner is not None:
             known = known.joined(aligner.measure_coverage([record.pair for record in chunk]))
+            if is_model_implicit:
+                refuse_unknown_text(known)
         yield from chunk
     if why := known.warning:
         warn(why)

@@ -102,11 +102,16 @@ class Coverage(NamedTuple):
         both_sides = (self.source, self.target)
         if all(side.punctuated > MAX_PUNCTUATED_RATE * side.total for side in both_sides):
             return "unknown words end in punctuation; tokenize raw text with `tokenizer=simple`"
+        return f"{self.low_rates} are known, {_CAUSES}" if self.low_rates else ""
+
+    @property
+    def low_rates(self) -> str:
+        """The shares of known words of the sides of which too few are known, in words."""
         low_rates = []
-        for name, side in zip(SIDES, both_sides, strict=True):
+        for name, side in zip(SIDES, (self.source, self.target), strict=True):
             if side.rate < MIN_KNOWN_RATE:
                 low_rates.append(f"only {100 * side.rate:.1f} % of the {name} words")
-        return f"{' and '.join(low_rates)} are known, {_CAUSES}" if low_rates else ""
+        return " and ".join(low_rates)
 
 
 def _words_with_letters(side: EncodedSide) -> Flags:

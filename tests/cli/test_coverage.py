@@ -42,8 +42,17 @@ NAMES = [
 ]  # fmt: skip
 
 
+NAMED = "--model", "en_fr_model"  # a model that is named is not refused
+
+
 def align(folder: Path, source: object, target: object, *options: object, command: str = "align") -> int:
-    """Align two texts, or two files, and return the exit code."""
+    """Align two texts, or two files, by a model that is named, and return the exit code."""
+    named = () if "--vectors" in options else NAMED
+    return call(folder, source, target, *named, *options, command=command)
+
+
+def call(folder: Path, source: object, target: object, *options: object, command: str = "align") -> int:
+    """Call a command with two texts, or two files, and return the exit code."""
     paths = []
     for name, side in (("a", source), ("b", target)):
         path = side if isinstance(side, Path) else folder / name
@@ -88,6 +97,31 @@ def test_other_languages_and_swapped_sides_are_named(source, target, expected, t
     assert align(tmp_path, source, target, "--strict", "-o", old, "--table", tmp_path / "t.tsv") == 3
     assert old.read_text() == "older\n"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in "ab") == ["links"]
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("align", ()),
+        ("align", ("-o", "links")),
+        ("report", ("-o", "r.html")),
+        ("heatmap", ("--lines", "1,2", "-o", "pairs.pdf")),
+    ],
+)
+def test_a_model_that_no_option_names_is_refused_if_it_knows_too_few_words(
+    command, options, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    assert call(tmp_path, GERMAN, ENGLISH, *options, command=command) == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "the bundled English-French model knows only" in err
+    for advice in ("nmtalign train", "--model DIR", "--model en_fr_model"):
+        assert advice in err
+    assert call(tmp_path, FRENCH, ENGLISH, *options, command=command) == 3
+    assert "exchange SOURCE and TARGET" in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert call(tmp_path, ENGLISH, FRENCH, *options, command=command) == 0
 
 
 TRUSTED = sample("en", "fr"), sample("tok.en", "tok.fr"), list(zip(*NAMES, strict=True))

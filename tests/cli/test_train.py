@@ -88,7 +88,7 @@ def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, c
 
 def test_a_sample_is_learned_from_as_a_smaller_text(bitext, tmp_path: Path):
     links = tmp_path / "links"
-    assert run("align", *bitext, "-o", links) == 0
+    assert run("align", *bitext, "--model", "en_fr_model", "-o", links) == 0
     files = [*bitext, links]
     assert run("train", *bitext, "--expert", links, "--sample", 40, "-o", tmp_path / "of sample") == 0
     smaller = []

@@ -105,7 +105,8 @@ def align_command(
     Writes one line per sentence pair, such as `0-0 1-2`: pairs of source and target positions, counted from
     0. If a side is empty, the line is empty. Positions count the space-separated words of your lines,
     whichever tokenizer is used; with --tokens, they count the tokens, and with --count pieces sub-words. `-`
-    reads standard input. The default model is the bundled English-French one. Over --vectors, a hidden Markov
+    reads standard input. The default model is the bundled English-French one, which is refused if it knows
+    too few words. Over --vectors, a hidden Markov
     model of positions is fitted to the text, and words without a vector get one by back-off; plain attention
     is --positions none.
 
@@ -140,7 +141,14 @@ def align_command(
         aligner, pairs = fit_text(aligner, pairs, aligned_unit=unit.aligned_unit)
         client = engine.client(stack)
         chunks = stack.enter_context(closing(_align_chunks(aligner, pairs, run, client, unit, outputs)))
-        write = partial(write_chunks, chunks, progress, bitext=bitext, strict=error_options.strict)
+        write = partial(
+            write_chunks,
+            chunks,
+            progress,
+            bitext=bitext,
+            strict=error_options.strict,
+            is_model_implicit=model.path is None,
+        )
         if run is None:
             sinks = outputs.sinks(paths, stack, unit)
             with explain_lost_work("--out-shards DIR keeps finished work"):

@@ -162,7 +162,9 @@ def heatmap_command(
         records = all_records if chosen.lines is None else pick_lines(all_records, chosen.lines)
         records = read_to_end(records, pairs, all_records, has_links=chosen.gold is not None)
         records = progress.done_one_by_one(
-            with_unknown_words_warning(_check_not_empty(records, files), aligner)
+            with_unknown_words_warning(
+                _check_not_empty(records, files), aligner, is_model_implicit=chosen.options.path is None
+            )
         )
         max_words = math.inf if as_numbers else MAX_PICTURE_WORDS
         unknown: dict[str, None] = {}  # words without a vector, in order

@@ -109,7 +109,8 @@ def report_command(
             records = _collect_gold(records, gold)
         kept, figures, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
         with open_progress("pairs shown") as shown_progress:
-            records_shown = shown_progress.done_one_by_one(with_unknown_words_warning(kept, aligner))
+            known = with_unknown_words_warning(kept, aligner, is_model_implicit=chosen.options.path is None)
+            records_shown = shown_progress.done_one_by_one(known)
             shown = align_for_report(records_shown, aligner)
         has_links = chosen.gold is not None or bool(systems)
         deque(records if has_links else pairs, maxlen=0)  # to its end
