@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-import nmtalign as na
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
     LinkedPair,
@@ -141,7 +141,7 @@ def association(joint: int, source_links: int, target_links: int, all_links: int
     return ratio if is_attracted else -ratio
 
 
-def entries_of_model(aligner: na.Aligner) -> Iterator[LexiconEntry]:
+def entries_of_model(aligner: Aligner) -> Iterator[LexiconEntry]:
     """Yield the word pairs that a learned aligner has linked, by falling expected count."""
     for pair in aligner.lexicon.translations():
         yield LexiconEntry(*pair)
@@ -229,7 +229,7 @@ def format_row(entry: LexiconEntry, *, escape_formulas: bool = False) -> str:
 
 
 def lexicon(
-    pairs: LinkedBitext | na.Aligner,
+    pairs: LinkedBitext | Aligner,
     *,
     min_links: float = 1,
     min_probability: float = 0.0,
@@ -288,7 +288,7 @@ def lexicon(
     if word is not None:
         check_type(word, str, "a `word` as text")
     entries: Iterable[LexiconEntry]
-    if isinstance(pairs, na.Aligner):
+    if isinstance(pairs, Aligner):
         entries = entries_of_model(pairs)
     else:
         entries = counted = _count_words(pairs).entries()
@@ -296,7 +296,7 @@ def lexicon(
             word = without_edge_marks(word)
     entries = (entry for entry in entries if entry.links >= min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
-    links = 0.5 if isinstance(pairs, na.Aligner) else 1
+    links = 0.5 if isinstance(pairs, Aligner) else 1
     table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import nmtalign as na
 from nmtalign.applications.frame_labels import frame_index_of_pairs, label_levels
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
@@ -42,6 +41,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.text_files import is_encodable
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES, Side
 from nmtalign.results import table_of_rows, with_row_index
 from nmtalign.validation import check_choice, check_number
@@ -385,7 +385,7 @@ def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
 
 def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
     """Return the settings and languages that split searched words as the lines of a batch were split."""
-    origin = pairs.origin if isinstance(pairs, na.AlignedBatch) else None
+    origin = pairs.origin if isinstance(pairs, AlignedBatch) else None
     splitting = None if origin is None else origin.splitting
     return (None, (None, None)) if splitting is None else splitting
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-import nmtalign as na
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
+from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import (
     WORD_COUNT_ADVICE,
     WORD_SEPARATORS,
@@ -25,6 +25,7 @@ from nmtalign.links.formats import (
 )
 from nmtalign.links.separators import find_split_word
 from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.text.bitext import read_bitext
 from nmtalign.validation import check_choice
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
@@ -86,13 +87,13 @@ class Conversion:
         separator = WORD_SEPARATORS.get(self.to)
         for number, record in enumerate(bad.track(self._records(bad)), 1):
             if bad.has_current and record.source is None:
-                record = LinkRecord(na.GoldAlignment((), ()), (), ())
+                record = LinkRecord(GoldAlignment((), ()), (), ())
             if separator is not None and record.source is not None and record.target is not None:
                 split_word = find_split_word(record.source, record.target, separator)
                 if split_word is not None:
                     side, problem = split_word
                     bad.add_cut(problem, *self._place_of_words(number, side))
-                    record = LinkRecord(na.GoldAlignment((), ()), (), ())
+                    record = LinkRecord(GoldAlignment((), ()), (), ())
             yield format_record(record, format=self.to, number=number)
 
     def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
@@ -100,7 +101,7 @@ class Conversion:
         records = read_link_records(self.links, format=self.format, encoding=self.encoding, on_error=bad.add)
         if self.texts is None:
             return records
-        pairs = na.read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
+        pairs = read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
         return self._with_words(records, map(self.texts.words_of, pairs), bad)
 
     def _with_words(
@@ -110,7 +111,7 @@ class Conversion:
         bad: BadRecordSink,
     ) -> Iterator[LinkRecord]:
         """Put the words of the texts into the records; those of NAACL may end early."""
-        no_links = na.GoldAlignment((), ())
+        no_links = GoldAlignment((), ())
         padding = LinkRecord(no_links) if self.format == "naacl" else None
         unit_check = UnitCheck(self.links)
         pairs = 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 
-import nmtalign as na
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.text_files import without_line_end
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment
 from nmtalign.results import with_frame_index
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
 from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
@@ -33,7 +33,7 @@ class NamedColumns(Protocol):
     def column_names(self) -> Any: ...
 
 
-LinkedPairs = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
+LinkedPairs = Iterable["AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
 LinkedTable: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | PolarsFrame | NamedColumns"
 # a table has columns of the sides and of the links; pandas is not imported here, so its class is a string
 LinkedBitext = Union[LinkedPairs, LinkedTable]  # noqa: UP007
@@ -50,7 +50,7 @@ class LinkedPair(NamedTuple):
 
     source: Sequence[str]
     target: Sequence[str]
-    links: na.Alignment
+    links: Alignment
 
     def reversed(self) -> LinkedPair:
         """Return the pair with source and target swapped."""
@@ -100,10 +100,10 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
 
 def _read_linked(pairs: LinkedBitext) -> Iterator[tuple[Any, LinkedPair]]:
     """Return an iterator over the items of a linked bitext, and the words and links of each."""
-    table = None if isinstance(pairs, na.AlignedBatch) else as_table(pairs)
+    table = None if isinstance(pairs, AlignedBatch) else as_table(pairs)
     if table is not None:
         return _as_linked_pairs(_rows_with_links(table), table.frame_index)
-    if isinstance(pairs, na.AlignedPair):
+    if isinstance(pairs, AlignedPair):
         raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
     if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
@@ -156,7 +156,7 @@ def _as_linked_pairs(
 
 def _with_lines(given: Any, pair: LinkedPair) -> LinkedLines:
     """Return a pair with its lines; words without a text are joined by spaces."""
-    texts = given.texts if isinstance(given, na.AlignedPair) else None
+    texts = given.texts if isinstance(given, AlignedPair) else None
     if texts is not None:
         source, target = texts
         return LinkedLines(source.text, target.text, pair, (source.spans, target.spans))
@@ -181,7 +181,7 @@ def _as_linked_pair(pair: Any) -> LinkedPair:
     """Return the words and links of one pair."""
     if isinstance(pair, LinkedPair):
         return pair
-    if isinstance(pair, na.AlignedPair):
+    if isinstance(pair, AlignedPair):
         return LinkedPair(*pair.tokens, pair.alignment)
     if not isinstance(pair, tuple | list) or len(pair) != 3:
         raise DataError(f"expected (source, target, links), found {short_repr(pair)}; {ADVICE_ON_PAIRS}")
@@ -202,12 +202,12 @@ def _words_of(sentence: Any) -> list[str]:
     return list(sentence)
 
 
-def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignment:
+def _alignment(links: Any, source_length: int, target_length: int) -> Alignment:
     """Return the links of a pair of sentences; raise DataError if a link is outside of them."""
     from nmtalign.links.formats import parse_pharaoh
 
-    if isinstance(links, na.Alignment):
+    if isinstance(links, Alignment):
         links = links.links
     if isinstance(links, str):
         links = parse_pharaoh(without_line_end(links))
-    return na.Alignment(links, source_length, target_length)
+    return Alignment(links, source_length, target_length)
