@@ -46,15 +46,12 @@ _MODULE_OF_NAME = {
     name: f"nmtalign.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()
 }
 
-# `_drawing` is the plug-in point of nmtalign.results.Drawing: the module that draws results.
-_MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.drawing"}
-
 __all__ = ["__version__", "attention", *_MODULE_OF_NAME]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
+    if name == "attention":
+        return importlib.import_module("nmtalign.attention")
     if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)

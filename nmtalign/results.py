@@ -1,15 +1,14 @@
 """Base classes of results: they add the methods that list, compare, draw and save a result.
 
-The methods call the functions of a :class:`Drawing`, which the report provides.
+The report, which is above this module, draws. Each method imports its function when it is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,39 +42,6 @@ class PictureSettings:
     def changed(self) -> list[str]:
         """The names of the settings that differ from their defaults."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not field.default]
-
-
-class Drawing(Protocol):
-    """The functions that list, compare and draw results: the plug-in point of the report.
-
-    This module is below the report and does not import it. ``nmtalign._drawing`` names the module that has
-    these functions (:mod:`nmtalign.report.drawing`); it is imported when a result is first shown.
-    """
-
-    def to_table(self, result: Any) -> pd.DataFrame: ...
-
-    def to_comparison(self, first: Any, second: Any) -> Any: ...
-
-    def to_html(self, result: Any) -> str: ...
-
-    def to_png(self, result: Any) -> tuple[bytes, dict[str, int]]: ...
-
-    def to_card(self, result: Any) -> Page: ...
-
-    def to_heatmap(self, result: Any, settings: PictureSettings) -> Figure: ...
-
-    def to_axes(self, result: Any, axes: Axes, settings: PictureSettings) -> Axes: ...
-
-    def to_grid(self, batch: Any, settings: PictureSettings) -> Figure: ...
-
-    def to_svg(self, result: Any, settings: PictureSettings) -> str: ...
-
-    def save(self, result: Any, path: str | Path, settings: PictureSettings, dpi: int) -> None: ...
-
-
-def _drawing() -> Drawing:
-    """Return the module that draws results, which the package imports on demand."""
-    return cast(Drawing, import_module("nmtalign")._drawing)
 
 
 def table_of_rows(
@@ -112,7 +78,9 @@ class Result:
 
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
-        return _drawing().to_table(self)
+        from nmtalign.report.drawing import to_table
+
+        return to_table(self)
 
     def compare(self, other: Self) -> pd.DataFrame:
         """Compare with another result of the same kind.
@@ -124,7 +92,9 @@ class Result:
             Of two evaluations, their differences with paired bootstrap intervals. Of two aligners, their
             settings. Of two matrices, a matplotlib figure with both instead of a table.
         """
-        table: pd.DataFrame = _drawing().to_comparison(self, other)
+        from nmtalign.report.drawing import to_comparison
+
+        table: pd.DataFrame = to_comparison(self, other)
         return table
 
 
@@ -132,7 +102,9 @@ class TableResult(Result):
     """A result that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return _drawing().to_html(self)
+        from nmtalign.report.drawing import to_html
+
+        return to_html(self)
 
 
 class ViewableBatch(Result):
@@ -170,14 +142,18 @@ class ViewableBatch(Result):
             columns=columns,
             figsize=figsize,
         )
-        return _drawing().to_grid(self, settings)
+        from nmtalign.report.drawing import to_grid
+
+        return to_grid(self, settings)
 
 
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return _drawing().to_png(self)
+        from nmtalign.report.drawing import to_png
+
+        return to_png(self)
 
     def show(self) -> Page:
         """Return the interactive card of the report, a page of HTML that a notebook shows.
@@ -187,7 +163,9 @@ class Viewable(Result):
         Page
             A notebook shows it, and ``page.html`` is its HTML. It loads nothing from a network.
         """
-        return _drawing().to_card(self)
+        from nmtalign.report.drawing import to_card
+
+        return to_card(self)
 
     @overload
     def heatmap(
@@ -275,9 +253,9 @@ class Viewable(Result):
             columns=columns,
             figsize=figsize,
         )
-        if ax is not None:
-            return _drawing().to_axes(self, ax, settings)
-        return _drawing().to_heatmap(self, settings)
+        from nmtalign.report.drawing import to_axes, to_heatmap
+
+        return to_heatmap(self, settings) if ax is None else to_axes(self, ax, settings)
 
     def svg(
         self,
@@ -289,7 +267,9 @@ class Viewable(Result):
     ) -> str:
         """Return the links as curves between the words, as a string of SVG; for the options see `heatmap`."""
         settings = PictureSettings(curves=True, links=links, gold=gold, title=title, numbers=numbers)
-        return _drawing().to_svg(self, settings)
+        from nmtalign.report.drawing import to_svg
+
+        return to_svg(self, settings)
 
     def save(
         self,
@@ -344,4 +324,6 @@ class Viewable(Result):
             columns=columns,
             figsize=figsize,
         )
-        _drawing().save(self, path, settings, dpi)
+        from nmtalign.report.drawing import save
+
+        save(self, path, settings, dpi)

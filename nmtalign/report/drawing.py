@@ -1,4 +1,4 @@
-"""Pictures and tables of results: the functions of the protocol `nmtalign.results.Drawing`.
+"""Pictures and tables of results: the functions that the methods of `nmtalign.results` call.
 
 Axes: T target words, S source words.
 """
@@ -226,7 +226,7 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     return axes
 
 
-def to_grid(batch: AlignedBatch, settings: PictureSettings) -> Figure:
+def to_grid(batch: Any, settings: PictureSettings) -> Figure:
     """Draw each pair of a batch into axes of its own."""
     pairs = len(batch)
     if not 1 <= pairs <= MAX_GRID_PAIRS:
