@@ -37,7 +37,7 @@ from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
-from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
+from nmtalign.text.slips import ComparedLines, LineRun
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.validation import check_type
 
@@ -95,7 +95,7 @@ def check(
     source, target : str or int, optional
         The columns of a table, or the keys of records. Default: they are found by their names.
     workers : int, optional
-        Number of threads.
+        Number of processes, or of threads where processes cannot be forked. Default: the number of cores.
 
     Returns
     -------
@@ -188,7 +188,8 @@ def find_all(
     `unread` are the numbers of source and target lines that could not be read, and are empty here. The pairs
     of these lines have no findings.
     """
-    runs = find_line_runs(source, target)
+    compared = ComparedLines(source, target)
+    runs = compared.runs()
     pairing = _Pairing(source, target, runs)
     of_lines: list[Finding] = []
     for lines, side in zip((source, target), SIDES, strict=True):
@@ -205,7 +206,7 @@ def find_all(
         *find_unusual_lengths(pairing.source, pairing.target),
         *find_unspaced_lines(pairing.source, pairing.target),
     ]
-    translated = translation_evidence(pairing.source, pairing.target)
+    translated = compared.translation_evidence(pairing.source_numbers, pairing.target_numbers)
     is_copy = _pairs_with(of_pairs, {"copy", "maybe-copy"}, len(pairing.source))
     of_pairs += find_languages(pairing.source, pairing.target, translated, is_copy)
     faults = chain(of_pairs, pairing.pairs_of_findings(of_lines))
@@ -228,6 +229,8 @@ class _Pairing:
         target_numbers = list(chain.from_iterable(run.target for run in runs))
         self.source = [source[number] for number in source_numbers]
         self.target = [target[number] for number in target_numbers]
+        self.source_numbers = np.array(source_numbers, np.int64)
+        self.target_numbers = np.array(target_numbers, np.int64)
         self._numbers = {"source": source_numbers, "target": target_numbers, "pair": source_numbers}
 
     def lines_of_unread_pairs(

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -107,18 +108,7 @@ def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun
     >>> [(run.source, run.shift) for run in find_line_runs(source, target)]
     [(range(0, 60), 0), (range(60, 100), 1)]
     """
-    shorter, longer = sorted((len(source), len(target)))
-    if shorter < MIN_LINES_FOR_SLIPS or longer > MAX_LINES_FOR_SLIPS:
-        return [LineRun(range(shorter), 0), *_unknown_end(len(source), len(target))]
-    lines = _Lines(source, target)
-    shifts = _candidate_shifts(lines)
-    evidence = lines.first_evidence(shifts)
-    excess = len(target) - len(source)
-    path = _best_path(evidence, shifts, excess)
-    for _ in range(_ROUNDS):
-        evidence = lines.evidence(shifts, path)
-        path = _best_path(evidence, shifts, excess)
-    return _runs_of_path(path, shifts, evidence, excess)
+    return ComparedLines(source, target).runs()
 
 
 def _unknown_end(source_count: int, target_count: int) -> list[LineRun]:
@@ -158,18 +148,6 @@ def _lines_among(lines: range, run: LineRun, count: int) -> range:
     return range(max(lines.start - run.earlier, 0), min(lines.stop + run.later, count))
 
 
-def translation_evidence(source: Sequence[str], target: Sequence[str]) -> Doubles:
-    """Return the evidence (N,) that the pairs of a text are translations; below 0, they look like strangers.
-
-    Most pairs have to be translations, because the text itself is what is learned from.
-    """
-    lines = np.arange(len(source))
-    if len(lines) < MIN_LINES_FOR_SLIPS:
-        return np.zeros(len(lines))
-    score, _ = _Lines(source, target).learned_score(lines, lines)
-    return score(lines, lines)
-
-
 def describe_lines(lines: range) -> str:
     """Return the numbers of lines, which count from 1 for people.
 
@@ -186,21 +164,61 @@ def describe_lines(lines: range) -> str:
 # --- measures of pairs of lines ------------------------------------------------------------------
 
 
-class _Lines:
-    """The lengths and the words of all lines, and what they say about pairs."""
+class _WordMatrices(NamedTuple):
+    """Which words are in which lines, with the words of each side, and with those that both sides have."""
+
+    source: csr_matrix
+    target: csr_matrix
+    shared_source: csr_matrix
+    shared_target: csr_matrix  # with inverse document frequencies as weights
+
+
+class ComparedLines:
+    """The lengths and the words of all lines of two sides, and what they say about pairs."""
 
     def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
+        self._source, self._target = source, target
         self.source_lengths = np.array([len(line) for line in source], float)
         self.target_lengths = np.array([len(line) for line in target], float)
-        source_tokens = [_TOKEN.findall(line.lower()) for line in source]
-        target_tokens = [_TOKEN.findall(line.lower()) for line in target]
+
+    @cached_property
+    def _words(self) -> _WordMatrices:
+        source_tokens = [_TOKEN.findall(line.lower()) for line in self._source]
+        target_tokens = [_TOKEN.findall(line.lower()) for line in self._target]
         source_counts = _usual_line_counts(source_tokens)
         target_counts = _usual_line_counts(target_tokens)
         shared = _numbered(source_counts.keys() & target_counts.keys())
-        self._source_words = _word_matrix(source_tokens, _numbered(source_counts))
-        self._target_words = _word_matrix(target_tokens, _numbered(target_counts))
-        self._shared_source = _word_matrix(source_tokens, shared)
-        self._shared_target = _weighted(_word_matrix(target_tokens, shared))
+        return _WordMatrices(
+            _word_matrix(source_tokens, _numbered(source_counts)),
+            _word_matrix(target_tokens, _numbered(target_counts)),
+            _word_matrix(source_tokens, shared),
+            _weighted(_word_matrix(target_tokens, shared)),
+        )
+
+    def runs(self) -> list[LineRun]:
+        """Return the runs of lines with the same shift, as :func:`find_line_runs` does."""
+        source_count, target_count = len(self._source), len(self._target)
+        shorter, longer = sorted((source_count, target_count))
+        if shorter < MIN_LINES_FOR_SLIPS or longer > MAX_LINES_FOR_SLIPS:
+            return [LineRun(range(shorter), 0), *_unknown_end(source_count, target_count)]
+        shifts = _candidate_shifts(self)
+        evidence = self.first_evidence(shifts)
+        excess = target_count - source_count
+        path = _best_path(evidence, shifts, excess)
+        for _ in range(_ROUNDS):
+            evidence = self.evidence(shifts, path)
+            path = _best_path(evidence, shifts, excess)
+        return _runs_of_path(path, shifts, evidence, excess)
+
+    def translation_evidence(self, lines: Longs, partners: Longs) -> Doubles:
+        """Return the evidence (N,) that pairs of lines are translations; below 0, they look like strangers.
+
+        Most pairs have to be translations, because the text itself is what is learned from.
+        """
+        if len(lines) < MIN_LINES_FOR_SLIPS:
+            return np.zeros(len(lines))
+        score, _ = self.learned_score(lines, partners)
+        return score(lines, partners)
 
     def first_evidence(self, shifts: Longs) -> Doubles:
         """Return evidence (N, shifts + 1) from the lengths, and from the tokens that both lines have.
@@ -275,7 +293,7 @@ class _Lines:
         return np.asarray(np.minimum(2 * difference, _BINS - 1), np.int64)
 
     def _shared_weight(self, lines: Longs, partners: Longs) -> Doubles:
-        products = self._shared_source[lines].multiply(self._shared_target[partners])
+        products = self._words.shared_source[lines].multiply(self._words.shared_target[partners])
         return np.asarray(products.sum(axis=1), float).ravel()
 
     def _shared_bins(self, lines: Longs, partners: Longs) -> Longs:
@@ -285,11 +303,11 @@ class _Lines:
         """Learn translations from pairs; return a measure of how many words of a target line they cover."""
         learned = slice(0, _MAX_LEARNED_LINES)
         translations = _associated_words(
-            self._source_words[lines[learned]], self._target_words[partners[learned]]
+            self._words.source[lines[learned]], self._words.target[partners[learned]]
         )
-        expected_words = self._source_words @ translations
+        expected_words = self._words.source @ translations
         expected_words.data[:] = 1
-        weighted_words = _weighted(self._target_words)
+        weighted_words = _weighted(self._words.target)
         weights = np.asarray(weighted_words.sum(axis=1), float).ravel()
 
         def bins(lines: Longs, partners: Longs) -> Longs:
@@ -360,7 +378,7 @@ def _log_ratios(near: Longs, far: Longs) -> Doubles:
 # --- shifts --------------------------------------------------------------------------------------
 
 
-def _candidate_shifts(lines: _Lines) -> Longs:
+def _candidate_shifts(lines: ComparedLines) -> Longs:
     """Return the shifts that are tried: few, equal counts at the end, and those at which lengths agree."""
     excess = len(lines.target_lengths) - len(lines.source_lengths)
     votes: Counter[int] = Counter(dict.fromkeys((0, excess), 1_000_000))

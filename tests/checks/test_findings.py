@@ -17,6 +17,7 @@ from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import find_unusual_lengths
 from nmtalign.checks.translations import find_slips
 from nmtalign.names import SIDES
+from nmtalign.text import slips
 from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 
@@ -190,6 +191,14 @@ def test_unusual_lengths_are_found():
         (9, "length-ratio")
     ]
     assert not [finding for finding in find_unusual_lengths(SOURCE, TARGET) if finding.severity == "error"]
+
+
+def test_the_words_of_a_text_are_numbered_once(monkeypatch):
+    calls = []
+    original = slips._word_matrix
+    monkeypatch.setattr(slips, "_word_matrix", lambda *given: calls.append(len(given[0])) or original(*given))
+    na.check((SOURCE[:100], [*TARGET[:40], "oo aa ee", *TARGET[40:100]]))
+    assert calls == [100, 101, 100, 101]  # of each side: all words, and those of both sides
 
 
 def test_an_honest_text_has_no_errors():
