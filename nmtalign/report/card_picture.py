@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -87,6 +87,12 @@ MIN_MATRIX_WIDTH_POINTS = 210.0  # the scale and a line about the direction of t
 MIN_SHOWN_WEIGHT = 0.005
 MAX_LABELED_CURVES = 2  # curves of a pinned word with their weight
 DIM_ALPHA = 0.25  # of the other links
+RING_POINTS = 4.5  # radius
+STUB_POINTS = 15.0  # of a link to another row, at both of its ends
+STUB_ALPHA = 0.6
+FLAT_CROSSING = math.sin(math.radians(20))  # of flatter ones, a halo would shred the other curve
+PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73)  # along a curve
+SIGN_GAP_POINTS = 16.0
 BAR_ROW_POINTS = 24.0
 KEY_ROW_POINTS = 28.0
 
@@ -368,9 +374,17 @@ class _Canvas:
                 lines.append(word)
         return lines
 
-    def line(self, points: Sequence[Point], color: str, width: float = 1.0) -> None:
+    def line(
+        self,
+        points: Sequence[Point],
+        color: str,
+        width: float = 1.0,
+        *,
+        dashed: bool = False,
+        alpha: float = 1.0,
+    ) -> None:
         """Draw a straight line."""
-        self._path(points, color, width, curved=False)
+        self._path(points, color, width, curved=False, dashed=dashed, alpha=alpha)
 
     def curve(
         self, points: Sequence[Point], color: str, width: float, *, dashed: bool = False, alpha: float = 1.0
@@ -529,8 +543,8 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
                 )
             card.write_word(side, position, word, place.x, place.y, size, "center")
     bottom = max([top, *(word.y for placed in words for word in placed)])
+    _draw_rings(card, content, words, size, down=down)
     if not down:
-        _draw_rings(card, content, words, size)
         for words_of_side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
             if not words_of_side:
                 card.write(NO_WORDS, WIDTH_POINTS / 2, y, FACT_POINTS, ha="center", color=card.theme.soft)
@@ -614,8 +628,10 @@ def _link_shifts(
 def _draw_links(
     card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float, *, down: bool
 ) -> None:
-    """Draw the curves; those from one row to another are faint."""
+    """Draw the curves, and links from one row to another as stubs at both of their ends."""
     shifts = _link_shifts(sorted(content.kinds), words, down=down)
+    drawn: list[Sequence[Point]] = []
+    signs: list[Point] = []
     for link, (source_shift, target_shift) in shifts.items():
         kind = content.kinds[link]
         source = words[0][link.source]
@@ -624,20 +640,61 @@ def _draw_links(
         color = card.theme.of_kind(kind)
         missed = kind == "missed"
         width = 2.0 if missed else 1 + 2 * content.probability(link)
-        if card.pin is not None:
-            is_own = card.is_pinned(0, link.source) or card.is_pinned(1, link.target)
-            width = width if not is_own else 2.5 if missed else 4.0
-            card.curve(points, color, width, dashed=missed, alpha=1.0 if is_own else DIM_ALPHA)
-            if not is_own:
-                continue
-        elif source.row != target.row:
-            card.curve(points, color, width, dashed=missed, alpha=0.2)
-            continue
+        is_own = card.is_pinned(0, link.source) or card.is_pinned(1, link.target)
+        if is_own:
+            width = 2.5 if missed else 4.0
+        is_dim = card.pin is not None and not is_own
+        if source.row != target.row:  # a curve would run through words
+            alpha = DIM_ALPHA if is_dim else 1.0 if is_own else STUB_ALPHA
+            for x, y, down_or_up in ((*points[0], STUB_POINTS), (*points[3], -STUB_POINTS)):
+                card.line([(x, y), (x, y + down_or_up)], color, width, dashed=missed, alpha=alpha)
+            place = points[0][0], points[0][1] + STUB_POINTS + 6
         else:
-            card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
-            card.curve(points, color, width, dashed=missed)
-        if kind in SIGNS:
-            card.sign(kind, *_middle(points))
+            if card.pin is None and not any(_crosses_flat(other, points, down=down) for other in drawn):
+                card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
+            card.curve(points, color, width, dashed=missed, alpha=DIM_ALPHA if is_dim else 1.0)
+            drawn.append(points)
+            places = [_point_at(points, share) for share in PLACES_OF_SIGNS]
+            free = [one for one in places if all(math.dist(one, sign) >= SIGN_GAP_POINTS for sign in signs)]
+            place = [*free, places[0]][0]
+        if kind in SIGNS and not is_dim:
+            signs.append(place)
+            card.sign(kind, *place)
+
+
+def _crosses_flat(first: Sequence[Point], second: Sequence[Point], *, down: bool) -> bool:
+    """Return whether two curves of a row cross at less than 20 degrees.
+
+    All curves of a row have gone the same share of their way at a parameter, so they cross at one parameter.
+    """
+    along, over = (1, 0) if down else (0, 1)
+    if abs(first[0][over] - second[0][over]) > 1:  # of another row
+        return False
+    before = second[0][along] - first[0][along]
+    behind = second[3][along] - first[3][along]
+    if before * behind >= 0:
+        return False
+    share = before / (before - behind)
+    parameter = 0.5 - math.sin(math.asin(1 - 2 * share) / 3)
+    (x, y), (u, v) = (_direction_at(points, parameter) for points in (first, second))
+    return abs(x * v - y * u) < FLAT_CROSSING * math.hypot(x, y) * math.hypot(u, v)
+
+
+def _point_at(points: Sequence[Point], parameter: float) -> Point:
+    """Return a point of a Bézier curve."""
+    t, u = parameter, 1 - parameter
+    weights = u**3, 3 * u * u * t, 3 * u * t * t, t**3
+    x, y = (sum(w * point[axis] for w, point in zip(weights, points, strict=True)) for axis in (0, 1))
+    return x, y
+
+
+def _direction_at(points: Sequence[Point], parameter: float) -> Point:
+    """Return a vector along a Bézier curve."""
+    t, u = parameter, 1 - parameter
+    weights = u * u, 2 * u * t, t * t
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(points)]
+    x, y = (sum(w * step[axis] for w, step in zip(weights, steps, strict=True)) for axis in (0, 1))
+    return x, y
 
 
 def _curve_points(
@@ -719,13 +776,21 @@ def _words_of_parts(parts: Sequence[Part]) -> list[list[Part]]:
     return [word for word in words if word]
 
 
-def _draw_rings(card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float) -> None:
-    """Mark words without a link."""
+def _draw_rings(
+    card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float, *, down: bool
+) -> None:
+    """Mark words without a link, where their curves would end: below and above words, or beside columns."""
     for side, alone in enumerate(content.alone()):
+        toward_curves = 1 if side == 0 else -1
         for position in alone:
             word = words[side][position]
-            y = word.y + (0.8 if side == 0 else -0.8) * size
-            card.circle(word.x, y, 4.5, card.theme.card, card.theme.soft)
+            if down:
+                x = word.x + toward_curves * (word.width / 2 + 6 + RING_POINTS)
+                y = word.y
+            else:
+                x = word.x
+                y = word.y + toward_curves * (0.8 * size + RING_POINTS)
+            card.circle(x, y, RING_POINTS, card.theme.card, card.theme.soft)
 
 
 # --- inspector and matrix ------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from nmtalign.report.card_reasons import (
     pinned_word,
     title_of_card,
 )
+from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -168,8 +169,10 @@ def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
     if settings.curves:
         return _draw_result_as_curves(result, settings)
     matrices = _matrices_to_draw(result, settings.values)
+    size = _checked_size(settings)
     figure = draw_heatmap(matrices, columns=settings.columns, **_matrix_settings(result, settings))
-    _resize(figure, settings)
+    if size is not None:
+        scale_figure(figure, *size)
     return figure
 
 
@@ -199,17 +202,18 @@ def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
     }
 
 
-def _resize(figure: Figure, settings: PictureSettings) -> None:
-    """Give a figure the size of the settings."""
+def _checked_size(settings: PictureSettings) -> tuple[float, float] | None:
+    """Return the size of the settings in inches, if they have one."""
     if settings.figsize is None:
-        return
+        return None
     expected = "width and height in inches as `figsize`, such as (6, 4)"
     check_type(settings.figsize, (tuple, list), expected)
     if len(settings.figsize) != 2:
         raise UsageError(f"expected {expected}, found {short_repr(settings.figsize)}")
     for inches in settings.figsize:
         check_number(inches, expected, minimum=0.1, maximum=1000)
-    figure.set_size_inches(settings.figsize)
+    width, height = settings.figsize
+    return width, height
 
 
 def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
@@ -237,8 +241,8 @@ def to_grid(batch: Any, settings: PictureSettings) -> Figure:
     columns = min(settings.columns or pairs, pairs)
     rows = math.ceil(pairs / columns)
     figure = new_figure()
-    figure.set_size_inches(columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
-    _resize(figure, settings)
+    size = _checked_size(settings) or (columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
+    figure.set_size_inches(*size)
     figure.set_layout_engine("constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     panel_settings = replace(settings, columns=None, figsize=None)
@@ -387,8 +391,10 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     [matrix] = matrices.values()
     links = _as_pair(result).alignment.links if settings.links is None else settings.links
     numbers = False if settings.numbers is None else settings.numbers
+    size = _checked_size(settings)
     figure = draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
-    _resize(figure, settings)
+    if size is not None:
+        scale_figure(figure, *size)
     return figure
 
 

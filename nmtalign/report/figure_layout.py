@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from nmtalign.links.alignments import AlignmentMatrix
 from nmtalign.report.figures import new_figure
 from nmtalign.report.style import abbreviate, visible
@@ -225,6 +227,46 @@ def text_width(figure: Figure, text: str, points: float, font: FontProperties | 
     return float(width)
 
 
+_TICK_LENGTHS = ("labelsize", "pad", "length")  # of the ticks of an axis, in points
+
+
+def scale_figure(figure: Figure, width: float, height: float) -> None:
+    """Give a figure another size in inches; all that it shows is scaled with it, and stays inside.
+
+    If the size has other proportions, the picture is in its middle.
+    """
+    from matplotlib.collections import Collection, PathCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    old_width, old_height = figure.get_size_inches()
+    factor = min(width / old_width, height / old_height)
+    share = factor * old_width / width, factor * old_height / height  # of the new figure
+    margin = (1 - share[0]) / 2, (1 - share[1]) / 2
+    for axes in figure.axes:
+        box = axes.get_position()
+        left, bottom = margin[0] + share[0] * box.x0, margin[1] + share[1] * box.y0
+        axes.set_position((left, bottom, share[0] * box.width, share[1] * box.height))
+        for axis in (axes.xaxis, axes.yaxis):
+            lengths = {name: value for name, value in axis.get_tick_params().items() if name in _TICK_LENGTHS}
+            axis.set_tick_params(**{name: factor * value for name, value in lengths.items()})
+        for text in axes.texts:
+            text.set_fontsize(factor * text.get_fontsize())
+    for text in figure.texts:
+        x, y = text.get_position()
+        text.set_position((margin[0] + share[0] * x, margin[1] + share[1] * y))
+        text.set_fontsize(factor * text.get_fontsize())
+    for kind in (Patch, Line2D):
+        for shape in figure.findobj(kind):
+            assert isinstance(shape, (Patch, Line2D))
+            shape.set_linewidth(factor * shape.get_linewidth())
+    for shapes in figure.findobj(Collection):
+        shapes.set_linewidth([factor * line for line in np.atleast_1d(shapes.get_linewidth())])
+        if isinstance(shapes, PathCollection):
+            shapes.set_sizes([factor**2 * size for size in shapes.get_sizes()])
+    figure.set_size_inches(width, height)
+
+
 # --- curves between words ------------------------------------------------------------------------
 
 WORD_POINTS = 12.0
@@ -235,7 +277,8 @@ COLUMN_GAP_POINTS = 110.0  # the curves are between the two columns
 ROW_GAP_POINTS = 30.0  # separates the rows of a long pair
 COLUMN_WORD_POINTS = 18.0  # height of a word in a column, with the space below it
 MAX_LINE_POINTS = 720.0  # longer sentences are cut into rows
-FAINT_OPACITY = 0.2
+STUB_POINTS = 10.0
+STUB_OPACITY = 0.6
 OPPOSITE_DIRECTIONS = "opposite directions: both are read from the top"
 NUMBER_ROOM_POINTS = 14.0  # beside the words, if these are numbered
 LEGEND_LINE_POINTS = 28.0  # the curve before each name of the legend
@@ -387,11 +430,16 @@ class CurveFigure:
             x += width
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
-        """Draw a link; the likelier, the wider. One from a row to another is faint."""
+        """Draw a link; the likelier, the wider. One from a row to another is a stub at both of its ends."""
         source, target = link
-        is_faint = not self.down and self._rows[0][source] != self._rows[1][target]
-        opacity = FAINT_OPACITY if is_faint else 1.0
-        self._draw(self._course(link), kind, 1 + 1.6 * weight, opacity)
+        course = self._course(link)
+        width = 1 + 1.6 * weight
+        if self.down or self._rows[0][source] == self._rows[1][target]:
+            self._draw(course, kind, width)
+            return
+        (x, y), (u, v) = course[0], course[-1]
+        stubs = [(x, y), (x, y + STUB_POINTS), (u, v - STUB_POINTS), (u, v)]
+        self._draw(stubs, kind, width, are_stubs=True)
 
     def _course(self, link: tuple[int, int]) -> list[Point]:
         """Return the two ends of a curve, and the points between them that it bends to."""
@@ -406,24 +454,26 @@ class CurveFigure:
         middle = (y + v) / 2
         return [(x, y), (x, middle), (u, middle), (u, v)]
 
-    def _draw(self, course: Sequence[Point], kind: str, width: float, opacity: float = 1.0) -> None:
-        """Draw a curve along four points, with its mark on the middle."""
+    def _draw(self, course: Sequence[Point], kind: str, width: float, *, are_stubs: bool = False) -> None:
+        """Draw a curve along four points, with its mark on the middle; or a stub at each of its ends."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
         style = CURVE_STYLES[kind]
         # matplotlib multiplies dashes by the width of the line
         line_style = (0, [length / width for length in style.dashes]) if style.dashes else "solid"
-        path = Path(course, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        curve = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
+        stubs = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO]
+        path = Path(course, stubs if are_stubs else curve)
         line: dict[str, Any] = {
             "color": style.color,
             "linestyle": line_style,
             "linewidth": width,
             "capstyle": "round",
-            "alpha": opacity,
+            "alpha": STUB_OPACITY if are_stubs else 1.0,
         }
         self._axes.add_patch(PathPatch(path, fill=False, **line))
-        if style.mark and opacity == 1.0:
+        if style.mark and not are_stubs:
             x, y = course[0]
             u, v = course[-1]
             ground = {"boxstyle": "circle,pad=0.05", "facecolor": "white", "edgecolor": "none"}

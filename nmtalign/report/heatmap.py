@@ -65,11 +65,11 @@ TURNED_COLUMNS = "← columns run from right to left, as their sentence does"
 NOTES_OF_VALUES = {
     "forward": (
         "each row sums to 1, attention of a target word",
-        "attention of a target word, each row sums to 1 at most",
+        "attention of a target word, each row sums to 1 with the share that has no partner",
     ),
     "reverse": (
         "each column sums to 1, attention of a source word",
-        "attention of a source word, each column sums to 1 at most",
+        "attention of a source word, each column sums to 1 with the share that has no partner",
     ),
     "combined": ("the weights that links are chosen from",) * 2,
     "scores": ("before positions and softmax",) * 2,
@@ -564,7 +564,8 @@ def _notes_below(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
         weights = matrix.weights
         prefix = f"{visible(name)}: " if name else ""
         if matrix.caption and len(captions) > 1:
-            notes.append(f"{prefix}{matrix.caption}")
+            says_name = matrix.caption.casefold().startswith(name.casefold())
+            notes.append(matrix.caption if says_name else f"{prefix}{matrix.caption}")
         if name in NOTES_OF_VALUES:
             sums_to_one, sums_to_less = NOTES_OF_VALUES[name]
             note = sums_to_one if any(_sum_to_one(weights)) else sums_to_less

@@ -7,10 +7,14 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nmtalign.display import split_characters
+
+if TYPE_CHECKING:
+    from matplotlib.font_manager import FontEntry
 
 DARK_COLORMAP = "inferno"  # zero is black, for screens
 LIGHT_COLORMAP = "Blues"  # zero is white, for paper
@@ -137,21 +141,27 @@ def _candidate_families(codes: set[int]) -> list[str]:
 
 @functools.cache
 def _font_paths() -> dict[str, str]:
-    """Return an upright regular font file for each installed family."""
+    """Return a font file for each installed family, upright and of a regular weight if it has one."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     listed = {entry.fname for entry in fontManager.ttflist}  # matplotlib makes its list once and keeps it
     for path in sorted(set(findSystemFonts()) - listed):
         with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # skips damaged and bitmap fonts
             fontManager.addfont(path)
-    regular = (400, "normal", "regular")
-    entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]
-    entries = [e for e in entries if Path(e.fname).exists()]  # some may have been uninstalled
-    return {
-        entry.name: entry.fname
-        for entry in sorted(entries, key=lambda e: e.fname, reverse=True)
-        if not entry.name.startswith("Last Resort")  # has a box for every character, and no letter
-    }
+    paths: dict[str, str] = {}
+    for entry in sorted(fontManager.ttflist, key=_distance_from_regular):
+        is_box = entry.name.startswith("Last Resort")  # has a box for every character, and no letter
+        if not is_box and Path(entry.fname).exists():  # it may have been uninstalled
+            paths.setdefault(entry.name, entry.fname)
+    return paths
+
+
+def _distance_from_regular(entry: FontEntry) -> tuple[bool, int, str]:
+    """Return how far a font is from an upright one of weight 400: a key for sorting."""
+    from matplotlib.font_manager import weight_dict
+
+    weight = weight_dict.get(entry.weight, 400) if isinstance(entry.weight, str) else int(entry.weight)
+    return entry.style != "normal", abs(weight - 400), entry.fname
 
 
 def _default_letters() -> frozenset[int]:

@@ -93,7 +93,7 @@ def test_the_address_keeps_the_words(open_report: Open) -> None:
     page.execute_script("location.hash = 'concordance-t=pas'")
     wait(page, "return document.getElementById('concordance-words').value === 'pas'")
     assert shown(page) == ("pas", ["not: 2"])
-    find(page, "#concordance header button")[0].click()
+    find(page, "#concordance [aria-label=Close]")[0].click()
     assert "concordance" not in page.execute_script("return location.hash")
 
 

@@ -12,6 +12,7 @@ import pytest
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle, PathPatch
 
 from nmtalign import (
     AlignedPair,
@@ -356,3 +357,64 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
         pair.save(tmp_path / "card.svg", dark=True, linear=True)
     with pytest.raises(UsageError, match="a card is a picture"):
         pair.save(tmp_path / "card.tsv", card=True)
+
+
+def rings_of(figure: Figure) -> list[tuple[float, float]]:
+    """The middles of the rings of a card, without that of its key."""
+    soft = to_rgb(LIGHT_THEME.soft)
+    circles = [patch for patch in figure.axes[0].patches if isinstance(patch, Circle)]
+    return [circle.center for circle in circles if to_rgb(circle.get_edgecolor()) == soft][:-1]
+
+
+def test_rings_touch_no_word_in_lines_and_in_columns() -> None:
+    arabic = AlignmentMatrix(np.eye(3), ("بيت", "كبير", "جميل"), ("a", "big", "house"))
+    for matrix, alone in ((arabic, 4), (MATRIX, 4), (long_matrix(90), 178)):
+        figure = draw_card(matrix, links=[(0, 0)])
+        figure.canvas.draw()
+        rings = rings_of(figure)
+        assert len(rings) == alone
+        height = figure.bbox.height
+        words = {*matrix.source_tokens, *matrix.target_tokens}
+        boxes = [t.get_window_extent() for t in figure.axes[0].texts if t.get_text() in words]
+        for x, y in rings:
+            for box in boxes:
+                beside = box.x0 - x, x - box.x1, box.y0 - (height - y), height - y - box.y1
+                assert max(beside) >= 4
+
+
+def long_matrix(count: int) -> AlignmentMatrix:
+    words = [f"yg{n}" for n in range(count)]  # with letters that reach below the line
+    return AlignmentMatrix(np.eye(count), words, words)
+
+
+def test_links_between_rows_run_through_no_words() -> None:
+    figure = draw_card(long_matrix(90), links=[(0, 89), (1, 1)])
+    link = to_rgb(LIGHT_THEME.link)
+    heights = [
+        np.ptp(patch.get_path().vertices[:, 1])
+        for patch in figure.axes[0].patches
+        if isinstance(patch, PathPatch) and to_rgb(patch.get_edgecolor()) == link
+    ]
+    assert sorted(np.round(heights)) == [12, 15, 15, 54]  # that of the key, two stubs, a curve
+
+
+def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() -> None:
+    matrix = AlignmentMatrix(np.zeros((2, 2)), ("about", "it"), ("en", "parler"))
+    gold = GoldAlignment({(1, 0)}, {(1, 0)})
+    figure = draw_card(matrix, links=[(0, 1)], gold=gold)
+    [cross], [plus] = (
+        [text for text in figure.axes[0].texts if text.get_text() == sign][:1] for sign in "×+"
+    )
+    assert np.hypot(*np.subtract(cross.get_position(), plus.get_position())) >= 16
+    words = [f"w{n}" for n in range(16)]
+    near, far = [(0, 1), (1, 0)], [(0, 15), (1, 14)]  # which cross steeply, and at a flat angle
+    halos = [
+        sum(
+            to_rgb(patch.get_edgecolor()) == to_rgb(LIGHT_THEME.card) and patch.get_linewidth() == 7
+            for patch in draw_card(AlignmentMatrix(np.zeros((16, 16)), words, words), links=links)
+            .axes[0]
+            .patches
+        )
+        for links in (near, far)
+    ]
+    assert halos == [2, 1]

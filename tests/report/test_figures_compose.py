@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import nmtalign as na
 
@@ -112,3 +114,26 @@ def test_pairs_of_a_batch_are_drawn_side_by_side() -> None:
         batch[:0].heatmap()
     with pytest.raises(na.UsageError, match="a number of pairs in a row, 1 or more, found 0"):
         batch.heatmap(columns=0)
+
+
+@pytest.mark.parametrize("figsize", [(6, 4), (2, 2), (9, 3), (3, 12), (12, 12)])
+@pytest.mark.parametrize("curves", [False, True])
+def test_all_texts_are_inside_and_apart_at_any_size(figsize: tuple[float, float], curves: bool) -> None:
+    words = ["the", "lighthouse", "keeper", "sees", "the", "lighthouse"]
+    matrix = na.AlignmentMatrix(np.eye(6), words, words)
+    about = {} if curves else {"gold": [(0, 0)]}
+    pair = na.AlignedPair(na.Alignment([(n, n) for n in range(6)], 6, 6), replace(matrix, caption="a score"))
+    figure = pair.heatmap(figsize=figsize, curves=curves, title="a title", **about)
+    figure.canvas.draw()
+    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert {*words, "a title"} <= {text.get_text() for text in texts}
+    boxes = [text.get_window_extent() for text in texts]
+    for box in boxes:
+        assert box.x0 >= -1
+        assert box.y0 >= -1
+        assert box.x1 <= figure.bbox.width + 1
+        assert box.y1 <= figure.bbox.height + 1
+    if not curves:
+        legend = next(text for text in texts if text.get_text() == "chosen link").get_window_extent()
+        note = next(text for text in texts if text.get_text() == "score: a score").get_window_extent()
+        assert note.y1 <= legend.y0

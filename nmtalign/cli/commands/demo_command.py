@@ -105,6 +105,6 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     aligners["learned model"] = learned_model
     pairs = {name: aligner.align_words_of_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}
-    title = "How each target word shares its attention: rows sum to 1, less the null word's share"
+    title = "How each target word shares its attention: a row sums to 1 with the share that has no partner"
     na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
     pairs["Bahdanau"].save(folder / "attention.tsv")

@@ -26,6 +26,9 @@ export const isCorrected = (pair) => differences(goldOf(pair), startOf(pair)).le
 // Whether a link is of the reader's hand, not of the gold or the links that the report was made with.
 export const isYours = (pair, key) => Boolean(pair.reviewed) && !startOf(pair).has(key);
 
+// Whether the reader has removed a link of the gold, or of the links that the report was made with.
+export const isRemoved = (pair, key) => Boolean(pair.reviewed) && startOf(pair).has(key) && !goldOf(pair).has(key);
+
 // Whether the gold of a pair is another one than in the figures that the report was made with.
 export const isChanged = (pair) => Boolean(pair.reviewed) && (!pair.inherited || isCorrected(pair));
 

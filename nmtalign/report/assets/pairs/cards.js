@@ -59,7 +59,7 @@ function tellShown(pair) {
   return `shown: ${whose}${isCorrected(pair) ? ", as you changed them" : ""}`;
 }
 
-export function tellFacts(pair) {
+function tellFacts(pair) {
   pair.card.querySelector(".facts").replaceChildren(...factsOf(pair));
 }
 

@@ -3,7 +3,7 @@
 
 import { counted, data, isolate, nameOfSide, quote, share, shortenWord, state } from "../page.js";
 import { isError, judge } from "../panels.js";
-import { isCorrected, isYours } from "../corrections/corrections.js";
+import { isCorrected, isRemoved, isYours } from "../corrections/corrections.js";
 import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, directionView, tellAttention, tellWeight } from "./attention.js";
 
@@ -130,6 +130,7 @@ function tellTogether(pair, s, t) {
 function tellGold(pair, s, t) {
   const key = `${s}-${t}`;
   if (isYours(pair, key)) return [`You made this link${pair.gold.get(key) ? "" : ", as a possible one"}.`];
+  if (isRemoved(pair, key)) return ["You removed this link."];
   if (!pair.inherited) return [];
   const linked = pair.links.has(key);
   if (!pair.gold.has(key)) {
