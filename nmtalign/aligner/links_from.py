@@ -35,6 +35,7 @@ from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import TOKENS, LinkUnit, link_unit
 from nmtalign.display import short_repr, with_plural
+from nmtalign.encoders.attention_archive import GivenPair
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
     Translator,
@@ -72,6 +73,7 @@ from nmtalign.text.bitext import (
     ColumnName,
     Pair,
     Pairs,
+    SentencePair,
     Sentences,
     is_line_pair,
     read_pairs,
@@ -521,6 +523,18 @@ class LinkedTextOrigin(NamedTuple):
     def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
         return self._replace(given=[self.given[n] for n in numbers], pairs=[self.pairs[n] for n in numbers])
+
+
+def given_pair(
+    linker: Linker, matrix: PairMatrix, lines: SentencePair, text_settings: TextSettings, unit: LinkUnit
+) -> GivenPair:
+    """Return a pair of lines with its attention, and that of each head, between what positions count."""
+    pair = pair_of_unit(linker.pair(matrix), lines, text_settings, unit)
+    heads = {}
+    for name, weights in matrix.by_head().items():
+        alone = linker.pair(matrix._replace(matrix=weights))
+        heads[name] = pair_of_unit(alone, lines, text_settings, unit).forward
+    return GivenPair((lines.source, lines.target), pair, heads, unit.marks)
 
 
 def pair_of_unit(pair: AlignedPair, words: Pair, text_settings: TextSettings, unit: LinkUnit) -> AlignedPair:

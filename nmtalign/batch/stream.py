@@ -28,6 +28,7 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
+    from nmtalign.encoders.attention_archive import GivenPair
     from nmtalign.encoders.matrix_files import TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
@@ -48,6 +49,8 @@ class AlignedChunk(NamedTuple):
     # for links from another program: the marks of the sub-words that it has joined into words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
+    # for links from another program: the pairs with their attention, if they were asked for
+    given: list[GivenPair] | None = None
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
 
     def linked_strings(self) -> tuple[list[list[str]], list[list[str]]]:
@@ -184,13 +187,15 @@ def links_of_source(
     *,
     marks: SubwordMarks | None = None,
     unit: LinkUnit = WORDS,
+    with_attention: bool = False,
 ) -> Generator[AlignedChunk]:
     """Yield the links of the pairs of a bitext, which `text_settings` splits into tokens, chunk by chunk.
 
     The `unit` is what positions count; `marks` says how the words are marked sub-words, if the linker joins
-    them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.
+    them; `with_attention` keeps the attention of each pair. Raises DataError if the source has fewer or more
+    matrices than there are pairs, or does not fit one.
     """
-    from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
+    from nmtalign.aligner.links_from import PAIRS_IN_MEMORY, given_pair
 
     remaining_matrices = linker.read(words)
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
@@ -207,10 +212,17 @@ def links_of_source(
             expanded = chunk.lines if unit.expands else []
             piece_lines = [_numbered_piece_lines(pair, marks) for pair in expanded]
         batch = unit.convert(batch, line_words, piece_lines)
+        given = None
+        if with_attention:
+            given = [
+                given_pair(linker, matrix, pair, text_settings, unit)
+                for matrix, pair in zip(matrices, chunk.lines, strict=True)
+            ]
         yield AlignedChunk(
             first=chunk.first,
             lines=chunk.lines,
             batch=batch,
+            given=given,
             coverage=None,
             text_settings=settings,
             languages=(None, None),

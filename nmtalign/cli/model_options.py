@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import tee
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
@@ -36,16 +34,14 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.cli.bad_records import BadRecords
-    from nmtalign.corpus.regrouping import BothRegroupings
     from nmtalign.corpus.units import LinkUnit
-    from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair
+    from nmtalign.encoders.matrix_files import TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
     Heads = dict[str, NDArray[np.floating]]
 
 EXPERT_SECTION = EncoderSettings.section
-_METHOD_INPUTS = "--matrices, --translator, --token-vectors, --similarities, or --encoder with --method"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,19 +179,16 @@ class ModelOptions(Options):
         paths = [path] if isinstance(path, str) else list(path or ())
         return paths if self.vectors.parameters is None else [*paths, str(self.vectors.parameters)]
 
-    def refuse_beside(self, source: SourceOptions) -> None:
-        """Raise UsageError if an option of an aligner is given although `source` gives the matrices."""
+    def refuse_beside(self, name: str) -> None:
+        """Raise UsageError if an option of an aligner is given beside an option with links and weights."""
         settings: dict[str, object] = {"model": self.model, "scorers": self.scorers}
-        settings |= {"lowercase": self.text.lowercase, "unicode": self.text.unicode}
-        for field in fields(self.vectors):
-            if field.name != "languages":
-                settings[field.name] = getattr(self.vectors, field.name)
+        for group in (self.vectors, self.encoder, self.links, self.text):
+            settings |= {field.name: getattr(group, field.name) for field in fields(group)}
         settings["unsafe_pickle"] = self.vectors.unsafe_pickle or None  # a switch that is off is not given
         given = [quote_parameter(name) for name, value in settings.items() if value is not None]
         if given:
             names = ", ".join(given)
-            reason = "which takes matrices from another program"
-            raise UsageError(f"{names} cannot be combined with {source.name}, {reason}; remove {names}")
+            raise UsageError(f"{names} cannot be combined with {name}, whose links are made; remove {names}")
 
     def load_for_text(self) -> na.Aligner:
         """Open what the options name, with the best links of a whole text as the default over vectors.
@@ -322,28 +315,6 @@ class SourceOptions(Options):
         "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
     )
 
-    @property
-    def name(self) -> str:
-        """The option that names the matrices, as messages call it."""
-        sources = ("matrices", "translator", "token_vectors", "similarities")
-        given = [name for name in sources if getattr(self, name) is not None]
-        return quote_parameter(given[0] if given else "encoder")
-
-    def is_given(self, encoder: str | Path | None) -> bool:
-        """Return whether links come from another program; `report` and `heatmap` can show both kinds.
-
-        Raise UsageError if options describe matrices that no option names.
-        """
-        given = [attribute.name for attribute in fields(self) if getattr(self, attribute.name) is not None]
-        inputs = (self.matrices, self.translator, self.token_vectors, self.similarities)
-        names_input = any(value is not None for value in inputs)
-        if given and not names_input and None in (self.method, encoder):
-            settings = ", ".join(map(quote_parameter, given))
-            raise UsageError(
-                f"{settings}: these options describe matrices or similarities; add {_METHOD_INPUTS}"
-            )
-        return bool(given)
-
     def open(
         self,
         bitext: Iterator[SentencePair],
@@ -395,39 +366,3 @@ class SourceOptions(Options):
         head = "" if reduction.heads is None else f" --attention-heads {reduction.heads[0]}"
         options = f"--layers {reduction.layers[0]}{head} --shift {reduction.shift}"
         log(f"options that fit the text best: {options}", event="head chosen")
-
-    def inspect(
-        self, bitext: Iterator[SentencePair], *, encoding: str, options: ModelOptions
-    ) -> Iterator[tuple[na.AlignedPair, Callable[[], Heads]]]:
-        """Yield each pair with its attention, and a function that returns the attention of each head."""
-        from nmtalign.corpus.regrouping import of_sentence, regroup_pair
-        from nmtalign.corpus.text import encode_lines
-        from nmtalign.text.bitext import words_between_spaces
-
-        options.refuse_beside(self)
-        bitext, again = tee(bitext)
-        linker, text_settings, words = self.open(
-            bitext,
-            encoding=encoding,
-            encoder=options.encoder,
-            extraction=options.links,
-            tokenizer=options.text.tokenizer,
-            langs=options.vectors.languages,
-        )
-        for matrix, pair in zip(linker.read(words), again, strict=False):
-            line_words = None if self.pieces else encode_lines([pair], text_settings).line_words
-            to_words = None if line_words is None else of_sentence(line_words, 0)
-            by_head = partial(_by_head, matrix, pair, to_words)
-            yield regroup_pair(linker.pair(matrix), to_words, words_between_spaces(pair)), by_head
-
-
-def _by_head(matrix: PairMatrix, pair: SentencePair, to_words: BothRegroupings | None) -> Heads:
-    """Return the attention of each head, between the space-separated words of the lines."""
-    from nmtalign.corpus.regrouping import regroup_values
-    from nmtalign.text.tokenization import SPACE_SETTINGS
-
-    heads = matrix.by_head()
-    if to_words is None:
-        return heads
-    shape = len(SPACE_SETTINGS.words(pair.target)), len(SPACE_SETTINGS.words(pair.source))
-    return {name: regroup_values("forward", head, to_words, shape) for name, head in heads.items()}

@@ -361,10 +361,19 @@ def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
+    from nmtalign.encoders.attention_archive import write_pair
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table
 
+    if output == "given":
+        given_archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
+
+        def write_given(chunk: AlignedChunk) -> None:
+            for number, given in enumerate(chunk.given or (), chunk.first + 1):
+                write_pair(given_archive, number, given)
+
+        return write_given
     if output == "attention":
         archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, tee
@@ -16,10 +17,12 @@ from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
 from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import INPUT, NumberList
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
-    from nmtalign.report.corpus import CorpusRecord
+    from nmtalign.names import SubwordMarks
+    from nmtalign.report.corpus import CorpusRecord, PartWeights
     from nmtalign.text.bitext import SentencePair
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
@@ -27,7 +30,7 @@ RECORDS_PER_CHUNK = 200  # records whose words are counted together
 
 @dataclass(frozen=True, kw_only=True)
 class RecordOptions(Options):
-    """Which pairs, their gold links, and what aligns them: an aligner, or another program."""
+    """Which pairs, their gold links, and what aligns them: an aligner, or an archive of attention."""
 
     section = "Input"
 
@@ -35,8 +38,23 @@ class RecordOptions(Options):
         "--lines", "Use only these pairs, such as 3,7-9.", type=NumberList(1)
     )
     gold: str | None = option("--gold FILE", "File of gold links, one line per pair.", type=INPUT)
+    attention: str | None = option(
+        "--attention FILE",
+        "Show the words, links and weights that `links-from --attention` has written for this text.",
+        type=INPUT,
+    )
     options: model_options.ModelOptions
-    source: model_options.SourceOptions
+
+    @property
+    def pieces(self) -> SubwordMarks | None:
+        """The marks of the sub-words that were joined into the words of the archive."""
+        from nmtalign.encoders.attention_archive import read_pairs_with_attention
+
+        if self.attention is None:
+            return None
+        with closing(read_pairs_with_attention(self.attention)) as archived:
+            first = next(archived, None)
+        return None if first is None else first.pieces
 
     def open(
         self,
@@ -62,12 +80,32 @@ class RecordOptions(Options):
             typed=typed,
             on_error=bad.add_to if bad.are_marked else None,
         )
-        if self.source.is_given(self.options.encoder.encoder):
+        if self.attention is not None:
+            self.options.refuse_beside("--attention")
             bitext, again = tee(bitext)
-            aligned = self.source.inspect(again, encoding=encoding, options=self.options)
-            return None, read(bitext, aligned=aligned)
+            return None, read(bitext, aligned=_pairs_of_archive(self.attention, again))
         aligner, bitext = fit_text(self.options.load(), bitext)
         return aligner, read(bitext)
+
+
+def _pairs_of_archive(
+    path: str, bitext: Iterable[SentencePair]
+) -> Iterator[tuple[na.AlignedPair, Callable[[], PartWeights]]]:
+    """Yield the pairs of an archive of attention; DataError unless it is one of this text."""
+    from nmtalign.encoders.attention_archive import read_pairs_with_attention
+
+    archived = read_pairs_with_attention(path)
+    for number, lines in enumerate(bitext, 1):
+        given = next(archived, None)
+        if given is None:
+            raise DataError(f"expected the attention of each pair, found none for pair {number:,}").at(path)
+        if given.lines != tuple(lines):
+            side = next(side for side, other in zip(lines, given.lines, strict=True) if side != other)
+            made = "the archive was made of another text; make it again with `nmtalign links-from`"
+            raise DataError(f"expected the attention of pair {number:,}, {short_repr(side)}; {made}").at(path)
+        yield given.pair, partial(dict, given.heads)
+    if next(archived, None) is not None:
+        raise DataError("expected one pair for each of the text, found more").at(path)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
 from nmtalign.display import short_repr, with_plural
+from nmtalign.encoders.attention_archive import ABOUT
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import (
     NpyRowReader,
@@ -127,9 +128,10 @@ def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
 
 
 def _names_of_pairs(archive: NpzReader, path: str | Path) -> list[str]:
-    return sort_by_trailing_number(
-        [name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path
-    )
+    names = [name for name in archive.names if not name.startswith(f"{LINKABLE}-")]
+    if any(name.startswith(f"{ABOUT}-") for name in names):  # an archive of `links-from`
+        names = [name for name in names if name.startswith("pair-")]
+    return sort_by_trailing_number(names, path)
 
 
 def read_npz(path: str | Path) -> Iterator[Reals]:

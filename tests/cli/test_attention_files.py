@@ -117,9 +117,8 @@ def test_a_word_may_be_linked_if_one_of_its_tokens_may(vectors, text):
 def test_pictures_of_a_file_hatch_words_that_have_no_links(vectors, text):
     plain = "align", *text, "--vectors", vectors, *PLAIN
     assert run(*plain, "-o", "links", "--attention", "a.npz") == 0
-    Path("pairs.tsv").write_text("".join(map("{}\t{}\n".format, SOURCE, TARGET)), encoding="utf-8")
-    draw = "heatmap", "--pairs", "pairs.tsv", "--lines", 4, "--matrices", "a.npz", "-o", "x.svg"
-    assert run(*draw) == 0
+    assert run("links-from", *text, "--matrices", "a.npz", "-o", "links", "--attention", "all.npz") == 0
+    assert run("heatmap", "--lines", 4, "--attention", "all.npz", "-o", "x.svg") == 0
     assert "without a vector in the source: unknown" in Path("x.svg").read_text()
 
 

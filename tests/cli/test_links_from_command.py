@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+import nmtalign as na
+from nmtalign.encoders.attention_archive import read_pairs_with_attention
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -66,14 +68,14 @@ def test_matrices_of_a_marian_text(pieces, tmp_path, capsys):
 def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
     layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])
     np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
-    given = "--matrices", tmp_path / "m.npz", "--layers", "1", "--pieces", "bpe"
+    archive = tmp_path / "a.npz"
+    options = "--layers", "1", "--pieces", "bpe", "-o", tmp_path / "links", "--attention", archive
+    assert run("links-from", *pieces, "--matrices", tmp_path / "m.npz", *options) == 0
+    given = "--attention", archive
     (tmp_path / "pairs.tsv").write_text("the un@@ happy cat\tle chat mal@@ heureux\nyes\toui\n\t\n")
     assert run("heatmap", "--pairs", tmp_path / "pairs.tsv", *given, "-o", tmp_path / "all.pdf") == 0
     assert len(re.findall(rb"/Type /Page\b", (tmp_path / "all.pdf").read_bytes())) == 3
-    assert (
-        run("heatmap", "--pairs", tmp_path / "pairs.tsv", "--lines", "1", *given, "-o", tmp_path / "a.svg")
-        == 0
-    )
+    assert run("heatmap", "--lines", "1", *given, "-o", tmp_path / "a.svg") == 0  # the archive has the lines
     drawn = (tmp_path / "a.svg").read_text()
     assert "unhappy" in drawn
     assert "malheureux" in drawn
@@ -87,32 +89,43 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
         assert shown in page
         assert "layers=1 heads=all" in page
         assert '"layer 1 head 0","layer 1 head 1"]' in page  # its views
-    assert (
-        run(
-            "heatmap",
-            "--pairs",
-            tmp_path / "pairs.tsv",
-            *given,
-            "--values",
-            "parts",
-            "-o",
-            tmp_path / "h.pdf",
-        )
-        == 0
-    )
-    np.savez(tmp_path / "one.npz", ATTENTION)
-    assert (
-        run("heatmap", "a b c d", "e f g h", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "o.png")
-        == 0
-    )
+    assert run("heatmap", "--lines", "1", *given, "--values", "parts", "-o", tmp_path / "h.pdf") == 0
     capsys.readouterr()
-    assert run("heatmap", "a b", "c", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "x.png") == 3
-    assert "one.npz: pair 1: expected attention of 1 target and 2 source pieces" in capsys.readouterr().err
-    assert run("report", *pieces, "--matrices", tmp_path / "one.npz", "-o", tmp_path / "x.html") == 3
-    assert "found none for pair 2" in capsys.readouterr().err
+    assert run("report", *pieces[::-1], *given, "-o", tmp_path / "x.html") == 3
+    assert "a.npz: expected the attention of pair 1, 'le chat mal@@" in capsys.readouterr().err
+    assert run("heatmap", "yes", "oui", *given, "-o", tmp_path / "x.png") == 3
+    assert "made of another text" in capsys.readouterr().err
     assert run("report", *pieces, *given, "--score", "dot", "-o", tmp_path / "x.html") == 2
-    assert run("heatmap", "a", "b", "--layers", "1", "-o", tmp_path / "x.png") == 2
-    assert "or similarities; add --matrices, --translator, --token-vectors" in capsys.readouterr().err
+    assert "--score cannot be combined with --attention" in capsys.readouterr().err
+    assert run("heatmap", "--attention", tmp_path / "m.npz", "-o", tmp_path / "x.png") == 3
+    assert "expected an archive that `nmtalign links-from --attention FILE` has" in capsys.readouterr().err
+    assert run("links-from", *pieces, "--matrices", "m", "--attention", tmp_path / "a.txt") == 2
+    assert "expected a file name ending in .npz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{}, {"tokenizer": "simple"}, {"count": "tokens", "tokenizer": "simple"}])
+def test_the_archive_has_what_links_from_returns(options, tmp_path):
+    pairs = [("The cat, big.", "Le chat ."), ("", ""), ("no", "non pas")]
+    source, target = tmp_path / "s", tmp_path / "t"
+    source.write_text("".join(f"{line}\n" for line, _ in pairs))
+    target.write_text("".join(f"{line}\n" for _, line in pairs))
+    sizes = [(3, 5 if "tokenizer" in options else 3), (0, 0), (2, 1)]
+    given = [np.random.default_rng(0).dirichlet(np.ones(S), T) if S else np.zeros((T, S)) for T, S in sizes]
+    np.savez(tmp_path / "m.npz", *given)
+    archive = tmp_path / "a.npz"
+    written = [f"--{name}={value}" for name, value in options.items()]
+    outputs = "-o", tmp_path / "links", "--attention", archive
+    assert run("links-from", source, target, "--matrices", tmp_path / "m.npz", *written, *outputs) == 0
+    batch = na.links_from(pairs, matrices=given, **options)
+    for found, pair, lines in zip(read_pairs_with_attention(archive), batch, pairs, strict=True):
+        assert found.lines == lines
+        assert found.pair == pair
+        np.testing.assert_array_equal(found.pair.forward, pair.forward)
+        np.testing.assert_array_equal(found.pair.reverse, pair.reverse)
+        assert found.pair.extraction == pair.extraction
+    if not options:
+        assert run("links-from", source, target, "--matrices", archive, "-o", tmp_path / "again") == 0
+        assert (tmp_path / "again").read_text() == (tmp_path / "links").read_text()
 
 
 @pytest.mark.parametrize(
@@ -135,12 +148,10 @@ def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tm
 def test_rows_that_do_not_sum_to_one_are_refused_or_normalized(pieces, tmp_path, capsys):
     np.savez(tmp_path / "m.npz", ATTENTION, [[2.25]], np.zeros((0, 0)))
     output = "-o", tmp_path / "links", "--probabilities", tmp_path / "scores"
-    for command in ("links-from", "report"):
-        own = output if command == "links-from" else output[:2]
-        assert run(command, *pieces, "--matrices", tmp_path / "m.npz", *own) == 3
-        expected = "m.npz: pair 2: expected rows that sum to 1, found 2.25 in row 1; .*--normalize"
-        assert re.search(expected, capsys.readouterr().err)
-        assert not (tmp_path / "links").exists()
+    assert run("links-from", *pieces, "--matrices", tmp_path / "m.npz", *output) == 3
+    expected = "m.npz: pair 2: expected rows that sum to 1, found 2.25 in row 1; .*--normalize"
+    assert re.search(expected, capsys.readouterr().err)
+    assert not (tmp_path / "links").exists()
     assert run("links-from", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize", "-v") == 0
     assert "pieces=none normalized" in capsys.readouterr().err
     scores = [float(score) for score in (tmp_path / "scores").read_text().split()]
@@ -181,7 +192,9 @@ def test_similarities_by_published_methods(tmp_path, capsys):
         assert "known" not in err
     assert (tmp_path / "tokens.target").read_text() == "Le chat .\n\n"
     report = tmp_path / "report.html"
-    assert run("report", *given, "--method", "transport", "-o", report) == 0
+    archive = "--attention", tmp_path / "archive.npz"
+    assert run("links-from", *given, "--method", "transport", *archive) == 0
+    assert run("report", *given[:2], *archive, "-o", report) == 0
     assert "method=transport" in content_of(report)
 
 

@@ -30,7 +30,7 @@ OUTPUTS = {
     "demo": "output",
     "align": "attention cache output error_report probabilities pair_scores table guided tokens "
     "out_shards costs",
-    "links-from": "cache output error_report probabilities pair_scores table guided tokens",
+    "links-from": "attention cache output error_report probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores cache error_report",
     "check": "output error_report",
     "evaluate": "error_report",

@@ -252,7 +252,9 @@ def test_links_of_a_translation_model(marian, tmp_path, capsys):
     assert run("links-from", *given, "--layers", "1", "-o", tmp_path / "predicted", "-v") == 0
     assert "layers=1 heads=all shift=0" in capsys.readouterr().err
     assert TOY.error(list(read_links(tmp_path / "predicted"))) > 0.3
-    assert run("report", *given, "--layers", "1", "--lines", "2", "-o", tmp_path / "report.html") == 0
+    archive = "--attention", tmp_path / "a.npz"
+    assert run("links-from", *given, "--layers", "1", "-o", tmp_path / "links", *archive) == 0
+    assert run("report", source, target, *archive, "--lines", "2", "-o", tmp_path / "report.html") == 0
     assert "head 1" in content_of(tmp_path / "report.html")
 
 

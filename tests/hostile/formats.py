@@ -683,7 +683,6 @@ FORMATS: dict[str, Format] = {
                 "transport",
             )
         ),
-        "heatmap --pairs p.tsv --similarities s.npz --lines 1 -o out/h.png",
     ),
     "matrices": npz_format(
         "s.npz",

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import nmtalign
+from nmtalign.aligner.links_from import links_from
 from nmtalign.applications.concordance import search
 from nmtalign.applications.conllu_projection import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
@@ -30,9 +31,10 @@ from nmtalign.applications.projection import project_line
 from nmtalign.batch.shards import is_shard_complete
 from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
+from nmtalign.encoders.attention_archive import GivenPair, read_pairs_with_attention, write_pair
 from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError
-from nmtalign.files.array_files import read_array, read_arrays
+from nmtalign.files.array_files import NpzWriter, read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import parse_gold, read_link_records
@@ -82,6 +84,14 @@ def _npy(array: Any) -> bytes:
 def _npz(pack: bool = False, **arrays: Any) -> bytes:
     file = io.BytesIO()
     (np.savez_compressed if pack else np.savez)(file, **arrays)
+    return file.getvalue()
+
+
+def _archive_of_pairs() -> bytes:
+    pair = links_from([("a b", "c d")], matrices=[np.eye(2)])[0]
+    file = io.BytesIO()
+    with NpzWriter(file) as archive:
+        write_pair(archive, 1, GivenPair(("a b", "c d"), pair, {"head 0": np.eye(2), "head 1": np.eye(2)}))
     return file.getvalue()
 
 
@@ -325,6 +335,7 @@ READERS = {
     "links in jsonl": Reader(
         "x", _links("jsonl"), (b'{"links": [[0, 0]], "source": ["a"], "target": ["b"]}\n',)
     ),
+    "attention archive": Reader("x.npz", read_pairs_with_attention, (_archive_of_pairs(),)),
     "attention npz": Reader("x.npz", read_matrices, (_npz(arr_0=np.eye(2), arr_1=np.ones((1, 2, 3))),)),
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
     "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1.0\n",)),

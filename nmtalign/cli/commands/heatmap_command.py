@@ -128,7 +128,7 @@ def heatmap_command(
     sentence run from right to left. For files, pass two files, or --pairs FILE, and choose pairs with
     --lines. Several pairs become the pages of a .pdf. To save numbers instead of a picture, choose .npz
     (one array per pair), or .tsv or .csv for a single pair. The weights come from a model, or with
-    --matrices from the attention of another program.
+    --attention from another program; SENTENCES and files may then be omitted.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
@@ -152,7 +152,7 @@ def heatmap_command(
         open_progress("matrices" if as_numbers else "pictures") as progress,
     ):
         bad = errors.open(outputs)
-        pairs, files = _read_pairs(bitext, chosen.lines, bad)
+        pairs, files = _read_pairs(bitext, chosen, bad)
         if chosen.options.vectors.positions == "hmm" and not files:
             raise UsageError(
                 "--positions hmm is fitted to a text; pass two files, or --pairs FILE, and choose the pair"
@@ -237,15 +237,20 @@ def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> I
 
 
 def _read_pairs(
-    bitext: SentenceOptions, lines: Sequence[int] | None, bad: BadRecords
+    bitext: SentenceOptions, chosen: RecordOptions, bad: BadRecords
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
+    from nmtalign.encoders.attention_archive import read_pairs_with_attention
     from nmtalign.text.bitext import SentencePair
 
+    lines = chosen.lines
     source, target = bitext.source_sentence, bitext.target_sentence
     pairs = bitext.read_file(bad.add)
     if pairs is not None and source is None:
         return bad.track(pairs), [str(bitext.pairs)]
+    if pairs is None and source is None and chosen.attention is not None:
+        archived = read_pairs_with_attention(chosen.attention)
+        return (SentencePair(*given.lines) for given in archived), [chosen.attention]
     if pairs is not None or source is None or target is None:
         raise UsageError("expected two sentences, or --pairs FILE, or two files and --lines N")
     sides = SentencePair(source, target)

@@ -16,9 +16,10 @@ from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import detail
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.parameter_types import LANGUAGES, TokenizerType
+from nmtalign.cli.parameter_types import LANGUAGES, OUTPUT, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.settings import EncoderSettings, LinkSettings
 
@@ -51,12 +52,32 @@ class SourceEncoderOptions(EncoderSettings):
     section = model_options.SOURCE_SECTION
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinksFromOutputOptions(LinkOutputOptions):
+    """The files of links, and the archive with the attention of all pairs."""
+
+    attention: str | None = option(
+        "--attention FILE.npz",
+        "Write words, links and weights of all pairs, which `heatmap` and `report` show.",
+        type=OUTPUT,
+    )
+
+    def checked_paths(self) -> dict[str, str]:
+        """Return the files by what they contain; raise UsageError if an ending is wrong."""
+        paths = super().checked_paths()
+        if self.attention is None:
+            return paths
+        if not self.attention.endswith(".npz"):
+            raise UsageError(f"--attention: expected a file name ending in .npz, found {self.attention}")
+        return paths | {"given": self.attention}
+
+
 @command("links-from")
 def links_from_command(
     bitext: BitextOptions,
     errors: ErrorOptions,
     text_options: SourceTextOptions,
-    outputs: LinkOutputOptions,
+    outputs: LinksFromOutputOptions,
     extraction: LinkSettings,
     encoder: SourceEncoderOptions,
     source: model_options.SourceOptions,
@@ -95,7 +116,15 @@ def links_from_command(
             tokenizer=text_options.tokenizer,
             langs=text_options.langs,
         )
-        chunks = links_of_source(linker, pairs, words, text_settings, marks=source.pieces, unit=unit)
+        chunks = links_of_source(
+            linker,
+            pairs,
+            words,
+            text_settings,
+            marks=source.pieces,
+            unit=unit,
+            with_attention=outputs.attention is not None,
+        )
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack, unit)
         with _kept_in_cache(encoder):

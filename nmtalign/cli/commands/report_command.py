@@ -99,7 +99,7 @@ def report_command(
     _check_criterion(drawn.by, chosen.gold, systems)
     with AtomicFiles() as files, open_progress("pairs", bitext.files) as progress:
         bad = errors.open(files)
-        key = TextFingerprint(chosen.source.pieces)
+        key = TextFingerprint(chosen.pieces)
         findings: list[Finding] = []
         lines = progress.count(bad.track(bitext.read(bad.add)))
         pairs = _add_to_fingerprint(_watch_lines(lines, findings), key)
