@@ -71,6 +71,29 @@ def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
     return "\n".join(projected), len(rows) - len(linked)
 
 
+def with_target_rows(projected: str, target: str) -> str:
+    """Return a projected sentence with the rows of `target` that are no words, and with its text.
+
+    These are the rows of multiword tokens (``3-4``), before their first word, and of empty nodes (``5.1``).
+    """
+    rows_before: dict[int, list[str]] = {}  # the number of a word, from 1
+    text = ""
+    for line in target.split("\n"):
+        if line.startswith("# text ="):
+            text = line
+        elif _NO_WORD.match(line):
+            columns = line.split("\t", 1)
+            number, separator = re.findall(r"^\d+|[-.]", columns[0])[:2]
+            rows_before.setdefault(int(number) + (separator == "."), []).append(line)
+    lines: list[str] = []
+    for line in projected.split("\n"):
+        if line.startswith("#"):
+            lines.append(text if text and line.startswith("# text =") else line)
+        else:
+            lines += [*rows_before.pop(int(line.split("\t", 1)[0]), ()), line]
+    return "\n".join([*lines, *(line for rows in rows_before.values() for line in rows)])
+
+
 def _parse_sentence(sentence: str) -> tuple[list[str], list[list[str]]]:
     """Return the comments of a sentence, and the columns of its words."""
     comments: list[str] = []

@@ -69,6 +69,7 @@ class ProjectedLine(NamedTuple):
     text: str
     unlinked: int  # annotations of the source whose words have no link
     displaced: Sequence[LabeledSpan] = ()  # spans of the source whose words all belong to other spans
+    cut: Sequence[LabeledSpan] = ()  # spans of characters that begin or end inside a word of the source
 
 
 class Projected(NamedTuple):
@@ -77,6 +78,7 @@ class Projected(NamedTuple):
     annotation: str | list[str] | list[LabeledSpan]
     unlinked: int
     displaced: Sequence[LabeledSpan] = ()
+    cut: Sequence[LabeledSpan] = ()
 
 
 def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: bool = False) -> ProjectedLine:
@@ -91,8 +93,8 @@ def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: boo
         return ProjectedLine(" ".join(labels), unlinked, displaced)
     if format == "conllu":
         return ProjectedLine(*project_sentence(line, lines))
-    spans, unlinked, displaced = _project_spans(line, lines, format)
-    return ProjectedLine(" ".join(map(_text_of_span, spans)), unlinked, displaced)
+    (spans, unlinked, displaced), cut = _project_spans(line, lines, format)
+    return ProjectedLine(" ".join(map(_text_of_span, spans)), unlinked, displaced, cut)
 
 
 def _text_of_span(span: LabeledSpan) -> str:
@@ -172,12 +174,14 @@ def _project_labels(
     return labels_of_spans(spans, target_length, format), unlinked, displaced
 
 
-def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> ProjectedSpans:
-    """Return spans of the target, and the spans of the source that have no place in it."""
+def _project_spans(
+    annotation: Any, lines: LinkedLines, format: TagFormat
+) -> tuple[ProjectedSpans, list[LabeledSpan]]:
+    """Return spans of the target, those of the source that have no place in it, and those that cut words."""
     pair = lines.pair
     if format == "spans":
         spans = _as_spans(annotation, lines, "words")
-        return project_spans(spans, pair.links.links, len(pair.target))
+        return project_spans(spans, pair.links.links, len(pair.target)), []
     if not lines.has_text:
         expected = "expected lines of text or Docs, because `char-spans` count characters"
         raise DataError(f"{expected}, found words without a text; {_ADVICE_ON_CHARACTERS}")
@@ -188,10 +192,21 @@ def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> Pr
     linked = link_atoms(source, target, pair.links)
     links = [(s, t) for s, targets in enumerate(linked) for t in targets]
     projected = project_spans(_atoms_inside(spans, source), links, len(target.atoms))
-    return projected._replace(
+    projected = projected._replace(
         spans=[_characters_of(span, target) for span in projected.spans],
         displaced=[_characters_of(span, source) for span in projected.displaced],
     )
+    return projected, [span for span in spans if _cuts_word(span, source)]
+
+
+def _cuts_word(span: LabeledSpan, line: LineAtoms) -> bool:
+    """Return whether a span of characters begins or ends inside a word."""
+    ends = [atom.end for atom in line.atoms]
+    for offset in (span.start, span.end):
+        following = bisect_right(ends, offset)
+        if following < len(ends) and line.atoms[following].start < offset:
+            return True
+    return False
 
 
 def _characters_of(span: LabeledSpan, line: LineAtoms) -> LabeledSpan:
@@ -301,6 +316,7 @@ def project(
     Warns
     -----
     NmtalignWarning
+        If a span of characters begins or ends inside a word: it takes in the whole word.
         If no word of an annotation has a link. An element then goes between the words next to it; a label
         or span is omitted. Also if all words that a span is linked to belong to spans before it; such a
         span is omitted, and named.
@@ -334,6 +350,7 @@ def project(
     projected: list[Any] = []
     unlinked_pairs: list[int] = []  # a pair occurs once for each annotation
     displaced: list[tuple[int, LabeledSpan]] = []
+    cut: list[tuple[int, LabeledSpan]] = []
     missing = object()
     remaining_tags = iter(tags)
     for number, lines in enumerate(read_linked_lines(pairs)):
@@ -347,6 +364,7 @@ def project(
         projected.append(result.annotation)
         unlinked_pairs += [number] * result.unlinked
         displaced += [(number, span) for span in result.displaced]
+        cut += [(number, span) for span in result.cut]
     if next(remaining_tags, missing) is not missing:
         raise DataError(f"expected annotations of {with_plural(len(projected), 'pair')}, found more")
     if unlinked_pairs:
@@ -354,6 +372,8 @@ def project(
         warn_caller(text)
     if displaced:
         warn_caller(describe_displaced(displaced, "pair"))
+    if cut:
+        warn_caller(describe_cut(cut, "pair"))
     return projected
 
 
@@ -386,7 +406,8 @@ def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, 
         if not isinstance(annotation, str):
             raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
         return Projected(*project_sentence(annotation, lines))
-    return Projected(*_project_spans(annotation, lines, format))
+    projected, cut = _project_spans(annotation, lines, format)
+    return Projected(*projected, cut)
 
 
 def _as_spans(annotation: Any, lines: LinkedLines, unit: str) -> list[LabeledSpan]:
@@ -446,10 +467,22 @@ def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> s
     return f"{len(numbers):,} annotations have no linked word; {done} ({unit}s {where})"
 
 
+def describe_cut(cut: Sequence[tuple[int, LabeledSpan]], unit: str) -> str:
+    """Return a message on spans of characters that cut words, with the numbers of their pairs."""
+    spans = f"{len(cut):,} span begins or ends" if len(cut) == 1 else f"{len(cut):,} spans begin or end"
+    advice = "spans count characters, of which an emoji is one, not bytes or units of UTF-16"
+    places = _list_places(cut, unit)
+    return f"{spans} inside a word, and took in the whole word: {places}; {advice}"
+
+
+def _list_places(spans: Sequence[tuple[int, LabeledSpan]], unit: str) -> str:
+    listed = [f"{_text_of_span(span)} ({unit} {number})" for number, span in spans[:MAX_PAIRS_IN_WARNING]]
+    return ", ".join(listed) + (", ..." if len(spans) > MAX_PAIRS_IN_WARNING else "")
+
+
 def describe_displaced(displaced: Sequence[tuple[int, LabeledSpan]], unit: str) -> str:
     """Return a message on spans whose words all belong to other spans, with the numbers of their pairs."""
-    listed = [f"{_text_of_span(span)} ({unit} {number})" for number, span in displaced[:MAX_PAIRS_IN_WARNING]]
-    places = ", ".join(listed) + (", ..." if len(displaced) > MAX_PAIRS_IN_WARNING else "")
+    places = _list_places(displaced, unit)
     linked = "linked only to words of annotations before"
     if len(displaced) == 1:
         return f"1 annotation is {linked} it and was omitted: {places}"

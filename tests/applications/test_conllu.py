@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nmtalign as na
-from nmtalign.applications.conllu_projection import read_sentences
+from nmtalign.applications.conllu_projection import read_sentences, with_target_rows
 from nmtalign.errors import DataError
 from tests.cli.running import run
 
@@ -90,3 +90,12 @@ def test_sentences_without_an_end_are_bounded(monkeypatch):
     assert list(read_sentences(["1234", "1234", "", "1234"], "f")) == ["1234\n1234", "1234"]
     with pytest.raises(DataError, match="f, line 3: expected sentences of at most 10 characters"):
         list(read_sentences(["1234", "1234", "1"], "f"))
+
+
+def test_rows_of_the_target_that_are_no_words_stay():
+    rest = "\t_" * 8
+    target = f"# text = Il va au parc\n1\tIl{rest}\n2\tva{rest}\n"
+    target += f"2.1\tx{rest}\n3-4\tau{rest}\n3\tà{rest}\n4\tle{rest}"
+    projected = f"# id\n# text = Il va à le\n1\tIl{rest}\n2\tva{rest}\n3\tà{rest}\n4\tle{rest}"
+    expected = f"# id\n{target}"
+    assert with_target_rows(projected, target) == expected

@@ -236,12 +236,20 @@ def test_labels_of_another_scheme_are_refused(format, labels, message):
         ("the house, here", "la  maison, ici", "0-0 1-1 2-2", "4-10:X", "4-11:X"),
         ("the house, here", "la  maison, ici", "0-0 1-1 2-2", "3-9:X 11-15:Y", "4-10:X 12-15:Y"),
         ("I do not see", "je ne vois pas", "0-0 1-1 2-1 2-3 3-2", "2-8:NEG", "3-5:NEG 11-14:NEG"),
-        ("red", "rouge", "0-0", "1-2:X", "0-5:X"),
     ],
 )
 def test_spans_of_characters_by_hand(source, target, links, spans, expected):
     [found] = na.project([(source, target, links)], [spans], format="char-spans")
     assert " ".join(f"{start}-{end}:{label}" for start, end, label in found) == expected
+
+
+@pytest.mark.parametrize("span", ["1-2:X", "0-2:X", "1-3:X"])
+def test_spans_of_characters_that_cut_words_are_named(span):
+    """Offsets in UTF-16 units do so after an emoji."""
+    with pytest.warns(
+        UserWarning, match=rf"1 span begins or ends inside a word.*: {span} \(pair 0\); .*UTF-16"
+    ):
+        assert na.project([("red", "rouge", "0-0")], [span], format="char-spans") == [[(0, 5, "X")]]
 
 
 def test_spans_of_no_word_are_counted():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.messages import log
+from nmtalign.cli.messages import log, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
@@ -16,6 +16,8 @@ from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.sniffing import CONLLU_ENDING
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
 
@@ -60,10 +62,11 @@ def project_command(
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    from nmtalign.applications.conllu_projection import read_sentences
+    from nmtalign.applications.conllu_projection import read_sentences, with_target_rows
     from nmtalign.applications.linked_pairs import LinkedLines
     from nmtalign.applications.projection import (
         check_target,
+        describe_cut,
         describe_displaced,
         describe_unlinked,
         project_line,
@@ -73,6 +76,7 @@ def project_command(
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
     displaced_spans: list[tuple[int, LabeledSpan]] = []  # (number of the line, span)
+    cut_spans: list[tuple[int, LabeledSpan]] = []
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
@@ -80,9 +84,14 @@ def project_command(
         tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add, inspect=inspect)
         if is_conllu:
             tag_lines = read_sentences(tag_lines, tags)
+        target_sentences: Iterator[str] = iter(())
+        if is_conllu and format_ending(linked.target) == CONLLU_ENDING:
+            target_lines = read_lines(linked.target, encoding=linked.encoding, on_error=bad.add)
+            target_sentences = read_sentences(target_lines, linked.target)
         both = zip_lines((linked.read(bad), tag_lines), (linked.source, tags))
         for number, ((lines, pair), tag_line) in enumerate(both, 1):
             text = ""
+            target_sentence = next(target_sentences, "")
             if not bad.has_current:
                 try:
                     check_target(lines.target, tags_format)
@@ -91,9 +100,11 @@ def project_command(
             if not bad.has_current:
                 linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
                 try:
-                    text, unlinked, displaced = project_line(tag_line, linked_lines, tags_format, split=split)
-                    unlinked_lines.extend([number] * unlinked)
-                    displaced_spans.extend((number, span) for span in displaced)
+                    result = project_line(tag_line, linked_lines, tags_format, split=split)
+                    text = with_target_rows(result.text, target_sentence) if target_sentence else result.text
+                    unlinked_lines.extend([number] * result.unlinked)
+                    displaced_spans.extend((number, span) for span in result.displaced)
+                    cut_spans.extend((number, span) for span in result.cut)
                 except DataError as error:
                     place = f"{tags}, sentence {number:,}" if is_conllu else tags
                     bad.add(error.at(place, line=None if is_conllu else number))
@@ -108,3 +119,5 @@ def project_command(
         log(describe_unlinked(unlinked_lines, tags_format, "line"), event="unlinked")
     if displaced_spans:
         log(describe_displaced(displaced_spans, "line"), event="displaced")
+    if cut_spans:
+        warn(describe_cut(cut_spans, "line"))
