@@ -57,13 +57,16 @@ ESCAPES = str.maketrans(
         "]": "&#93;",
     }
 )
+LENGTH_OR_SCORE = {"length-ratio", "maybe-length-ratio", "not-translation", "low-score"}
 EXPECTED = {
     "copy": {"copy"},
     "swap": {"swapped"},
     "language": {"language", "maybe-language", "not-translation"},
     "one-sided": {"one-sided"},
     "duplicate": {"duplicate"},
-    "truncated": {"length-ratio", "maybe-length-ratio"},
+    "cut to an eighth": LENGTH_OR_SCORE,
+    "cut in half": LENGTH_OR_SCORE,
+    "lengthened": LENGTH_OR_SCORE,
     "tab": {"tab"},
     "bars": {"bars"},
     "carriage return": {"carriage-return"},
@@ -106,9 +109,14 @@ class Spoiler:
     def _duplicate(self, source: str, target: str) -> Pair:
         return self.random.choice(self.honest[: len(self.honest) // 50])
 
-    def _truncated(self, source: str, target: str) -> Pair:
-        if self.random.random() < 0.5:
-            return source, target[: max(1, len(target) // 8)]
+    def _cut_to_an_eighth(self, source: str, target: str) -> Pair:
+        return source, target[: max(1, len(target) // 8)]
+
+    def _cut_in_half(self, source: str, target: str) -> Pair:
+        words = target.split(" ")
+        return (source, " ".join(words[: len(words) // 2])) if len(words) >= 8 else (source, target)
+
+    def _lengthened(self, source: str, target: str) -> Pair:
         return source, " ".join([target, *(self.random.choice(self.honest)[1] for _ in range(6))])
 
     def _inside(self, source: str, target: str, sign: str) -> Pair:
