@@ -26,7 +26,7 @@ from nmtalign.links.formats import (
 from nmtalign.links.separators import find_split_word
 from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.text.bitext import read_bitext
-from nmtalign.validation import check_choice
+from nmtalign.validation import check_bool, check_choice
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
 
@@ -81,6 +81,7 @@ class Conversion:
     to: WrittenLinksFormat
     texts: TextsOfLinks | None = None
     encoding: str = "utf-8"
+    invert: bool = False  # whether source and target are swapped
 
     def lines(self, bad: BadRecordSink) -> Iterator[str]:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
@@ -94,6 +95,8 @@ class Conversion:
                     side, problem = split_word
                     bad.add_cut(problem, *self._place_of_words(number, side))
                     record = LinkRecord(GoldAlignment((), ()), (), ())
+            if self.invert:
+                record = _inverted(record)
             yield format_record(record, format=self.to, number=number)
 
     def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
@@ -144,6 +147,13 @@ class Conversion:
         return self.links, number
 
 
+def _inverted(record: LinkRecord) -> LinkRecord:
+    """Return a record with source and target swapped."""
+    sure, possible = ([(t, s) for s, t in links] for links in (record.gold.sure, record.gold.possible))
+    gold = GoldAlignment(sure, possible)
+    return replace(record, gold=gold, source=record.target, target=record.source)
+
+
 def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
     """Raise DataError if the words of the link file differ from those of the texts, such as sub-words."""
     for side in SIDES:
@@ -168,6 +178,7 @@ def convert(
     source: str | Path | None = None,
     target: str | Path | None = None,
     encoding: str = "utf-8",
+    invert: bool = False,
 ) -> None:
     """Rewrite a file of links in another format.
 
@@ -186,6 +197,8 @@ def convert(
         Words are separated by spaces.
     encoding : str
         Encoding of the files that are read.
+    invert : bool
+        Swap source and target in what is written; `source` and `target` remain the texts of `links`.
 
     Raises
     ------
@@ -209,6 +222,9 @@ def convert(
     texts = None
     if source is not None and target is not None:
         texts = TextsOfLinks(str(as_path(source)), str(as_path(target)), _split_at_spaces)
-    conversion = Conversion(links=str(as_path(links)), format=format, to=to, texts=texts, encoding=encoding)
+    check_bool(invert, "invert")
+    conversion = Conversion(
+        links=str(as_path(links)), format=format, to=to, texts=texts, encoding=encoding, invert=invert
+    )
     with AtomicFiles() as files:
         files.text(as_path(path)).writelines(conversion.lines(_FirstError()))

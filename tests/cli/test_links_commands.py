@@ -480,3 +480,18 @@ def test_a_prefix_is_not_standard_output(tmp_path, monkeypatch, capsys, command)
     assert code == 2
     assert "pass a prefix of names" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "l"]
+
+
+def test_links_are_inverted(tmp_path, capsys):
+    write(tmp_path / "links", "0-0 1-2", "", "2-1")
+    options = "--from", "pharaoh", "--to", "pharaoh", "--invert"
+    assert run(capsys, "convert", tmp_path / "links", *options)[1] == "0-0 2-1\n\n1-2\n"
+    write(tmp_path / "talp", "1-2 2p3")
+    options = "--from", "talp", "--to", "talp", "--invert"
+    assert run(capsys, "convert", tmp_path / "talp", *options)[1] == "2-1 3p2\n"
+    write(tmp_path / "en", "the cat")
+    write(tmp_path / "fr", "le chat noir")
+    write(tmp_path / "one", "1-2")
+    words = "--from", "pharaoh", "--to", "tsv", "--invert"
+    texts = "--source", tmp_path / "en", "--target", tmp_path / "fr"
+    assert run(capsys, "convert", tmp_path / "one", *words, *texts)[1] == "le chat noir\tthe cat\t2-1\n"

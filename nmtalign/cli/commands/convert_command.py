@@ -26,6 +26,9 @@ class ConvertedLinksOptions(WordFormOptions):
     )
     target: str | None = option("--target FILE", "Target text, to go with --source.", type=INPUT)
     encoding: str = texts.encoding_option()
+    invert: bool = option(
+        "--invert", "Swap source and target in what is written.", default=False, section="Output"
+    )
     to: WrittenLinksFormat = option("--to", "Format to write.", required=True, section="Output")
 
 
@@ -56,6 +59,7 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
         to=converted.to,
         texts=texts_of_links,
         encoding=converted.encoding,
+        invert=converted.invert,
     )
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)

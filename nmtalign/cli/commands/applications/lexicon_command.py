@@ -12,7 +12,7 @@ import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.messages import log, print_text
+from nmtalign.cli.messages import log, print_text, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError
@@ -110,6 +110,9 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: LeftOutOptions, liste
         files = _files(chosen, listed, others)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
+    if files and listed.model is not None and (listed.output is not None or listed.vmap is not None):
+        why = "a translation model whose vocabularies are pieces finds few of these words"
+        warn(f"{why}; for it, write nmtalign lexicon SOURCE_PIECES TARGET_PIECES LINKS -o PREFIX")
     if files:
         log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
     else:
