@@ -853,6 +853,8 @@ def iter_chunks(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     chunk_size: int = PAIRS_PER_CHUNK,
     first: int = 0,
     cells: float = math.inf,
@@ -865,6 +867,8 @@ def iter_chunks(
         Lines of text; for tables and records see :func:`nmtalign.train`.
     targets : sequence of str, optional
         The target sentences, if `pairs` are the source sentences.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
     chunk_size : int
         Maximum number of pairs per chunk. Chunks of long lines, about 4 million characters together, have
         fewer.
@@ -884,9 +888,11 @@ def iter_chunks(
     check_number(chunk_size, "a number of pairs of a chunk, 1 or more", minimum=1, integer=True)
     check_number(first, "a number of the first pair, 0 or more", minimum=0, integer=True)
     check_number(cells, "a number of cells")
+    names = SideNames(source, target)
     if targets is None:
-        rows, frame_index = _read_rows(pairs, SideNames())
+        rows, frame_index = _read_rows(pairs, names)
     else:
+        _check_no_columns(names, "the sentences of both sides")
         rows, frame_index = _pairs_of_sides(pairs, targets), _shared_index(pairs, targets)
     checked = _sentence_pairs(rows, frame_index)
     return chunk_pairs(checked, chunk_size=chunk_size, first=first, cells=cells)

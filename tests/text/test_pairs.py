@@ -11,7 +11,7 @@ from nmtalign.aligner.fit_to_text import fit_to
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, read_bitext
+from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, iter_chunks, read_bitext
 
 LINES = [("a house", "une maison"), ("", "une auto")]
 WORDS = [(["a", "house"], ["une", "maison"]), ([], ["une", "auto"])]
@@ -168,3 +168,13 @@ def test_two_open_files_are_the_sentences_of_both_sides(tmp_path):
     expected = [("the cat", "le chat"), ("", "x"), ("a dog", "un chien")]
     with open(tmp_path / "en") as source, open(tmp_path / "fr") as target:
         assert list(check_pairs(source, target)) == expected
+
+
+def test_chunks_take_the_columns_that_their_error_names():
+    table = {"x": ["a", "b"], "y": ["c", "d"], "z": ["e", "f"]}
+    with pytest.raises(UsageError, match="source="):
+        next(iter_chunks(table))
+    [chunk] = iter_chunks(table, source="z", target="x")
+    assert chunk.lines == [("e", "a"), ("f", "b")]
+    with pytest.raises(UsageError, match="names of columns"):
+        next(iter_chunks(["a"], ["b"], source="x"))
