@@ -6,6 +6,7 @@ import functools
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,8 +152,11 @@ def _font_paths() -> dict[str, str]:
     paths: dict[str, str] = {}
     for entry in sorted(fontManager.ttflist, key=_distance_from_regular):
         is_box = entry.name.startswith("Last Resort")  # has a box for every character, and no letter
-        if not is_box and Path(entry.fname).exists():  # it may have been uninstalled
-            paths.setdefault(entry.name, entry.fname)
+        if is_box or entry.name in paths or not Path(entry.fname).exists():  # it may have been uninstalled
+            continue
+        paths[entry.name] = entry.fname
+        if _distance_from_regular(entry)[:2] != (False, 0):  # else matplotlib tells of it with each text
+            fontManager.ttflist.append(replace(entry, weight=400, style="normal"))
     return paths
 
 
