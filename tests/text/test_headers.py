@@ -99,10 +99,10 @@ def write(path, *rows, between=",", mark=""):
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize(("name", "between"), [("a.csv", ","), ("a.tsv", "\t"), ("a", "\t")])
-@pytest.mark.parametrize("names", [*CERTAIN, *UNCERTAIN])
-def test_a_header_is_no_pair(names, name, between, mark, tmp_path):
-    path = write(tmp_path / name, names.split(","), *ROWS, between=between, mark=mark)
-    assert list(read_bitext(path)) == ROWS  # without a warning
+def test_a_header_is_no_pair(name, between, mark, tmp_path):
+    for names in (*CERTAIN, *UNCERTAIN):
+        path = write(tmp_path / name, names.split(","), *ROWS, between=between, mark=mark)
+        assert list(read_bitext(path)) == ROWS, names  # without a warning
 
 
 @pytest.mark.parametrize("names", ["src,tgt", "en,fr", "English,French"])

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nmtalign.aligner.opening import load
+from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.program import group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
@@ -21,7 +22,8 @@ from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_
 
 def run(*arguments: object) -> Result:
     """Run a command; errors on purpose come out as they are."""
-    result = CliRunner().invoke(group, ["vectors", *map(str, arguments)], catch_exceptions=False)
+    with warnings_to_stderr():
+        result = CliRunner().invoke(group, ["vectors", *map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result
 
