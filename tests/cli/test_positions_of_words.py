@@ -142,7 +142,9 @@ def test_links_from_count_words(tmp_path):
     assert run("links-from", *files, *given, "-o", tmp_path / "links", "--tokens", tmp_path / "cut") == 0
     assert lines(tmp_path / "links") == ["0-0 2-2 3-1"]
     assert lines(tmp_path / "cut.source") == ["a ( b )"]
-    assert run("report", *files, *given, "-o", tmp_path / "r.html") == 0
+    archive = "--attention", tmp_path / "all.npz"
+    assert run("links-from", *files, *given, "-o", tmp_path / "links", *archive) == 0
+    assert run("report", *files, *archive, "-o", tmp_path / "r.html") == 0
     assert '"s":["a","(b)"],"t":["x.","y"],"l":[0,0,950,1,0,950,1,1,950]' in content_of(tmp_path / "r.html")
 
 
