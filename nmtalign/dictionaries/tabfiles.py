@@ -78,17 +78,25 @@ def _glosses(line: str, headwords: list[str]) -> list[str]:
     """Return the lines of the text that have translations.
 
     A first line that repeats the headword is omitted. Where lines are numbered, the others explain them;
-    below a headword that is repeated, only the next line is a translation.
+    below a headword with its pronunciation, as in dictd, only the next line is a translation.
     """
     text = _unescaped(line.partition("\t")[2])
     glosses = [without_brackets(gloss).strip() for gloss in _without_tags(text).split("\n")]
-    glosses = [gloss for gloss in glosses if gloss and gloss not in headwords]
+    glosses = [gloss for gloss in glosses if gloss]
+    repeated, slash, _ = glosses[0].partition("/") if glosses else ("", "", "")
+    if len(glosses) > 1 and _letters(repeated) in map(_letters, headwords):
+        glosses = glosses[1:]
+    else:
+        slash = ""
     numbered = [gloss for gloss in glosses if _NUMBERED(gloss)]
     if numbered:
         return numbered
-    beginnings = tuple(f"{headword} " for headword in headwords)
-    repeats_headword = len(glosses) > 1 and glosses[0].startswith(beginnings)
-    return glosses[1:2] if repeats_headword else glosses
+    return glosses[:1] if slash else glosses
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a headword, whose lines may be capitalized or hyphenated."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _without_tags(text: str) -> str:

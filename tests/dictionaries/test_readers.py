@@ -43,6 +43,8 @@ chien</div><div class="example"><div>a dog</div><div>un chien</div></div></li><l
 </ol></div>
 猫|ねこ	<div><big>猫</big><br><ol><li><i>Noun</i><br>cat, pussy<br></li></ol></div>
 00databaseshort	English-French
+wellknown	Well-known /kn/<br />connu<br />
+ainu	ainu /a/<br />ainu<br />
 house	house /haʊs/ <n><br />maison<br /> see: <a href="bword://home">home</a><br />
 """.replace("\\\n", "")
 CAT = [("cat", "chat")]
@@ -62,7 +64,7 @@ BYTES: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
         [(word, gloss) for word in ("cat", "cats") for gloss in ("chat", "matou", "félin")]
         + [("give up", "renoncer à \\ x"), ("give up", "y"), ("dog", "chien"), ("dog", "clebs & toutou")]
         + [(word, gloss) for word in ("猫", "ねこ") for gloss in ("cat", "pussy")]
-        + [("house", "maison")],
+        + [("wellknown", "connu"), ("ainu", "ainu"), ("house", "maison")],
     ),
     "json": (
         b'{"cat": "chat", "dog": ["chien", "clebs"], "give up": "renoncer (a), c\\u00e9der",'
