@@ -171,8 +171,8 @@ def _project(path: Path) -> None:
                 project_line(line, LinkedLines(source, "un deux", pair), format, split=True)
 
 
-def _both_conllu(path: Path) -> object:
-    """Read a file of CoNLL-U as both sides."""
+def _both_files(path: Path) -> object:
+    """Read a file as both sides."""
     return list(read_bitext(path, path))
 
 
@@ -191,6 +191,7 @@ def _project_conllu(path: Path) -> None:
             nmtalign.project([(forms, "le", "")], [sentence], format="conllu")
 
 
+_SUBSTATION = b"[Script Info]\n[Events]\nFormat: Start, End, Text\nDialogue: 0:00:01.00,0:00:02.00,{x}cat\n"
 _TMX = (
     '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>the '
     '<ph>x</ph>cat</seg></tuv><tuv xml:lang="fr"><seg>le chat</seg></tuv></tu></body></tmx>'
@@ -313,11 +314,15 @@ READERS = {
     ),
     "conllu": Reader(
         "x.conllu",
-        _both_conllu,
+        _both_files,
         (b"# sent_id = 1\n1\tle" + b"\t_" * 8 + b"\n\n1\tchat" + b"\t_" * 8 + b"\n",),
     ),
     "fast-align": Reader("x.txt", _bitext(), (b"the cat ||| le chat\n\n||| \n",)),
     "tsv": Reader("x.tsv", _bitext(), (b"the cat\tle chat\n\n",)),
+    "csv": Reader("x.csv", _bitext(), (b'en,fr\n"the cat","le, chat"\n',)),
+    "subtitles": Reader("x.srt", _both_files, (b"1\n00:00:01,000 --> 00:00:02,000\nthe <i>cat</i>\n",)),
+    "substation": Reader("x.ass", _both_files, (_SUBSTATION,)),
+    "two texts": Reader("x.txt", _both_files, (b"the cat\n",)),
     "jsonl": Reader("x.jsonl", _bitext(), (b'{"source": "the\\ud83d\\ude00", "target": "le\\n"}\n',)),
     "tmx": Reader("x.tmx", _bitext(), (_TMX.encode(), _TMX.encode("utf-16"))),
     "xliff": Reader("x.xliff", _bitext(), (_XLIFF.encode(),)),
