@@ -22,7 +22,9 @@ from nmtalign.names import (
     DeviceName,
     ExtractionName,
     PositionsName,
+    PresetName,
     ScoreName,
+    Side,
     Symmetrization,
     UnicodeForm,
     UnknownPolicy,
@@ -32,14 +34,22 @@ from nmtalign.validation import check_bool, check_choice, check_number, quote_pa
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from nmtalign.links.inputs import GoldInput, LinksInput
     from nmtalign.scorers.vector_scores import VectorScore
+    from nmtalign.text.tokenization import Languages
+    from nmtalign.training.dictionary_prior import GivenDictionaries
 
 RUNNING = "Running"  # the section of --help for settings that name no other
 OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
 # What a text means on the command line: `nmtalign.cli.parameter_types` has the type that reads it.
-ValueKind = Literal["input", "output", "Hugging Face model", "tokenizer", "languages", "prefixes"]
-_TYPES_ABOVE = {"ArrayLike": Any, "VectorScore": Any}  # types of fields that this module cannot import
-_DECLARATION_KEY = "declaration"  # the key of a field's metadata
+ValueKind = Literal[
+    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "prefixes"
+]
+# types of fields that this module cannot import
+_TYPES_ABOVE = dict.fromkeys(
+    ("ArrayLike", "GivenDictionaries", "GoldInput", "Languages", "LinksInput", "VectorScore"), Any
+)
+_DECLARATION_KEY, _SECTION_KEY = "declaration", "section"  # keys of the metadata of a field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +63,7 @@ class Declaration:
     minimum: float | None = None
     maximum: float | None = None
     kind: ValueKind | None = None
+    is_repeated: bool = False  # the option may be given several times
     only_on_command_line: bool = False  # no configuration file, and no variable of the environment, sets it
     section: str | None = None  # the section of --help; None: that of the group
     shown_defaults: Mapping[str, str] | None = None  # what each command does without the option
@@ -72,6 +83,7 @@ def setting(
     minimum: float | None = None,
     maximum: float | None = None,
     kind: ValueKind | None = None,
+    is_repeated: bool = False,
     only_on_command_line: bool = False,
     section: str | None = None,
     shown_defaults: Mapping[str, str] | None = None,
@@ -92,11 +104,23 @@ def setting(
         minimum=minimum,
         maximum=maximum,
         kind=kind,
+        is_repeated=is_repeated,
         only_on_command_line=only_on_command_line,
         section=section,
         shown_defaults=shown_defaults,
     )
     return declared_field(declaration, default)
+
+
+def settings_group(kind: type[Settings], *, section: str | None = None) -> Any:
+    """Declare a group of settings as a field of another group; `section` replaces that of the group."""
+    return field(default_factory=kind, metadata={_SECTION_KEY: section})
+
+
+def section_of_group(attribute: Any) -> str | None:
+    """Return the section of ``--help`` for a field that is a group; None: that of its class."""
+    section: str | None = attribute.metadata.get(_SECTION_KEY)
+    return section
 
 
 def split_option(option: str) -> tuple[tuple[str, ...], str | None]:
@@ -376,4 +400,107 @@ class EncoderSettings(Settings):
         "--cache FILE",
         "Keep the encoder's similarities in FILE and reuse them in the next run.",
         kind="output",
+    )
+
+
+# --- training ------------------------------------------------------------------------------------
+
+
+_MIXED_VECTORS = "Vectors, mixed with the lexicon"
+
+
+def expert_setting() -> Any:
+    """Declare the links of an expert."""
+    return setting(
+        None,
+        "--expert LINKS",
+        "Add links of this text from another source, such as a person or an encoder; they shift the"
+        " posteriors but do not force links. Pharaoh format, one line per pair; an empty line means no"
+        " opinion.",
+        kind="input",
+        section=EncoderSettings.section,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings(Settings):
+    """What an aligner is learned with, besides its text."""
+
+    section = "Model"
+
+    words: WordSettings = settings_group(WordSettings)
+    languages: Languages = setting(
+        (None, None),
+        "--langs XX,YY",
+        "Source and target language, such as en,fr.",
+        kind="languages",
+        section="Input",
+    )
+    gold: GoldInput | None = setting(
+        None,
+        "--gold FILE",
+        "Also train a rescorer on gold links: one line for each pair of the bitext, or for its last pairs"
+        " only.",
+        kind="input",
+        section="Input",
+    )
+    sample: int | None = setting(
+        None, "--sample N", "Learn from N pairs, drawn at random.  [all]", minimum=1, section="Input"
+    )
+    preset: PresetName = setting(
+        "default",
+        "--preset",
+        "`fast` takes less time than `default` and has a slightly higher error rate.",
+    )
+    prior: GivenDictionaries | None = setting(
+        None,
+        "--prior FILE",
+        "Use a bilingual dictionary or word list; may be repeated. The format is detected from the content.",
+        kind="input",
+        is_repeated=True,
+    )
+    bridge: GivenDictionaries | None = setting(
+        None,
+        "--bridge FILE",
+        "Dictionary from a third language into one of the text's: --prior English-German and --bridge"
+        " German-Russian act as English-Russian. May be repeated.",
+        kind="input",
+        is_repeated=True,
+    )
+    headwords: Side | None = setting(
+        None,
+        "--headwords SIDE",
+        "Side in whose language the headwords of --prior are: source or target.  [detected]",
+    )
+    lemmas: bool = setting(
+        False,
+        "--lemmas",
+        "Count words under their lemmas as well; needs --langs and the package simplemma.",
+    )
+    init: str | Path | None = setting(
+        None,
+        "--init DIR",
+        "Start from a model and its tokenizer, or from word vectors.",
+        kind="older model",
+    )
+    vectors: str | Path | tuple[Any, Any] | None = setting(None)
+    vector_files: VectorFileSettings = settings_group(
+        VectorFileSettings, section="Vectors, mixed with the lexicon"
+    )
+    vectors_weight: float | None = setting(
+        None,
+        "--vectors-weight",
+        "Weight of the vectors, from 0 to 1.  [fitted to the text]",
+        minimum=0,
+        maximum=1,
+        section=_MIXED_VECTORS,
+    )
+    expert: LinksInput | None = expert_setting()
+    encoder: EncoderSettings = settings_group(EncoderSettings)
+    workers: int | None = setting(None, minimum=1)
+    memory: int | str | None = setting(
+        None,
+        "--memory SIZE",
+        "Use at most SIZE of memory, such as 4G; the rest goes to temporary files.  [half of the machine's]",
+        section=RUNNING,
     )

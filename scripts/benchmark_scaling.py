@@ -64,13 +64,14 @@ from benchmark_memory import describe, write_recycled
 
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import train
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
 from nmtalign.batch.cluster_store import ClusterStore
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.links.formats import format_pharaoh_batch
+from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training import memory
 from nmtalign.training.em import preset_hyperparameters
@@ -253,7 +254,7 @@ def learn_on_cluster(options: argparse.Namespace) -> None:
     with connected(options.scheduler, 1) as client:
         store = MeasuredStore(client, PHASES if options.kill else ())
         hyperparameters = preset_hyperparameters(options.preset)
-        settings = TrainingSettings(hyperparameters, workers=1, store=store)
+        settings = TrainingJob(hyperparameters, settings=TrainingSettings(workers=1), store=store)
         start = time.process_time()
         result = train_aligner(read_bitext(options.source, options.target), settings)
         learned = peak_megabytes()

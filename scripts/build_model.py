@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.progress import Progress, open_reporter
+from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import preset_hyperparameters
@@ -37,10 +38,10 @@ def main() -> None:
     arguments = parser.parse_args()
     aligner = train_aligner(
         _pairs(arguments.bitexts),
-        TrainingSettings(
+        TrainingJob(
             hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
             text_settings=TextSettings("simple"),
-            languages=("en", "fr"),
+            settings=TrainingSettings(languages=("en", "fr")),
             progress=open_reporter(_print_message, stage="reading"),
         ),
     ).aligner

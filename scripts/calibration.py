@@ -29,7 +29,7 @@ from _corpora import FAMILIES, Pairs, corpora, lines_of, markdown, parse_links, 
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -123,7 +123,7 @@ def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
 
 def learned(pairs: Pairs, preset: str) -> Aligner:
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
-    return train_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset])).aligner
+    return train_aligner(words, TrainingJob(PRESET_HYPERPARAMETERS[preset])).aligner
 
 
 def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, gold: Gold) -> Links:

@@ -31,9 +31,10 @@ import numpy as np
 from _corpora import lines_of, markdown, parse_links, score
 from calibration import expected_error
 
-from nmtalign.aligner.training_settings import open_training_settings
+from nmtalign.aligner.training_job import open_training_job
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.links.formats import format_pharaoh
+from nmtalign.settings import TrainingSettings
 from nmtalign.vectors.pickles import read_pickle
 
 
@@ -119,8 +120,10 @@ def errors_of(
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     gold = lines_of(folder / "gold")
     start = time.process_time()
-    options = open_training_settings(
-        preset=preset, languages=languages, prior=prior, bridge=bridge, lemmas=lemmas, workers=1
+    options = open_training_job(
+        TrainingSettings(
+            preset=preset, languages=languages, prior=prior, bridge=bridge, lemmas=lemmas, workers=1
+        )
     )
     batch = train_aligner(text, options).align()
     cpu_seconds = time.process_time() - start

@@ -37,7 +37,7 @@ import nmtalign
 from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS
@@ -184,7 +184,7 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
 
 def softly(corpus: Corpus, alike: list[np.ndarray]) -> float:
     """Return the error of an aligner that is learned from a set, with similarities of the gold lines."""
-    options = TrainingSettings(expert=encoder_of(corpus, alike))
+    options = TrainingJob(expert=encoder_of(corpus, alike))
     batch = train_aligner([*corpus.training, *corpus.gold_text], options).aligner.align_batch(
         corpus.gold_text
     )

@@ -26,10 +26,11 @@ from _corpora import lines_of, markdown, score
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner, train_rescorer
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
+from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
@@ -41,13 +42,16 @@ def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     words = [(s.split(), t.split()) for s, t in text]
     return replace(
-        train_aligner(words, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
+        train_aligner(
+            words, TrainingJob(PRESET_HYPERPARAMETERS[preset], settings=TrainingSettings(workers=1))
+        ).aligner,
+        workers=1,
     ), words
 
 
 def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner:
     """Return the aligner with a rescorer that learned from the gold links of pairs."""
-    options = TrainingSettings(gold=gold, workers=1)
+    options = TrainingJob(gold=gold, settings=TrainingSettings(workers=1))
     return train_rescorer(aligner, prepare(pairs, options), options)
 
 

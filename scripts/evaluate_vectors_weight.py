@@ -30,9 +30,10 @@ from _corpora import lines_of, score
 
 import nmtalign as na
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import estimate, mix_scorers
 from nmtalign.scorers.dense import make_vectors_scorer
+from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import Estimator
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, likeliest_weight, sharpened
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -70,7 +71,7 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     """Yield the errors by weight, and the likeliest weight, of a corpus with each form of vectors."""
     pairs = list(zip(lines_of(corpus / "src"), lines_of(corpus / "tgt"), strict=True))
     gold = lines_of(corpus / "gold")
-    options = TrainingSettings()
+    options = TrainingJob()
     words = [(source.split(), target.split()) for source, target in pairs]
     bitext = prepare(words, options)
     estimator = Estimator.prepare(bitext.text, options.hyperparameters)
@@ -81,7 +82,11 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
         weight = likeliest_weight(estimated.lexicon, scorer, estimated.jump_models, null, bitext.text)
         errors = {}
         for fixed in WEIGHTS:
-            aligner = mix_scorers(estimated, bitext, replace(options, vectors=both, vectors_weight=fixed))
+            aligner = mix_scorers(
+                estimated,
+                bitext,
+                replace(options, vectors=both, settings=TrainingSettings(vectors_weight=fixed)),
+            )
             batch = aligner.align_batch(words[-len(gold) :])
             links = [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in batch]
             errors[fixed] = score(links, gold).aer

@@ -24,8 +24,9 @@ from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding
 from nmtalign.aligner.probabilities import pair_features
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.settings import TrainingSettings
 from nmtalign.text.tokenization import TextSettings
 
 DOCUMENTS = (5, 15, 50)  # lines
@@ -79,7 +80,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
     new = source[sample.learned :], target[sample.learned :]
     texts += [(documents(new[0], size), documents(new[1], size)) for size in (1, *DOCUMENTS)]
     dirty = [(source, *shuffled(target, seed)) for source, target in texts]
-    found = train_aligner(zip(*dirty[0][:2], strict=True), TrainingSettings(workers=1))
+    found = train_aligner(zip(*dirty[0][:2], strict=True), TrainingJob(settings=TrainingSettings(workers=1)))
     result: list[tuple[np.ndarray, np.ndarray]] = []
     for n, (source, target, parallel) in enumerate(dirty):
         words = [TextSettings().words_of_pair(pair) for pair in zip(source, target, strict=True)]

@@ -270,7 +270,7 @@ TRAINED = {  # bitexts, also of align_batch
     "unequal sides": ((["a"], ["x", "y"]), DATA, "same number of source and target sentences, found 1 and 2"),
 }
 OPTIONS = {  # of train
-    "a preset": ({"preset": "slow"}, USAGE, "presets fast, default, found 'slow'"),
+    "a preset": ({"preset": "slow"}, USAGE, "`preset`: fast, default, found 'slow'"),
     "a tokenizer": ({"tokenizer": "nltk"}, USAGE, "tokenizers space, .*found 'nltk'"),
     "a form": ({"unicode": "utf-8"}, USAGE, "`unicode`: nfc, .*found 'utf-8'"),
     "lower case": ({"lowercase": "yes"}, USAGE, "True or False as `lowercase`, found 'yes'"),
@@ -282,14 +282,18 @@ OPTIONS = {  # of train
         "codes such as en, .*'English'; write en",
     ),
     "languages by number": ({"languages": (1, 2)}, USAGE, r"found \(1, 2\)"),
-    "no workers": ({"workers": 0}, USAGE, "workers, 1 or more, found 0"),
-    "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
+    "no workers": ({"workers": 0}, USAGE, "`workers` as an integer of at least 1, found 0"),
+    "half a worker": ({"workers": 1.5}, USAGE, "`workers` as an integer of at least 1, found 1.5"),
     "a weight alone": ({"vectors_weight": 0.5}, USAGE, "`vectors_weight` applies to"),
-    "a large weight": ({"vectors": "en_fr_vectors", "vectors_weight": 2}, USAGE, "from 0 to 1, found 2"),
+    "a large weight": (
+        {"vectors": "en_fr_vectors", "vectors_weight": 2},
+        USAGE,
+        "of at least 0 and at most 1, found 2",
+    ),
     "a weight of text": (
         {"vectors": "en_fr_vectors", "vectors_weight": "x"},
         USAGE,
-        "from 0 to 1, found 'x'",
+        "of at least 0 and at most 1, found 'x'",
     ),
     "vectors by number": ({"vectors": 3}, USAGE, "the path of a folder that has both, found 3"),
     "vectors of one side": ({"vectors": (words("a"),)}, USAGE, "source and target vectors, found 1"),
@@ -309,7 +313,11 @@ OPTIONS = {  # of train
     "a missing gold file": ({"gold": "nowhere"}, DATA, "^nowhere: No such file"),
     "gold by number": ({"gold": 3}, USAGE, "expected gold links of each pair, or a path, found 3"),
     "no gold at all": ({"gold": []}, USAGE, "expected gold links, found none"),
-    "truth as a weight": ({"vectors": "en_fr_vectors", "vectors_weight": True}, USAGE, "to 1, found True"),
+    "truth as a weight": (
+        {"vectors": "en_fr_vectors", "vectors_weight": True},
+        USAGE,
+        "at most 1, found True",
+    ),
     "few gold links": ({"gold": [LINKS]}, DATA, "at least 50 pairs"),
 }
 LOADED = {  # what is opened, and the settings
@@ -729,7 +737,7 @@ CALLS = {
         "links as pairs .*False",
     ),
     "counts of text": (lambda: na.lexicon([("a", "b", "0:0")]), DATA, "links like 0-1 .*'0:0'"),
-    "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"presets .*found \['fast'\]"),
+    "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"`preset`: .*found \['fast'\]"),
     "sides of two files": (
         lambda: na.read_bitext("a", "b", select=("1", "2")),
         USAGE,

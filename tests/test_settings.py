@@ -14,8 +14,10 @@ from nmtalign.settings import (
     GivenVectorsSettings,
     LinkSettings,
     Settings,
+    TrainingSettings,
     VectorFileSettings,
     WordSettings,
+    declaration_of,
     setting,
 )
 
@@ -25,6 +27,7 @@ SIGNATURES = [
     (na.vector_aligner, [WordSettings, LinkSettings]),
     (na.links_from, [LinkSettings]),
     (na.learn_attention, [WordSettings, VectorFileSettings]),
+    (na.train, [TrainingSettings, WordSettings, EncoderSettings]),
 ]
 
 
@@ -32,7 +35,7 @@ SIGNATURES = [
 def test_a_signature_lists_the_settings_of_its_groups(function, groups):
     parameters = inspect.signature(function).parameters
     for group in groups:
-        declared = {field.name: (field.type, field.default) for field in fields(group)}
+        declared = {f.name: (f.type, f.default) for f in fields(group) if declaration_of(f)}
         listed = {name: (parameters[name].annotation, parameters[name].default) for name in declared}
         assert listed == declared
 

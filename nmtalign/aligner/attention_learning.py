@@ -19,7 +19,7 @@ from nmtalign.aligner.over_vectors import (
     open_vectors,
     vector_norms,
 )
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Reals
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -32,7 +32,7 @@ from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.settings import GivenVectorsSettings, VectorFileSettings, WordSettings
+from nmtalign.settings import GivenVectorsSettings, TrainingSettings, VectorFileSettings, WordSettings
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.text.tokenization import check_languages
 from nmtalign.training.attention_parameters import (
@@ -180,8 +180,8 @@ def learn_attention(
     student = replace(student, text_settings=student.text_settings.updated(words_of_lines))
     pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
-    settings = TrainingSettings(text_settings=student.text_settings, workers=workers)
-    teacher, teacher_name = _teacher(model, pairs, words, settings)
+    job = TrainingJob(text_settings=student.text_settings, settings=TrainingSettings(workers=workers))
+    teacher, teacher_name = _teacher(model, pairs, words, job)
 
     chosen = _choose_pairs(words)
     student_text = encode_text([words[n] for n in chosen])
@@ -217,11 +217,11 @@ def _teacher(
     model: Aligner | str | Path | None,
     pairs: Sequence[Pair],
     words: Sequence[Pair],
-    settings: TrainingSettings,
+    job: TrainingJob,
 ) -> tuple[Aligner, str]:
     """Return the aligner to learn from, and a name for it."""
     if model is None:
-        return train_aligner(words, settings).aligner, "learned from the same text"
+        return train_aligner(words, job).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
     return fit_text(model, pairs)[0], model.scorer.description

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nmtalign.aligner.aligner import load_aligner, tokens_of
 from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
-from nmtalign.aligner.training_settings import TrainingSettings, checked_against_corrections
+from nmtalign.aligner.training_job import TrainingJob, checked_against_corrections
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.parallel import default_workers
@@ -58,13 +58,13 @@ class PreparedBitext(NamedTuple):
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
-    prior: Prior | None  # the prior of the settings, with the word pairs of dictionaries
+    prior: Prior | None  # the prior of the job, with the word pairs of dictionaries
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
 def training_pairs(
     pairs: Iterable[Any],
-    settings: TrainingSettings,
+    job: TrainingJob,
     *,
     add_expert_links: Callable[[Iterable[Any]], Iterator[Any]] | None = None,
     unit: LinkUnit = WORDS,
@@ -75,35 +75,35 @@ def training_pairs(
 
     This is the order of steps of :func:`~nmtalign.train` and of ``nmtalign train``. `add_expert_links`
     returns the pairs with the links of an expert, whose positions count what `unit` says. `limit` empties
-    pairs that are too long. The file of gold links of the settings has this `encoding`.
+    pairs that are too long. The file of gold links of the job has this `encoding`.
     A sample is drawn last, and its pairs keep their order.
     """
-    text_settings = settings.text_settings
-    languages = settings.languages
+    text_settings = job.text_settings
+    languages = job.settings.languages
     # the links of an expert are read line by line with the pairs, so nothing may change these before
     if add_expert_links is not None:
         pairs = add_expert_links(pairs)
     pairs = unit.prepare_pairs(pairs, text_settings, languages, first=1)
-    pairs = checked_against_corrections(pairs, settings.gold_file, encoding=encoding)
+    pairs = checked_against_corrections(pairs, job.gold_file, encoding=encoding)
     # a length is a number of tokens that are aligned, so sub-words are joined before
     if limit is not None:
         pairs = limit.pairs(pairs, text_settings, languages)
-    if settings.sample is not None:
-        pairs = random_sample(pairs, settings.sample)
+    if job.settings.sample is not None:
+        pairs = random_sample(pairs, job.settings.sample)
     yield from pairs
 
 
-def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext:
+def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
-    workers = default_workers(settings.workers)
+    workers = default_workers(job.settings.workers)
     expert_batches: list[tuple[AlignedBatch, ...]] = []
-    if settings.expert is not None:
-        pairs = _collect_expert_links(pairs, settings.expert, settings, expert_batches)
-    max_tokens = max_tokens_in_memory(settings.memory)
-    if settings.store is not None:
+    if job.expert is not None:
+        pairs = _collect_expert_links(pairs, job.expert, job, expert_batches)
+    max_tokens = max_tokens_in_memory(job.memory)
+    if job.store is not None:
         max_tokens = 0  # the text goes to the cluster, in parts
     source, target, digest = encode_bitext(
-        pairs, settings.text_settings, settings.languages, workers, in_memory=max_tokens
+        pairs, job.text_settings, job.settings.languages, workers, in_memory=max_tokens
     )
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
@@ -113,15 +113,15 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         "target_tokens": len(target.tokens),
         "sha256": digest,
     }
-    gold = _numbered_gold(settings, source, target)
-    prior = _with_dictionaries(settings, source, target)
-    _warn_about_bitext(source, target, prior, settings)
+    gold = _numbered_gold(job, source, target)
+    prior = _with_dictionaries(job, source, target)
+    _warn_about_bitext(source, target, prior, job)
 
     voting_links = None
     prior_links = None
-    if settings.expert is not None:
+    if job.expert is not None:
         # an encoder links tokens; links that come with the pairs count the words of lines
-        words = None if settings.expert.encoder else line_words_of(source, target)
+        words = None if job.expert.encoder else line_words_of(source, target)
         lengths = source.lengths, target.lengths
         links_of_kinds = []
         for batches_of_kind in zip(*expert_batches, strict=True):
@@ -130,13 +130,13 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         voting_links = links_of_kinds[0]
         prior_links = links_of_kinds[-1]
         if not any(len(links.source) for links, *_ in expert_batches):
-            settings.warn("the expert links no words of the bitext")
+            job.warn("the expert links no words of the bitext")
 
     if prior is not None:
         source, target = prior.extend(source, target)
-    if settings.vectors is not None:
-        check_vectors(settings.vectors, (source.words, target.words), settings.text_settings)
-    in_parts = settings.store is not None or not fits_in_memory(source, target, settings.memory)
+    if job.vectors is not None:
+        check_vectors(job.vectors, (source.words, target.words), job.text_settings)
+    in_parts = job.store is not None or not fits_in_memory(source, target, job.memory)
     if in_parts:
         source = source.on_disk()
         target = target.on_disk()
@@ -150,8 +150,8 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
         target_sections = target_sections.on_disk()
         sections = sections.on_disk()
         buckets = store_buckets(source_sections, target_sections)
-        if settings.store is None:
-            part_cells = cells_of_parts(source, target, settings.memory, workers)
+        if job.store is None:
+            part_cells = cells_of_parts(source, target, job.memory, workers)
         else:
             part_cells = cells_of_cluster_parts(sum(buckets.cell_counts))
     text = EncodedText(
@@ -165,24 +165,24 @@ def prepare(pairs: Iterable[Pair], settings: TrainingSettings) -> PreparedBitext
     return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)
 
 
-def _with_dictionaries(settings: TrainingSettings, source: EncodedSide, target: EncodedSide) -> Prior | None:
+def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> Prior | None:
     """Return the prior with the word pairs of the dictionaries that the text can have."""
-    if not settings.dictionaries:
-        return settings.prior
+    if not job.dictionaries:
+        return job.prior
     jumps: list[JumpCount] = []
     pairs = dictionary_pairs(
-        settings.dictionaries,
+        job.dictionaries,
         (source, target),
-        settings.text_settings,
-        settings.languages,
-        bridges=settings.bridges,
-        headwords=settings.headwords,
-        lemmas=settings.hyperparameters.lemmas,
-        report=settings.progress.note,
-        warn=settings.warn,
+        job.text_settings,
+        job.settings.languages,
+        bridges=job.bridges,
+        headwords=job.settings.headwords,
+        lemmas=job.hyperparameters.lemmas,
+        report=job.progress.note,
+        warn=job.warn,
         jumps=jumps,
     )
-    prior = settings.prior or Prior()
+    prior = job.prior or Prior()
     return replace(
         prior,
         dictionary_pairs=pairs.words,
@@ -193,50 +193,46 @@ def _with_dictionaries(settings: TrainingSettings, source: EncodedSide, target: 
 
 
 def _warn_about_bitext(
-    source: EncodedSide, target: EncodedSide, prior: Prior | None, settings: TrainingSettings
+    source: EncodedSide, target: EncodedSide, prior: Prior | None, job: TrainingJob
 ) -> None:
     """Warn if a bitext looks wrong, or if continuing a model would give better links."""
     for warning in bitext_warnings(source, target):
-        settings.warn(warning)
-    advice = _advice_to_continue(source, target, settings)
+        job.warn(warning)
+    advice = _advice_to_continue(source, target, job)
     if advice:
-        settings.advise(advice)
+        job.advise(advice)
     if prior is not None and prior.swapped(source, target):
-        settings.warn("source and target seem swapped compared with `init`; exchange them")
+        job.warn("source and target seem swapped compared with `init`; exchange them")
 
 
-def _numbered_gold(
-    settings: TrainingSettings, source: EncodedSide, target: EncodedSide
-) -> dict[int, GoldAlignment]:
+def _numbered_gold(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> dict[int, GoldAlignment]:
     """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
-        if not settings.gold:
+        if not job.gold:
             return {}
-        return gold_of_pairs(
-            settings.gold, source, target, file=settings.gold_file, on_error=settings.on_bad_gold
-        )
+        return gold_of_pairs(job.gold, source, target, file=job.gold_file, on_error=job.on_bad_gold)
     except DataError as error:
-        raise (error if settings.gold_file is None else error.at(settings.gold_file)) from None
+        raise (error if job.gold_file is None else error.at(job.gold_file)) from None
 
 
 def _collect_expert_links(
-    pairs: Iterable[Pair], expert: Expert, settings: TrainingSettings, batches: list[tuple[AlignedBatch, ...]]
+    pairs: Iterable[Pair], expert: Expert, job: TrainingJob, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield the pairs; after the last one, `batches` contains the links of the expert."""
-    tokens = partial(tokens_of, text_settings=settings.text_settings, languages=settings.languages)
+    tokens = partial(tokens_of, text_settings=job.text_settings, languages=job.settings.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
         batches.append(expert.links_and_counts(part, tokens))
         yield from part
 
 
-def _advice_to_continue(source: EncodedSide, target: EncodedSide, settings: TrainingSettings) -> str:
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, job: TrainingJob) -> str:
     """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
     pairs = len(source.lengths)
-    if settings.prior is not None or settings.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
+    if job.prior is not None or job.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return ""
     model = load_aligner(BUNDLED_MODEL)
-    if settings.text_settings not in (TextSettings(), model.text_settings):
+    if job.text_settings not in (TextSettings(), model.text_settings):
         return ""  # the text settings were chosen, so `init` would be refused
     coverage = model.scorer.coverage_of(source, target)
     for side in (coverage.source, coverage.target):

@@ -10,13 +10,14 @@ from typing import Any
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
 from nmtalign.aligner.preparation import training_pairs
-from nmtalign.aligner.training_settings import open_training_settings, stage_costs
+from nmtalign.aligner.training_job import open_training_job, stage_costs
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.display import with_plural
 from nmtalign.errors import advise, warn_caller
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import DeviceName, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
+from nmtalign.settings import EncoderSettings, TrainingSettings, WordSettings
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.training.dictionary_prior import (
@@ -158,12 +159,12 @@ def train(
     # issued at the end, also after an error
     warnings = list[str]()
     advice = list[str]()
-    settings = open_training_settings(
-        preset=preset,
-        tokenizer=tokenizer,
-        lowercase=lowercase,
-        unicode=unicode,
+    settings = TrainingSettings(
+        words=WordSettings(tokenizer, lowercase, unicode),
         languages=languages,
+        gold=gold,
+        sample=sample,
+        preset=preset,
         prior=prior,
         bridge=bridge,
         headwords=headwords,
@@ -171,22 +172,18 @@ def train(
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
-        sample=sample,
-        gold=gold,
-        has_expert_links=expert is not None,
-        encoder=encoder,
-        layer=layer,
-        device=device,
-        cache=cache,
+        expert=expert,
+        encoder=EncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache),
         workers=workers,
         memory=memory,
     )
-    reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
-    settings = replace(settings, progress=reporter, warn=warnings.append, advise=advice.append)
+    job = open_training_job(settings)
+    reporter = open_reporter(progress, stage="reading", costs=stage_costs(job))
+    job = replace(job, progress=reporter, warn=warnings.append, advise=advice.append)
     try:
         add_expert_links = None if expert is None else partial(with_links, links=iter_links(expert))
-        pairs = training_pairs(reporter.count(rows), settings, add_expert_links=add_expert_links)
-        aligner = train_aligner(pairs, settings).aligner
+        pairs = training_pairs(reporter.count(rows), job, add_expert_links=add_expert_links)
+        aligner = train_aligner(pairs, job).aligner
     finally:
         for warning in warnings:
             warn_caller(warning)

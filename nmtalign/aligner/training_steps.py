@@ -18,7 +18,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import Expert, expert_word_counts
 from nmtalign.aligner.preparation import PreparedBitext, prepare
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers
@@ -50,60 +50,60 @@ class TrainingResult(NamedTuple):
 
 
 @blas.one_thread()
-def train_aligner(pairs: Iterable[Pair], settings: TrainingSettings | None = None) -> TrainingResult:
+def train_aligner(pairs: Iterable[Pair], job: TrainingJob | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
     Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
     side, or the gold links do not belong to the pairs or are too few.
     """
-    settings = settings or TrainingSettings()
-    bitext = prepare(pairs, settings)
-    settings = replace(settings, prior=bitext.prior)
-    estimator = _make_estimator(bitext, settings)
-    estimated = estimate(estimator, bitext, settings)
-    aligner = mix_scorers(estimated, bitext, settings)
-    if settings.expert is not None:
-        expert = expert_with_trust(aligner, bitext.text, settings)
-        estimated = estimate(estimator, bitext, settings, expert)
-        aligner = replace(mix_scorers(estimated, bitext, settings), expert=expert)
-    aligner = train_rescorer(aligner, bitext, settings)
-    if too_small := _why_too_small(aligner, bitext, settings):
-        settings.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
-    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, settings))
+    job = job or TrainingJob()
+    bitext = prepare(pairs, job)
+    job = replace(job, prior=bitext.prior)
+    estimator = _make_estimator(bitext, job)
+    estimated = estimate(estimator, bitext, job)
+    aligner = mix_scorers(estimated, bitext, job)
+    if job.expert is not None:
+        expert = expert_with_trust(aligner, bitext.text, job)
+        estimated = estimate(estimator, bitext, job, expert)
+        aligner = replace(mix_scorers(estimated, bitext, job), expert=expert)
+    aligner = train_rescorer(aligner, bitext, job)
+    if too_small := _why_too_small(aligner, bitext, job):
+        job.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
+    return TrainingResult(aligner, _alignment_of(bitext, aligner, estimator, estimated, job))
 
 
-def _make_estimator(bitext: PreparedBitext, settings: TrainingSettings) -> EMIterations[Any]:
+def _make_estimator(bitext: PreparedBitext, job: TrainingJob) -> EMIterations[Any]:
     """Return the estimator of a bitext: in memory, or in parts, on disk or on a cluster."""
     if bitext.part_cells is not None:
         from nmtalign.training.partitioned import PartitionedEstimator
 
         return PartitionedEstimator(
             bitext.text,
-            settings.hyperparameters,
-            prior=settings.prior,
-            workers=settings.workers,
-            report=settings.progress.step,
+            job.hyperparameters,
+            prior=job.prior,
+            workers=job.settings.workers,
+            report=job.progress.step,
             part_cells=bitext.part_cells,
-            store=settings.store,
+            store=job.store,
         )
     return Estimator.prepare(
         bitext.text,
-        settings.hyperparameters,
-        prior=settings.prior,
-        workers=settings.workers,
-        report=settings.progress.step,
+        job.hyperparameters,
+        prior=job.prior,
+        workers=job.settings.workers,
+        report=job.progress.step,
     )
 
 
 def estimate(
     estimator: EMIterations[Any],
     bitext: PreparedBitext,
-    settings: TrainingSettings,
+    job: TrainingJob,
     expert: Expert | None = None,
 ) -> Estimate:
     """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides = bitext.source, bitext.target
-    prior = settings.prior or Prior()
+    prior = job.prior or Prior()
     name = CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
@@ -111,24 +111,24 @@ def estimate(
             prior = replace(prior, vocabulary_pairs=[*prior.vocabulary_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
-    checkpoint = checkpoint_of(settings.checkpoints, *sides, settings.hyperparameters, prior, name=name)
+    checkpoint = checkpoint_of(job.checkpoints, *sides, job.hyperparameters, prior, name=name)
     return estimator.run(checkpoint)
 
 
-def mix_scorers(estimated: Estimate, bitext: PreparedBitext, settings: TrainingSettings) -> Aligner:
+def mix_scorers(estimated: Estimate, bitext: PreparedBitext, job: TrainingJob) -> Aligner:
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
-    hyperparameters = settings.hyperparameters
+    hyperparameters = job.hyperparameters
     lexicon = estimated.lexicon
     mixture = Mixture(lexicon)
     if hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    if settings.vectors is not None and settings.vectors_weight != 0:
-        given_weight = settings.vectors_weight
+    if job.vectors is not None and job.settings.vectors_weight != 0:
+        given_weight = job.settings.vectors_weight
         vectors = make_vectors_scorer(
             lexicon,
-            *settings.vectors,
-            settings.text_settings,
+            *job.vectors,
+            job.text_settings,
             weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
         if given_weight is None:
@@ -136,18 +136,18 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, settings: TrainingS
                 lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
             vectors = replace(vectors, weight=fitted)
-            settings.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
+            job.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
         HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
-        text_settings=settings.text_settings,
-        languages=settings.languages,
+        text_settings=job.text_settings,
+        languages=job.settings.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
     )
 
 
-def train_rescorer(aligner: Aligner, bitext: PreparedBitext, settings: TrainingSettings) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, job: TrainingJob) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, or the same aligner without gold links."""
     if not bitext.gold:
         return aligner
@@ -157,7 +157,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, settings: TrainingS
     gold = list(bitext.gold.values())
     if bitext.text.line_words:
         # gold links join words of lines; those of tokens depend on the links that the aligner finds
-        batch = aligner.decoder_for_scores(scores).all_links(default_workers(settings.workers))
+        batch = aligner.decoder_for_scores(scores).all_links(default_workers(job.settings.workers))
         gold = []
         for k, n in enumerate(numbers):
             to_words = of_sentence(bitext.text.line_words, n)
@@ -167,18 +167,18 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, settings: TrainingS
         aligner.positions,
         gold,
         frequent=aligner.lexicon.frequent(MAX_WEIGHTED_WORDS),
-        seed=settings.hyperparameters.seed,
-        report=settings.progress.note,
+        seed=job.hyperparameters.seed,
+        report=job.progress.note,
     )
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
 
-def _why_too_small(aligner: Aligner, bitext: PreparedBitext, settings: TrainingSettings) -> str:
+def _why_too_small(aligner: Aligner, bitext: PreparedBitext, job: TrainingJob) -> str:
     """Return a warning if a text is too small to learn from; an empty text if it is not."""
     pairs = len(bitext.source.lengths)
     text = bitext.text
-    alone = settings.prior is None and settings.vectors is None and settings.expert is None
+    alone = job.prior is None and job.vectors is None and job.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
         copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
         return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
@@ -215,12 +215,12 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     )
 
 
-def expert_with_trust(aligner: Aligner, text: EncodedText, settings: TrainingSettings) -> Expert:
+def expert_with_trust(aligner: Aligner, text: EncodedText, job: TrainingJob) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     period = math.ceil(text.cell_count / MAX_TRUST_CELLS)
     text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
-    aligner = replace(aligner, expert=settings.expert, workers=settings.workers).with_trust_from(text)
-    settings.progress.note(f"{aligner.expert}; learned again with its links as a prior")
+    aligner = replace(aligner, expert=job.expert, workers=job.settings.workers).with_trust_from(text)
+    job.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
 
 
@@ -229,7 +229,7 @@ def _alignment_of(
     aligner: Aligner,
     estimator: EMIterations[Any],
     estimated: Estimate,
-    settings: TrainingSettings,
+    job: TrainingJob,
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
@@ -238,7 +238,7 @@ def _alignment_of(
     estimate are used, which takes less than half the time. The first call frees the counts, which are large.
     """
     text = bitext.text
-    aligner = replace(aligner, workers=settings.workers)
+    aligner = replace(aligner, workers=job.settings.workers)
     counts: list[TextFormCounts] = []
     if estimator.complete_word_pairs is not None:
         text = replace(text, numbered_pairs=estimator.complete_word_pairs)
@@ -252,7 +252,7 @@ def _alignment_of(
             return aligner.decoder_for_scores(scores).all_links(default_workers(aligner.workers))
         if bitext.part_cells is not None:
             more = "the links of all pairs are kept in memory and may need more than `memory` allows"
-            settings.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
+            job.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
         return aligner.link_text(text)
 
     @cache
@@ -260,7 +260,7 @@ def _alignment_of(
         if aligned_unit == "tokens":
             return token_links()
         if warning := one_word_lines_warning(text):
-            settings.warn(warning)
+            job.warn(warning)
         return regroup_batch(token_links(), text.line_words)
 
     return align

@@ -23,6 +23,7 @@ from nmtalign.settings import (
     declaration_of,
     declared_field,
     field_types,
+    section_of_group,
     split_option,
     types_of,
 )
@@ -117,14 +118,14 @@ def common_option(
     return made
 
 
-def _group_parameters(group: type[Settings]) -> Iterator[click.Parameter]:
+def _group_parameters(group: type[Settings], section: str | None = None) -> Iterator[click.Parameter]:
     """Yield the click parameters of a group, those of inner groups in their place."""
     annotations = field_types(group)
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
         annotation = annotations[attribute.name]
         declaration = declaration_of(attribute)
         if declaration is None:
-            yield from _group_parameters(annotation)
+            yield from _group_parameters(annotation, section_of_group(attribute))
         elif declaration.is_argument:
             yield click.Argument([attribute.name], **_parameter_settings(annotation, attribute, declaration))
         elif declaration.names:
@@ -135,7 +136,7 @@ def _group_parameters(group: type[Settings]) -> Iterator[click.Parameter]:
                 callback=_only_on_command_line if declaration.only_on_command_line else declaration.callback,
                 **_parameter_settings(annotation, attribute, declaration),
             )
-            made.section = declaration.section or group.section
+            made.section = declaration.section or section or group.section
             made.shown_defaults = declaration.shown_defaults
             yield made
 
@@ -163,11 +164,13 @@ def _parameter_settings(annotation: Any, attribute: Field[Any], declaration: Dec
     """Return the settings of a click parameter that follow from the type of its field and its bounds."""
     settings: dict[str, Any] = {"required": declaration.required}
     if not declaration.required:
-        settings["default"] = attribute.default  # click takes a default of None for a value that was given
-    is_repeated = get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
-    if is_repeated:
+        # click takes a default of None for a value that was given
+        settings["default"] = None if isinstance(attribute.default, tuple) else attribute.default
+    if get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis:
         settings |= {"nargs": -1} if declaration.is_argument else {"multiple": True}
         annotation = get_args(annotation)[0]
+    if declaration.is_repeated:
+        settings["multiple"] = True
     types = [kind for kind in types_of(annotation) if kind is not NoneType]
     if bool in types:
         settings["is_flag"] = True
@@ -186,7 +189,7 @@ def _click_type(types: list[Any], declaration: Declaration) -> Any:
         return Number(minimum, declaration.maximum, min_open=declaration.above is not None)
     if types == [int]:
         return Integer(_as_integer(minimum), _as_integer(declaration.maximum))
-    return types[0]
+    return str if str in types else types[0]
 
 
 def _as_integer(bound: float | None) -> int | None:
@@ -202,7 +205,9 @@ def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySetti
         if declaration is None:
             by_field[attribute.name] = _make_group(annotations[attribute.name], values)
         elif declaration.is_argument or declaration.names:
-            by_field[attribute.name] = values[_parameter_name(attribute, declaration)]
+            value = values[_parameter_name(attribute, declaration)]
+            if declaration.required or value not in (None, ()):
+                by_field[attribute.name] = value
     return group(**by_field)
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     Heads = dict[str, NDArray[np.floating]]
 
-EXPERT_SECTION = EncoderSettings.section
-
 
 @dataclass(frozen=True, kw_only=True)
 class VectorPathOptions(Options):
@@ -106,17 +104,6 @@ class AlignerVectorOptions(GivenVectorsSettings, VectorPathOptions):
 def _check_languages_apply(languages: tuple[str, str] | None, folder: str | None) -> None:
     if languages is not None and folder is None:
         raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
-
-
-def expert_option() -> Any:
-    """Declare ``--expert``."""
-    return option(
-        "--expert LINKS",
-        "Add links of this text from another source, such as a person or an encoder; they shift the"
-        " posteriors but do not force links. Pharaoh format, one line per pair; an empty line means no"
-        " opinion.",
-        type=INPUT,
-    )
 
 
 def with_expert(

@@ -189,6 +189,7 @@ LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
 TYPE_OF_KIND: dict[ValueKind, click.ParamType[Any]] = {
     "input": INPUT,
     "output": OUTPUT,
+    "older model": FileType(writes=False, instead_of="output"),  # a model that the new one may replace
     "Hugging Face model": HUGGING_FACE,
     "tokenizer": TokenizerType(),
     "languages": LANGUAGES,

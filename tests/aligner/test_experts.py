@@ -22,7 +22,6 @@ from nmtalign.aligner.experts import (
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.text import encode_text
@@ -37,7 +36,7 @@ from nmtalign.settings import LinkSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
-from tests.aligner.toy_language import links_of, toy_bitext
+from tests.aligner.toy_language import links_of, toy_bitext, training_job
 from tests.corpus.encoded_sides import encode_side
 
 TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
@@ -162,7 +161,7 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
 
 def test_soft_counts_reach_the_prior():
     """Those of pairs are summed, in words; given links count as they are."""
-    learning = TrainingSettings(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
+    learning = training_job(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
     bitext = prepare(TOY.pairs, learning)
     expected: dict[tuple[str, str], float] = {}
     for source, target in TOY.words:
@@ -180,7 +179,7 @@ def test_soft_counts_reach_the_prior():
     by_hand = train_aligner(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
-    given = prepare(with_links(TOY.pairs, TOY.links), TrainingSettings(expert=Expert(), workers=1))
+    given = prepare(with_links(TOY.pairs, TOY.links), training_job(expert=Expert(), workers=1))
     assert given.prior_links is given.text.expert_links
 
 
@@ -211,7 +210,7 @@ def test_probabilities_of_links_that_were_voted_for(advised):
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
-    alone = train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
+    alone = train_aligner(TOY.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
     assert advised.expert.trust == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
@@ -220,7 +219,7 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
             counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
     prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
     primed = train_aligner(
-        TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)
+        TOY.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)
     ).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
 
@@ -250,7 +249,7 @@ def test_a_perfect_expert_is_reached(advised):
 def test_no_opinion_is_no_expert(advised):
     """Of a text without links at all, and of single pairs."""
     alone, told = (
-        train_aligner(pairs, TrainingSettings(expert=expert, workers=1))
+        train_aligner(pairs, training_job(expert=expert, workers=1))
         for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
     )
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
@@ -287,7 +286,7 @@ def test_the_same_links_in_any_company(advised):
     assert whole[1].links == whole.links(1)
     alone = advised.align_one(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
-    trained = train_aligner(with_links(pairs, TOY.links), TrainingSettings(expert=Expert(), workers=2))
+    trained = train_aligner(with_links(pairs, TOY.links), training_job(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)
 

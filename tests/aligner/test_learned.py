@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extraction
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.positions.agreement import joint_probability
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
-from tests.aligner.toy_language import links_of, toy_bitext, toy_training
+from tests.aligner.toy_language import links_of, toy_bitext, toy_training, training_job
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
 
@@ -45,13 +44,13 @@ def test_the_dictionary_is_recovered_exactly():
 
 def test_words_in_order_are_recovered_exactly():
     toy = toy_bitext(300, disorder=0.5, empty=0.2)
-    assert links_of(train_aligner(toy.pairs, TrainingSettings(workers=1)).align()) == toy.links
+    assert links_of(train_aligner(toy.pairs, training_job(workers=1)).align()) == toy.links
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.1, 0.3])
 def test_words_moved_about_are_recovered_but_for_one_in_fifty(empty: float):
     toy = toy_bitext(300, empty=empty)
-    found = links_of(train_aligner(toy.pairs, TrainingSettings(workers=1)).align())
+    found = links_of(train_aligner(toy.pairs, training_job(workers=1)).align())
     right = sum(len(a & b) for a, b in zip(found, toy.links, strict=True))
     assert right >= 0.98 * sum(map(len, found))
     assert right >= 0.98 * sum(map(len, toy.links))
@@ -71,7 +70,7 @@ def test_the_bitext_itself_is_aligned_as_any_text():
 def swapped_training(toy):
     return train_aligner(
         [(target, source) for source, target in toy.pairs],
-        TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1),
+        training_job(PRESET_HYPERPARAMETERS["fast"], workers=1),
     )
 
 
@@ -83,7 +82,7 @@ def test_swapped_sides_give_the_same_links():
 
 def test_swapped_sides_transpose_the_weights():
     toy = toy_bitext(100, empty=1.0, longest=6)  # twice as many target words
-    forward = train_aligner(toy.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
+    forward = train_aligner(toy.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     reverse = swapped_training(toy).aligner
     for source, target in toy.words[:20]:
         here, there = forward.align(source, target), reverse.align(target, source)

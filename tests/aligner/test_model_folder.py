@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.opening import load
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
 from nmtalign.state import fingerprints, is_model
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 from tests.corpus.test_parallel import run_alone
 
 TOY = toy_bitext(80)
@@ -51,7 +50,7 @@ def training():
     text_settings = TextSettings(lowercase=False, unicode="none")
     return train_aligner(
         [*TOY.pairs, *odd],
-        TrainingSettings(
+        training_job(
             PRESET_HYPERPARAMETERS["fast"], text_settings=text_settings, languages=("en", None), workers=1
         ),
     )
@@ -232,7 +231,7 @@ def spectral(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("spectral") / "model"
     unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
     train_aligner(
-        [*TOY.pairs, *unlike], TrainingSettings(PRESET_HYPERPARAMETERS["default"], workers=1)
+        [*TOY.pairs, *unlike], training_job(PRESET_HYPERPARAMETERS["default"], workers=1)
     ).aligner.save(folder)
     return folder
 
@@ -314,7 +313,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 
 
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
-    other = train_aligner(TOY.pairs[:50], TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
+    other = train_aligner(TOY.pairs[:50], training_job(PRESET_HYPERPARAMETERS["fast"], workers=1))
     other.aligner.save(tmp_path / "other")
     for name in ("arrays.npz", f"{LEXICON}.forms-0.counts.npy", f"{LEXICON}.forms-1.counts.npy"):
         kept = (folder / name).read_bytes()
@@ -336,9 +335,9 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["default"], workers=1))
+    other = train_aligner(TOY.pairs, training_job(PRESET_HYPERPARAMETERS["default"], workers=1))
     other.aligner.save(folder, overwrite=True)
-    train_aligner(TOY.pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner.save(
+    train_aligner(TOY.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner.save(
         folder, overwrite=True
     )
     load_aligner(folder).save(tmp_path / "fresh")

@@ -13,11 +13,10 @@ from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sections as sections_module
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
 
@@ -56,7 +55,7 @@ def dirty():
     target = [*toy.target[1:30], toy.target[0], *toy.target[30:]]
     return train_aligner(
         list(zip(toy.source, target, strict=True)),
-        TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1),
+        training_job(PRESET_HYPERPARAMETERS["fast"], workers=1),
     )
 
 
@@ -75,7 +74,7 @@ def test_a_pair_is_no_witness_for_itself():
     """Words that met only here count as much as words that never met."""
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
-    found = train_aligner(pairs, TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1))
+    found = train_aligner(pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1))
     batch = found.align()
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from nmtalign.aligner.training_job import TrainingJob
     from nmtalign.aligner.training_steps import TrainingResult
+
+
+def training_job(*args: Any, **values: Any) -> TrainingJob:
+    """Return a job whose settings are the values that have the name of one."""
+    from nmtalign.aligner.training_job import TrainingJob
+    from nmtalign.settings import TrainingSettings
+
+    names = {field.name for field in fields(TrainingJob)}
+    settings = {name: values.pop(name) for name in [*values] if name not in names}
+    return TrainingJob(*args, settings=TrainingSettings(**settings), **values)
 
 
 class Toy(NamedTuple):
@@ -75,11 +87,10 @@ def toy_bitext(
 @cache
 def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.training_settings import TrainingSettings
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
-    return train_aligner(toy_bitext(300).pairs, TrainingSettings(PRESET_HYPERPARAMETERS[preset], workers=1))
+    return train_aligner(toy_bitext(300).pairs, training_job(PRESET_HYPERPARAMETERS[preset], workers=1))
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nmtalign.aligner.training_settings import TrainingSettings
+from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import TrainingResult, train_aligner
 from nmtalign.batch.cluster import lost_cluster_as_error
 from nmtalign.batch.cluster_store import ClusterStore
@@ -21,7 +21,7 @@ from nmtalign.training import partitioned
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from nmtalign.training.result_store import LostResultError
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 from tests.training.exchange import check_exchange
 
 pytest.importorskip("distributed")
@@ -36,8 +36,8 @@ def small_parts(monkeypatch) -> None:
     monkeypatch.setattr("nmtalign.training.memory.CLUSTER_PART_CELLS", 7_500)
 
 
-def settings(**options: Any) -> TrainingSettings:
-    return TrainingSettings(PRESET_HYPERPARAMETERS["fast"], workers=1, **options)
+def settings(**options: Any) -> TrainingJob:
+    return training_job(PRESET_HYPERPARAMETERS["fast"], workers=1, **options)
 
 
 def model_bytes(training: TrainingResult, folder: Path) -> dict[str, bytes]:

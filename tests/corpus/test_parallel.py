@@ -169,7 +169,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.training_settings import TrainingSettings
+        from tests.aligner.toy_language import training_job
         from nmtalign.aligner.training_steps import train_aligner
         from nmtalign.training import encoded_bitext
         from tests.aligner.toy_language import toy_bitext
@@ -187,7 +187,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         parallel._forked_processes = lambda *given: forks.append(1) or own(*given)
         for parallel.MIN_PARALLEL_CELLS in 1, 1 << 40:
             for workers in 1, 2, 3:
-                training = train_aligner(toy.pairs, TrainingSettings(workers=workers))
+                training = train_aligner(toy.pairs, training_job(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:
                     training.aligner.save(folder + "/model")
                     paths = sorted(pathlib.Path(folder, "model").iterdir())

@@ -16,7 +16,7 @@ from nmtalign.cli.commands import (
     vectors_command,
 )
 from nmtalign.cli.commands.applications import find_command, lexicon_command
-from nmtalign.settings import WordSettings
+from nmtalign.settings import TrainingSettings, WordSettings
 
 
 def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.LinkedOptions) -> None:
@@ -67,7 +67,7 @@ def read_align(outputs: align_command.AlignOutputOptions, errors: align_command.
     errors.stict  # rejected
 
 
-def read_train(outputs: train_command.OutputOptions, learning: train_command.TrainingSourceOptions) -> None:
+def read_train(outputs: train_command.OutputOptions, learning: TrainingSettings) -> None:
     outputs.force
     outputs.forced  # rejected
     learning.preset == "fast"

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
@@ -26,6 +25,7 @@ from nmtalign.rescoring.rescorer import (
     free_words,
     with_style,
 )
+from tests.aligner.toy_language import training_job
 
 
 def one_bucket(lengths: list[tuple[int, int]]):
@@ -110,7 +110,7 @@ def test_what_the_style_asks_for_becomes_a_link():
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
 def test_stored_shares_are_from_0_to_1(share, tmp_path):
     aligner = train_aligner(
-        [("a b", "x y")] * 60, TrainingSettings(gold=[parse_gold("0-0 1-1")] * 60, workers=1)
+        [("a b", "x y")] * 60, training_job(gold=[parse_gold("0-0 1-1")] * 60, workers=1)
     ).aligner
     positions = aligner.positions
     style = positions.style.copy()

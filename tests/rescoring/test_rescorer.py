@@ -10,7 +10,6 @@ import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
@@ -21,7 +20,7 @@ from nmtalign.rescoring.network import Network, initial_network
 from nmtalign.rescoring.rescorer import mix_posteriors
 from nmtalign.training.em import Hyperparameters
 from tests.aligner.batches import check_alone
-from tests.aligner.toy_language import links_of, toy_bitext
+from tests.aligner.toy_language import links_of, toy_bitext, training_job
 
 TOY = toy_bitext(100)
 SETTINGS = Hyperparameters(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
@@ -44,7 +43,7 @@ GOLD = without_low_words(TOY)
 @pytest.fixture(scope="module")
 def taught():
     """An aligner that was learned with gold links."""
-    return train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=1, gold=GOLD)).aligner
+    return train_aligner(TOY.pairs, training_job(SETTINGS, workers=1, gold=GOLD)).aligner
 
 
 def test_scorers_beside_a_rescorer(taught):
@@ -133,7 +132,7 @@ def test_gold_links_teach_a_style(taught):
 
 
 def test_the_same_text_makes_the_same_weights(taught):
-    again = train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=2, gold=GOLD)).aligner
+    again = train_aligner(TOY.pairs, training_job(SETTINGS, workers=2, gold=GOLD)).aligner
     for name, array in taught.positions.state().arrays.items():
         np.testing.assert_array_equal(again.positions.state().arrays[name], array, err_msg=name)
 
@@ -206,7 +205,7 @@ def test_what_cannot_be_taught_is_refused():
         ([*GOLD[:-1], outside], "pair 99: gold link 90-0 is outside a pair of"),
     ):
         with pytest.raises(DataError, match=message):
-            train_aligner(TOY.pairs, TrainingSettings(SETTINGS, gold=gold))
+            train_aligner(TOY.pairs, training_job(SETTINGS, gold=gold))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
@@ -217,7 +216,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         return initial_network(seed)
 
     monkeypatch.setattr(gold_training, "train_network", keep)
-    aligner = train_aligner(TOY.pairs, TrainingSettings(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
+    aligner = train_aligner(TOY.pairs, training_job(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.positions.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)

@@ -9,7 +9,6 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
@@ -18,7 +17,7 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.storage import save_pair
-from tests.aligner.toy_language import links_of, toy_bitext
+from tests.aligner.toy_language import links_of, toy_bitext, training_job
 
 TOY = toy_bitext(60)
 NEW = toy_bitext(80, seed=5)
@@ -47,9 +46,7 @@ VECTORS = good_vectors(NEW)
 
 def taught(pairs=TOY.pairs, **options):
     return replace(
-        train_aligner(
-            pairs, TrainingSettings(**{"hyperparameters": SETTINGS, "workers": 1} | options)
-        ).aligner,
+        train_aligner(pairs, training_job(**{"hyperparameters": SETTINGS, "workers": 1} | options)).aligner,
         workers=1,
     )
 
@@ -193,15 +190,14 @@ def test_the_maximum_is_found_from_any_interval(low, high):
             DataError,
             "of the same dimension, found 24 and 7 dimensions",
         ),
-        ({"vectors_weight": 0.2}, UsageError, "`vectors_weight` applies to vectors"),
-        ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "from 0 to 1, found 1.5"),
-        ({"vectors": VECTORS, "vectors_weight": True}, UsageError, "from 0 to 1, found True"),
+        ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "of at least 0 and at most 1, found 1.5"),
+        ({"vectors": VECTORS, "vectors_weight": True}, UsageError, "of at least 0 and at most 1, found True"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
     monkeypatch.setattr("nmtalign.aligner.training_steps.Estimator", None)
     with pytest.raises(kind, match=message):
-        train_aligner(TOY.pairs, TrainingSettings(**options))
+        train_aligner(TOY.pairs, training_job(**options))
 
 
 def test_the_door_takes_the_options_of_the_command(tmp_path):

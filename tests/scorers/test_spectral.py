@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
@@ -18,7 +17,7 @@ from nmtalign.scorers.likelihood_ratios import emission_ratios
 from nmtalign.scorers.mixture import Mixture, interpolate
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 
 TOY = toy_bitext(80)
 NOTHING = "zu"  # has no translation, so no vector either
@@ -27,7 +26,7 @@ SETTINGS = Hyperparameters(spectral_weight=0.4, model1_iterations=3, hmm_iterati
 
 @pytest.fixture(scope="module")
 def aligner():
-    return replace(train_aligner(TOY.pairs, TrainingSettings(SETTINGS, workers=1)).aligner, workers=1)
+    return replace(train_aligner(TOY.pairs, training_job(SETTINGS, workers=1)).aligner, workers=1)
 
 
 def emissions_of(aligner, pairs):

@@ -14,11 +14,12 @@ import pytest
 
 import nmtalign as na
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_settings import TrainingSettings, open_training_settings
+from nmtalign.aligner.training_job import open_training_job
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
+from nmtalign.settings import TrainingSettings
 from nmtalign.text.containers import as_table
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
@@ -28,6 +29,7 @@ from nmtalign.training.dictionary_prior import (
     open_dictionaries,
 )
 from nmtalign.training.word_parts import MAX_WHOLE_CHARS, known_parts, possible_parts
+from tests.aligner.toy_language import training_job
 
 UNDECIDED = [("red car", "auto rot")] * 10
 STRAIGHT, CROSSED = {(0, 0), (1, 1)}, {(0, 1), (1, 0)}
@@ -191,7 +193,7 @@ def test_a_dictionary_of_other_languages_is_told() -> None:
 
 def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
-        open_training_settings(prior=tmp_path / "none")
+        open_training_job(TrainingSettings(prior=tmp_path / "none"))
 
 
 @pytest.mark.parametrize(
@@ -199,9 +201,9 @@ def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> N
 )
 def test_what_is_not_a_dictionary_is_a_usage_error(given: object) -> None:
     with pytest.raises(UsageError):
-        open_training_settings(prior=given)
+        open_training_job(TrainingSettings(prior=given))
     with pytest.raises(UsageError, match="headwords"):
-        open_training_settings(prior=[("a", "b")], headwords="left")  # type: ignore[arg-type]
+        TrainingSettings(prior=[("a", "b")], headwords="left")  # type: ignore[arg-type]
 
 
 def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) -> None:
@@ -209,11 +211,11 @@ def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) 
     (tmp_path / "x").write_text("".join([*lines, "red\trot\ncar\tauto\n"]), encoding="utf-8")
     dictionaries = open_dictionaries(tmp_path / "x")
     begin = time.process_time()
-    prepared = prepare(UNDECIDED, TrainingSettings(dictionaries=dictionaries, workers=1))
+    prepared = prepare(UNDECIDED, training_job(dictionaries=dictionaries, workers=1))
     assert time.process_time() - begin < 2  # 0.4 s
     assert prepared.prior is not None
     assert len(prepared.prior.dictionary_pairs) == 2
-    result = train_aligner(UNDECIDED, TrainingSettings(dictionaries=dictionaries, workers=1))
+    result = train_aligner(UNDECIDED, training_job(dictionaries=dictionaries, workers=1))
     assert len(result.aligner.lexicon.source_words) == 3
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner.training_settings import jumps_of_model
+from nmtalign.aligner.training_job import jumps_of_model
 from nmtalign.dictionaries.entries import Entry, JumpCount
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.positions.jumps import MAX_JUMP, add_width_counts, initial_jump_model

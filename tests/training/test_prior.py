@@ -9,7 +9,6 @@ import pytest
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import train
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.errors import UsageError
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
@@ -19,14 +18,14 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import FormPrior, Prior, form_prior, similar_words
 from nmtalign.vectors.embeddings import Embeddings
-from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.aligner.toy_language import toy_bitext, toy_training, training_job
 
 UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
 FAST = PRESET_HYPERPARAMETERS["fast"]
 
 
 def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
-    found = train_aligner(UNDECIDED, TrainingSettings(FAST, prior=Prior(words), workers=1))
+    found = train_aligner(UNDECIDED, training_job(FAST, prior=Prior(words), workers=1))
     return set(found.aligner.align("red car", "auto rot").alignment.links)
 
 
@@ -37,7 +36,7 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
     lexicon = train_aligner(
-        UNDECIDED, TrainingSettings(FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
+        UNDECIDED, training_job(FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
     ).aligner.lexicon
     assert ("Moon", "Mond") in {(entry.source, entry.target) for entry in lexicon.translations()}
 
@@ -45,7 +44,7 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
 def test_going_on_from_a_model_keeps_what_it_knows():
     older = toy_training("fast").aligner
     known = known_of(older)
-    newer = train_aligner([("qa qb qc", "ra rb rc")] * 20, TrainingSettings(FAST, prior=known, workers=1))
+    newer = train_aligner([("qa qb qc", "ra rb rc")] * 20, training_job(FAST, prior=known, workers=1))
     text = toy_bitext(50, seed=9)
     before = older.align_batch(text.words)
     after = newer.aligner.align_batch(text.words)
@@ -63,7 +62,7 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
     older = toy_training(presets[0]).aligner
     newer = train_aligner(
         toy_bitext(50, seed=5).pairs,
-        TrainingSettings(PRESET_HYPERPARAMETERS[presets[1]], prior=known_of(older), workers=1),
+        training_job(PRESET_HYPERPARAMETERS[presets[1]], prior=known_of(older), workers=1),
     )
     lexicon = newer.aligner.lexicon
     for side in (0, 1):
@@ -74,11 +73,9 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
 
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
-    older = train_aligner(
-        toy_bitext(20).pairs, TrainingSettings(replace(FAST, forms=(3,)), workers=1)
-    ).aligner
+    older = train_aligner(toy_bitext(20).pairs, training_job(replace(FAST, forms=(3,)), workers=1)).aligner
     with pytest.raises(UsageError, match=r"whole words or with the forms \(0, 0\), found \[\(3, 3\)\]"):
-        train_aligner(toy_bitext(20).pairs, TrainingSettings(FAST, prior=known_of(older), workers=1))
+        train_aligner(toy_bitext(20).pairs, training_job(FAST, prior=known_of(older), workers=1))
 
 
 def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
@@ -106,7 +103,7 @@ def test_compounds_are_counted_for_whole_words_only(kind: tuple[int, int], keys:
 def test_training_links_are_those_of_the_model():
 
     found = train_aligner(
-        toy_bitext(60).pairs, TrainingSettings(FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1)
+        toy_bitext(60).pairs, training_job(FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1)
     )
     own, again = found.align(), found.aligner.align_batch(toy_bitext(60).words)
     np.testing.assert_array_equal(own.source, again.source)
@@ -115,14 +112,14 @@ def test_training_links_are_those_of_the_model():
 
 def test_swapped_sides_are_noticed():
     toy = toy_bitext(100)
-    older = train_aligner(toy.pairs, TrainingSettings(FAST, workers=1)).aligner
+    older = train_aligner(toy.pairs, training_job(FAST, workers=1)).aligner
     known = known_of(older)
     said: list[str] = []
-    train_aligner(toy.pairs, TrainingSettings(FAST, prior=known, workers=1, warn=said.append))
+    train_aligner(toy.pairs, training_job(FAST, prior=known, workers=1, warn=said.append))
     assert not said
     train_aligner(
         [(t, s) for s, t in toy.pairs],
-        TrainingSettings(FAST, prior=known, workers=1, warn=said.append),
+        training_job(FAST, prior=known, workers=1, warn=said.append),
     )
     assert any("swapped" in line for line in said)
 

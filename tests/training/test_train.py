@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus import sides as sides_module
@@ -22,7 +21,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 
 FAST = PRESET_HYPERPARAMETERS["fast"]
 TOY = toy_bitext(120, longest=25)
@@ -30,12 +29,12 @@ TOY = toy_bitext(120, longest=25)
 
 def warnings_of(pairs) -> list[str]:
     found: list[str] = []
-    train_aligner(pairs, TrainingSettings(FAST, workers=1, warn=found.append))
+    train_aligner(pairs, training_job(FAST, workers=1, warn=found.append))
     return found
 
 
 def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
-    train_aligner(pairs, TrainingSettings(**options)).aligner.save(folder)
+    train_aligner(pairs, training_job(**options)).aligner.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -47,11 +46,11 @@ def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
 
 
 def test_the_model_says_what_it_was_learned_from():
-    corpus = train_aligner(TOY.pairs, TrainingSettings(FAST, workers=1)).aligner.training["corpus"]
+    corpus = train_aligner(TOY.pairs, training_job(FAST, workers=1)).aligner.training["corpus"]
     assert corpus["pairs"] == 120
     assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
     assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
-    moved = train_aligner(TOY.pairs[::-1], TrainingSettings(FAST, workers=1)).aligner.training["corpus"]
+    moved = train_aligner(TOY.pairs[::-1], training_job(FAST, workers=1)).aligner.training["corpus"]
     assert len(corpus["sha256"]) == 64
     assert moved["sha256"] != corpus["sha256"]
 
@@ -59,7 +58,7 @@ def test_the_model_says_what_it_was_learned_from():
 def test_words_are_cut_as_told():
     text_settings = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    aligner = train_aligner(pairs, TrainingSettings(FAST, text_settings=text_settings, workers=1)).aligner
+    aligner = train_aligner(pairs, training_job(FAST, text_settings=text_settings, workers=1)).aligner
     assert aligner.text_settings == text_settings
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
@@ -133,7 +132,7 @@ def test_sentences_of_one_length_are_no_reason_to_warn():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
 def test_nothing_to_learn_from(pairs):
     with pytest.raises(DataError, match="both sides"):
-        train_aligner(pairs, TrainingSettings(workers=1))
+        train_aligner(pairs, training_job(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_nothing_to_learn_from(pairs):
     ],
 )
 def test_small_and_odd_bitexts(pairs):
-    aligner = train_aligner(pairs, TrainingSettings(FAST, workers=1)).aligner
+    aligner = train_aligner(pairs, training_job(FAST, workers=1)).aligner
     for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
     batch = replace(aligner, workers=1).link_text(encode_lines(pairs, aligner.text_settings))
@@ -175,7 +174,7 @@ def test_a_text_that_is_too_small_is_told(pairs, says):
 def test_one_pair_is_enough_for_an_older_model():
     found: list[str] = []
     train_aligner(
-        TOY.pairs[:1], TrainingSettings(FAST, prior=Prior([("q", "r", 1.0)]), workers=1, warn=found.append)
+        TOY.pairs[:1], training_job(FAST, prior=Prior([("q", "r", 1.0)]), workers=1, warn=found.append)
     )
     assert not [line for line in found if "only 1 pair" in line]
 
@@ -184,7 +183,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     for name, words in (("MAX_UNSPLIT_WORDS", 60), ("CORE_WORDS", 40), ("MARGIN_WORDS", 20)):
         monkeypatch.setattr(sections_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
-    found = train_aligner([*TOY.pairs[40:], (source, target)], TrainingSettings(FAST, workers=1))
+    found = train_aligner([*TOY.pairs[40:], (source, target)], training_job(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
     links = found.align()
@@ -206,7 +205,7 @@ def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None)
     warnings: list[str] = []
     train_aligner(
         [("today it is fine", line)] * 3,
-        TrainingSettings(text_settings=TextSettings(tokenizer), warn=warnings.append),
+        training_job(text_settings=TextSettings(tokenizer), warn=warnings.append),
     )
     assert "all 3 pairs are the same" in warnings.pop()
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

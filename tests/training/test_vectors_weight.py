@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_settings import TrainingSettings
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import EncodedText
 from nmtalign.training import vectors_weight
 from nmtalign.training.vectors_weight import BucketPrediction, sharpened
 from nmtalign.vectors.embeddings import Embeddings
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, training_job
 from tests.scorers.test_dense_training import TOY, VECTORS
 
 SHORT_TOY = toy_bitext(20)
@@ -22,13 +21,13 @@ SHORT_TOY = toy_bitext(20)
 
 def fitted_weight(toy, vectors) -> float:
     """Return the weight of the vectors in a model that is learned with them."""
-    aligner = train_aligner(toy.pairs, TrainingSettings(vectors=vectors)).aligner
+    aligner = train_aligner(toy.pairs, training_job(vectors=vectors)).aligner
     return aligner.scorer.others[-1].weight
 
 
 def learn_text(toy) -> EncodedText:
     """Return the text that training makes of a toy language."""
-    return prepare(toy.pairs, TrainingSettings()).text
+    return prepare(toy.pairs, training_job()).text
 
 
 def rotated(side: Embeddings) -> Embeddings:
@@ -49,7 +48,7 @@ def test_vectors_have_less_weight_in_a_longer_text():
 
 def test_a_given_weight_is_not_fitted(monkeypatch):
     monkeypatch.setattr(vectors_weight, "likeliest_weight", None)
-    options = TrainingSettings(vectors=VECTORS, vectors_weight=0.25)
+    options = training_job(vectors=VECTORS, vectors_weight=0.25)
     assert train_aligner(TOY.pairs, options).aligner.scorer.others[-1].weight == 0.25
 
 
@@ -65,7 +64,7 @@ def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
 def test_a_text_without_links_of_known_words_keeps_a_weight():
     vectors = Embeddings.of(["x", "y"], np.eye(2)), Embeddings.of(["x", "y"], np.eye(2))
     toy = [(["a", "x"], ["b", "y"])]
-    aligner = train_aligner(toy, TrainingSettings(vectors=vectors)).aligner
+    aligner = train_aligner(toy, training_job(vectors=vectors)).aligner
     assert 0 <= aligner.scorer.others[-1].weight <= 1
 
 

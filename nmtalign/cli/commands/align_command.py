@@ -29,6 +29,7 @@ from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
+from nmtalign.settings import expert_setting
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -85,9 +86,7 @@ class BadRecordOptions(ErrorOptions):
 class ExpertLinksOptions(Options):
     """Links of an expert."""
 
-    section = model_options.EXPERT_SECTION
-
-    expert: str | None = model_options.expert_option()
+    expert: str | None = expert_setting()
 
 
 @command("align")

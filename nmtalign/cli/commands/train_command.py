@@ -27,25 +27,23 @@ from nmtalign.cli.outputs import (
     unused_path,
     write_files,
 )
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Integer, Number
+from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
-from nmtalign.names import LinkUnitName, PresetName, Side, SubwordMarks
-from nmtalign.settings import EncoderSettings, VectorFileSettings, WordSettings
+from nmtalign.names import LinkUnitName, SubwordMarks
+from nmtalign.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.training_settings import TrainingSettings
+    from nmtalign.aligner.training_job import TrainingJob
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
-
-OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,91 +76,20 @@ class OutputOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingSourceOptions(Options):
-    """The settings of training, and the sources besides the bitext."""
-
-    section = "Model"
-
-    gold: str | None = option(
-        "--gold FILE",
-        "Also train a rescorer on gold links: one line for each pair of the bitext, or for its last pairs"
-        " only.",
-        type=INPUT,
-        section="Input",
-    )
-    sample: int | None = option(
-        "--sample N",
-        "Learn from N pairs, drawn at random.  [all]",
-        type=Integer(min=1),
-        section="Input",
-    )
-    preset: PresetName = option(
-        "--preset",
-        "`fast` takes less time than `default` and has a slightly higher error rate.",
-        default="default",
-    )
-    prior: tuple[str, ...] = option(
-        "--prior FILE",
-        "Use a bilingual dictionary or word list; may be repeated. The format is detected from the content.",
-        type=INPUT,
-        default=(),
-    )
-    bridge: tuple[str, ...] = option(
-        "--bridge FILE",
-        "Dictionary from a third language into one of the text's: --prior English-German and --bridge"
-        " German-Russian act as English-Russian. May be repeated.",
-        type=INPUT,
-        default=(),
-    )
-    headwords: Side | None = option(
-        "--headwords SIDE",
-        "Side in whose language the headwords of --prior are: source or target.  [detected]",
-    )
-    lemmas: bool = option(
-        "--lemmas",
-        "Count words under their lemmas as well; needs --langs and the package simplemma.",
-        default=False,
-    )
-    init: str | None = option(
-        "--init DIR", "Start from a model and its tokenizer, or from word vectors.", type=OLDER_MODEL
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MixedVectorOptions(VectorFileSettings, model_options.VectorPathOptions):
+class MixedVectorOptions(model_options.VectorPathOptions):
     """Word vectors that are mixed with the lexicon."""
 
     section = "Vectors, mixed with the lexicon"
 
-    vectors_weight: float | None = option(
-        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [fitted to the text]", type=Number(0, 1)
-    )
-
 
 @dataclass(frozen=True, kw_only=True)
-class TrainExpertOptions(EncoderSettings):
-    """An expert to learn from."""
+class PreparedTextOptions(Options):
+    """The preparation of lines, and the pairs that are skipped."""
 
-    expert: str | None = model_options.expert_option()
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainEngineOptions(running.EngineOptions):
-    """The processes or the cluster that do the work, and their memory."""
-
-    memory: str | None = option(
-        "--memory SIZE",
-        "Use at most SIZE of memory, such as 4G; the rest goes to temporary files.  [half of the machine's]",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainTextOptions(WordSettings):
-    """The tokenization of lines, their languages, and the pairs that are skipped."""
+    section = "Input"
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")
-    langs: tuple[str, str] | None = texts.languages_option()
     strict: bool = option("--strict", "Stop (exit code 3) if the text has errors.", default=False)
 
 
@@ -170,12 +97,11 @@ class TrainTextOptions(WordSettings):
 def train_command(
     bitext: EscapedBitextOptions,
     error_options: LearningErrorOptions,
-    tokenization: TrainTextOptions,
+    preparation: PreparedTextOptions,
     outputs: OutputOptions,
-    learning: TrainingSourceOptions,
     vectors: MixedVectorOptions,
-    expert: TrainExpertOptions,
-    engine: TrainEngineOptions,
+    learning: TrainingSettings,
+    engine: running.EngineOptions,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
     sides (--pairs).
@@ -194,43 +120,40 @@ def train_command(
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
-    unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
+    unit = link_unit(count=outputs.count, pieces=preparation.pieces, spm=outputs.spm)
     # A checkpoint is resumed only with the same options, except for outputs, workers and memory. If the text
     # is in parts on this machine, workers and memory set their size, and training starts anew with others.
-    fingerprint = repr((bitext, tokenization, learning, vectors, expert))
+    fingerprint = repr((bitext, preparation, vectors, replace(learning, memory=None)))
     run = None if outputs.output is None else TrainingRun(Path(f"{outputs.output}.state"), fingerprint)
     overwrite = _may_overwrite(outputs, run)
     _check_options_together(outputs, bitext, learning, engine)
-    limit = LengthLimit(tokenization.max_length, bitext.files)
+    limit = LengthLimit(preparation.max_length, bitext.files)
     findings = RunFindings()
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
-        settings = _open_training_settings(
-            bitext, tokenization, learning, vectors, expert, engine, bad_records
-        )
-        settings = _with_progress(settings, run, bitext, outputs)
-        client = _start_run(run, engine, settings, stack)
+        learning = replace(learning, vectors=vectors.path, workers=engine.workers)
+        job = _open_job(learning, bitext, bad_records)
+        job = _with_progress(job, run, bitext, outputs)
+        client = _start_run(run, engine, job, stack)
         if client is not None:
-            settings = _with_cluster(settings, client)
-        lines = _watch_findings(findings, bitext, bad_records, strict=tokenization.strict)
-        pairs_of_lines = partial(
-            training_pairs, settings=settings, unit=unit, limit=limit, encoding=bitext.encoding
-        )
+            job = _with_cluster(job, client)
+        lines = _watch_findings(findings, bitext, bad_records, strict=preparation.strict)
+        pairs_of_lines = partial(training_pairs, job=job, unit=unit, limit=limit, encoding=bitext.encoding)
         pairs = pairs_of_lines(
-            settings.progress.count(lines),
-            add_expert_links=_expert_reader(expert.expert, settings, unit, bitext, bad_records),
+            job.progress.count(lines),
+            add_expert_links=_expert_reader(job, unit, bitext, bad_records),
         )
         pieces = PiecesOfWords()
         if unit.expands:
-            pairs = _keep_pieces(pairs, unit, settings, pieces)
-        result = train_aligner(pairs, settings)
+            pairs = _keep_pieces(pairs, unit, job, pieces)
+        result = train_aligner(pairs, job)
         aligner = replace(result.aligner, workers=engine.workers)
         where = "learned"
         if run is not None and outputs.output is not None:
             aligner.save(outputs.output, overwrite=overwrite)
             run.model_is_saved(Path(outputs.output))
             where = f"model in {outputs.output}"
-        settings.progress.step(f"{where}{limit.closing_clause()}")
+        job.progress.step(f"{where}{limit.closing_clause()}")
         if outputs.link_files:
             # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
@@ -264,11 +187,11 @@ def _may_overwrite(outputs: OutputOptions, run: TrainingRun | None) -> bool:
 def _check_options_together(
     outputs: OutputOptions,
     bitext: BitextOptions,
-    learning: TrainingSourceOptions,
-    engine: TrainEngineOptions,
+    learning: TrainingSettings,
+    engine: running.EngineOptions,
 ) -> None:
     """Raise an error, before the work, if options exclude each other or links could not be written."""
-    if engine.memory is not None and engine.engine == "dask":
+    if learning.memory is not None and engine.engine == "dask":
         raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
     if not paths and outputs.output is None:
@@ -293,19 +216,19 @@ def _check_options_together(
 
 
 def _with_progress(
-    settings: TrainingSettings, run: TrainingRun | None, bitext: BitextOptions, outputs: OutputOptions
-) -> TrainingSettings:
+    job: TrainingJob, run: TrainingRun | None, bitext: BitextOptions, outputs: OutputOptions
+) -> TrainingJob:
     """Return the settings with what is shown and kept during the run."""
-    from nmtalign.aligner.training_settings import stage_costs
+    from nmtalign.aligner.training_job import stage_costs
 
-    costs = stage_costs(settings, aligns=bool(outputs.link_files))
+    costs = stage_costs(job, aligns=bool(outputs.link_files))
     progress = open_progress("pairs", bitext.files, costs)
     folder = None if run is None else run.folder
-    return replace(settings, checkpoints=folder, progress=progress, warn=warn, advise=warn)
+    return replace(job, checkpoints=folder, progress=progress, warn=warn, advise=warn)
 
 
 def _start_run(
-    run: TrainingRun | None, engine: TrainEngineOptions, settings: TrainingSettings, stack: AtomicFiles
+    run: TrainingRun | None, engine: running.EngineOptions, job: TrainingJob, stack: AtomicFiles
 ) -> Client | None:
     """Start the checkpoints, the cluster and the display of progress; return the cluster, if there is one."""
     if run is None:
@@ -315,43 +238,43 @@ def _start_run(
         run.start()
         _log_checkpoints(run)
     client = engine.client(stack)
-    stack.enter_context(settings.progress)
+    stack.enter_context(job.progress)
     return client
 
 
 def _keep_pieces(
-    pairs: Iterable[Any], unit: LinkUnit, settings: TrainingSettings, pieces: PiecesOfWords
+    pairs: Iterable[Any], unit: LinkUnit, job: TrainingJob, pieces: PiecesOfWords
 ) -> Iterator[Any]:
     """Yield the pairs, and keep the pieces of their words."""
     for pair in pairs:
-        pieces.add(unit.piece_lines(pair, settings.text_settings, settings.languages))
+        pieces.add(unit.piece_lines(pair, job.text_settings, job.settings.languages))
         yield pair
 
 
-def _with_cluster(settings: TrainingSettings, client: Client) -> TrainingSettings:
+def _with_cluster(job: TrainingJob, client: Client) -> TrainingJob:
     """Return the settings with a cluster that keeps the text and the counts of its word pairs."""
     from nmtalign.batch.cluster_store import ClusterStore
 
-    return replace(settings, store=ClusterStore(client), memory=None)
+    return replace(job, store=ClusterStore(client), memory=None)
 
 
 def _expert_reader(
-    expert: str | None,
-    settings: TrainingSettings,
+    job: TrainingJob,
     unit: LinkUnit,
     bitext: BitextOptions,
     bad_records: BadRecords,
 ) -> Callable[[Iterable[Any]], Iterator[Any]] | None:
     """Return a function that adds the links of --expert to the pairs; None without --expert."""
+    expert = job.settings.expert
     if expert is None:
         return None
     return partial(
         model_options.with_expert,
-        expert=expert,
+        expert=str(expert),
         encoding=bitext.encoding,
         unit=unit,
-        text_settings=settings.text_settings,
-        languages=settings.languages,
+        text_settings=job.text_settings,
+        languages=job.settings.languages,
         bad=bad_records,
     )
 
@@ -373,52 +296,17 @@ def _align_on_cluster(
     return concatenate_batches([part.batch for part in parts])
 
 
-def _open_training_settings(
-    bitext: BitextOptions,
-    tokenization: TrainTextOptions,
-    learning: TrainingSourceOptions,
-    vectors: MixedVectorOptions,
-    expert: TrainExpertOptions,
-    engine: TrainEngineOptions,
-    bad_records: BadRecords,
-) -> TrainingSettings:
-    """Open the files that the options name."""
-    from nmtalign.aligner.training_settings import open_training_settings
+def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: BadRecords) -> TrainingJob:
+    """Open the files that the settings name."""
+    from nmtalign.aligner.training_job import open_training_job
     from nmtalign.links.formats import read_link_records
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
         return [record.gold for record in bad_records.track(records)]
 
-    settings = open_training_settings(
-        preset=learning.preset,
-        tokenizer=tokenization.tokenizer,
-        lowercase=tokenization.lowercase,
-        unicode=tokenization.unicode,
-        languages=tokenization.langs or (None, None),
-        prior=learning.prior or None,
-        bridge=learning.bridge or None,
-        headwords=learning.headwords,
-        lemmas=learning.lemmas,
-        init=learning.init,
-        vectors=vectors.path,
-        vectors_weight=vectors.vectors_weight,
-        sample=learning.sample,
-        limit=vectors.limit,
-        unsafe_pickle=vectors.unsafe_pickle,
-        strip_prefix=vectors.strip_prefix,
-        gold=learning.gold,
-        has_expert_links=expert.expert is not None,
-        encoder=expert.encoder,
-        layer=expert.layer,
-        device=expert.device,
-        cache=expert.cache,
-        workers=engine.workers,
-        memory=engine.memory,
-        encoding=bitext.encoding,
-        read_gold_file=read_gold_file,
-    )
-    return replace(settings, on_bad_gold=bad_records.add_to if bad_records.are_marked else None)
+    job = open_training_job(learning, encoding=bitext.encoding, read_gold_file=read_gold_file)
+    return replace(job, on_bad_gold=bad_records.add_to if bad_records.are_marked else None)
 
 
 @contextmanager
