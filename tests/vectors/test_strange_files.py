@@ -182,6 +182,36 @@ def test_what_can_be_read_in_two_ways_is_refused(name: str, tmp_path: Path) -> N
         load_embeddings(path)
 
 
+def test_gensims_reader_of_text_changes_or_refuses_what_is_told_or_read_here(tmp_path: Path) -> None:
+    """These are the reasons for a reader of our own beside gensim's."""
+    from gensim.models import KeyedVectors
+
+    path = tmp_path / "v.txt"
+
+    def by_gensim(content: str) -> KeyedVectors:
+        path.write_text(content, encoding="utf-8")
+        return KeyedVectors.load_word2vec_format(str(path))
+
+    assert np.isnan(by_gensim("2 1\na nan\nb 2\n")["a"]).all()
+    with pytest.raises(DataError, match="NaN"):
+        load_embeddings(path)
+    assert by_gensim("2 1\na 1_0\nb 2\n")["a"] == 10
+    with pytest.raises(DataError, match="1_0"):
+        load_embeddings(path)
+    assert None in by_gensim("3 1\na 1\na 2\nb 3\n").index_to_key
+    with pytest.warns(UserWarning, match="1 words are repeated"):
+        assert [*load_embeddings(path).vocabulary] == ["a", "b"]
+    for content in (
+        "2 1\nnew york 1\nb 2\n",
+        "2 1\na\t1\nb\t2\n",
+        "2 1\na 1,5\nb 2,5\n",
+        "\ufeff2 1\na 1\nb 2\n",
+    ):
+        with pytest.raises(ValueError, match=r"could not|invalid literal"):
+            by_gensim(content)
+        assert len(load_embeddings(path)) == 2
+
+
 def test_utf_16_without_its_mark_is_read_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "x.vec"
     path.write_bytes(text().encode("utf-16-le"))
