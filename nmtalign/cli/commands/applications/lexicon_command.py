@@ -182,7 +182,7 @@ def _entries_of_links(
 
 def _jumps_of_model(aligner: na.Aligner) -> Iterator[str]:
     """Yield the jumps of a model as lines of priors; jumps that it hardly expects are omitted."""
-    from nmtalign.aligner.training_settings import jumps_of_model
+    from nmtalign.aligner.training_job import jumps_of_model
     from nmtalign.applications.eflomal_priors import format_jumps
 
     counts = jumps_of_model(aligner)
