@@ -1,4 +1,4 @@
-"""For docs/vectors.md: pairs a second of ``align --vectors`` beside simalign, on the same text and vectors.
+"""For docs/explanation/figures.md: pairs a second of ``align --vectors`` and of simalign.
 
     python scripts/benchmark_align_speed.py SOURCE TARGET --vectors DIR --peer-python PYTHON [--pairs 100000]
 

@@ -1,4 +1,4 @@
-"""For docs/vectors.md: word vectors: reading beside gensim, mapping beside gensim's TranslationMatrix.
+"""For docs/explanation/figures.md: word vectors: reading next to gensim, mapping next to TranslationMatrix.
 
     python scripts/benchmark_vectors.py read [--words 20000]
     python scripts/benchmark_vectors.py binary [--words 1000000]

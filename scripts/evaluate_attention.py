@@ -1,4 +1,4 @@
-"""For docs/vectors.md: error of learned attention on the bundled sample: units, text, both scores.
+"""For docs/explanation/figures.md: error of learned attention on the bundled sample.
 
     python scripts/evaluate_attention.py --bitexts FOLDER [--pairs 2000 10000] [--units 32 128 256]
 

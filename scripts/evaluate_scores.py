@@ -1,4 +1,4 @@
-"""For docs/vectors.md: error of every attention score over word vectors, with every position model.
+"""For docs/explanation/figures.md: error of every attention score and position model over word vectors.
 
     python scripts/evaluate_scores.py DATA/gold/alibi_enfr_522 DATA/gold/golden_enfr_100 ...
     python scripts/benchmark_aligners.py corpora WORK --data DATA

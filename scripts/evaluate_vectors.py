@@ -1,4 +1,4 @@
-"""For docs/vectors.md: error of word vectors learned from a bitext, without any other training.
+"""For docs/explanation/figures.md: error of word vectors learned from a bitext, without any other training.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors.py WORK h100k a30k [--only "counts 128"] [--scores]

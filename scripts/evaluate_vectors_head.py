@@ -1,4 +1,4 @@
-"""For docs/vectors.md: does a head of mapped word vectors help a small bitext? By the weight of the head.
+"""For docs/explanation/figures.md: do mapped word vectors help a small bitext? By their weight.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors_head.py WORK a0 a1k golden_enfr_100+10k --data DATA [--kind fasttext]

@@ -1,4 +1,4 @@
-"""For docs/vectors.md: is the fitted weight of the vectors near the best one? Family by family.
+"""For docs/explanation/figures.md: is the fitted weight of the vectors near the best one? Family by family.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors_weight.py measure WORK --vectors en_fr_vectors mapped \\

@@ -61,7 +61,7 @@ def test_a_typed_script_and_the_blocks_of_the_pages_are_checked_from_outside(tmp
     pages = [REPOSITORY / "README.md", *(page for page in DOCS.rglob("*.md") if not page.is_symlink())]
     scripts = {f"page_{page.stem}.py": script_of(page) for page in pages}
     scripts = {name: text for name, text in scripts.items() if text}
-    assert {"page_README.py", "page_scaling.py", "page_own_vectors.py"} <= set(scripts)
+    assert {"page_README.py", "page_scaling.py", "page_vectors.py"} <= set(scripts)
     for name, text in scripts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "script.py").write_text(
