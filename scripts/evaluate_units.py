@@ -1,4 +1,4 @@
-"""For docs/howtos/units.md: do links of pieces and lossless tokens hold what the page says?
+"""For docs/explanation/figures.md: do links of pieces and lossless tokens hold what the page says?
 
     python scripts/evaluate_units.py SOURCE TARGET WORK [--lines 20000] [--languages en,fr]
         [--other-programs .venv/others]

@@ -209,7 +209,12 @@ def test_opustrainer_runs_the_configuration_with_lossless_tokens(place: Path, su
     ours(
         f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided corpus.tsv --quiet -o links"
     )
-    (place / "corpus.yml").write_text(block("howtos/units.md", "yaml", "datasets"), encoding="utf-8")
+    page = "howtos/guided_training.md"
+    modifiers = block(page, "yaml", "modifiers")
+    plain = block(page, "yaml", "datasets")
+    configuration = re.sub(r"modifiers:\n(?: .*\n)+", modifiers, plain)
+    assert modifiers in configuration
+    (place / "corpus.yml").write_text(configuration, encoding="utf-8")
     for model in subword_models:
         shutil.copy(model, place)
     done = run([program, "--config", "corpus.yml"])

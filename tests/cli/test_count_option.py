@@ -355,7 +355,7 @@ def test_fairseq_and_opennmt_read_links_of_pieces(text, models, tmp_path, monkey
     spm = ",".join(map(str, models))
     assert run("align", *raw, "--spm", spm, "--guided", "pieces.tsv", "-o", "pieces.align", "-q") == 0
     assert lines(tmp_path / "pieces.align")[-1] == ""
-    page = (REPOSITORY / "docs" / "howtos" / "units.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "howtos" / "guided_training.md").read_text(encoding="utf-8")
     command = next(line for line in page.splitlines() if line.startswith("awk "))
     subprocess.run(["bash", "-c", command], check=True)
     sides = [lines(tmp_path / f"train.{side}") for side in ("en", "fr")]
