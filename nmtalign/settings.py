@@ -8,7 +8,7 @@ pass the object on. Values are checked when it is constructed, which is where a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -21,10 +21,13 @@ from nmtalign.names import (
     SYMMETRIZATIONS,
     DeviceName,
     ExtractionName,
+    MethodName,
+    MethodUnit,
     PositionsName,
     PresetName,
     ScoreName,
     Side,
+    SubwordMarks,
     Symmetrization,
     UnicodeForm,
     UnknownPolicy,
@@ -34,6 +37,7 @@ from nmtalign.validation import check_bool, check_choice, check_number, quote_pa
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from nmtalign.arrays import AnyArray
     from nmtalign.links.inputs import GoldInput, LinksInput
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.text.tokenization import Languages
@@ -43,11 +47,11 @@ RUNNING = "Running"  # the section of --help for settings that name no other
 OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
 # What a text means on the command line: `nmtalign.cli.parameter_types` has the type that reads it.
 ValueKind = Literal[
-    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "prefixes"
+    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "prefixes", "numbers"
 ]
 # types of fields that this module cannot import
 _TYPES_ABOVE = dict.fromkeys(
-    ("ArrayLike", "GivenDictionaries", "GoldInput", "Languages", "LinksInput", "VectorScore"), Any
+    ("AnyArray", "ArrayLike", "GivenDictionaries", "GoldInput", "Languages", "LinksInput", "VectorScore"), Any
 )
 _DECLARATION_KEY, _SECTION_KEY = "declaration", "section"  # keys of the metadata of a field
 
@@ -504,3 +508,86 @@ class TrainingSettings(Settings):
         "Use at most SIZE of memory, such as 4G; the rest goes to temporary files.  [half of the machine's]",
         section=RUNNING,
     )
+
+
+# --- attention or similarities of another program -------------------------------------------------
+
+_SOURCE_SECTION = "Attention or similarities of another program"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(Settings):
+    """One source of matrices of another program, and how its matrices become links."""
+
+    section = _SOURCE_SECTION
+
+    links: LinkSettings = settings_group(LinkSettings)
+    languages: tuple[str, str] | None = setting(
+        None,
+        "--langs XX,YY",
+        "Source and target language in the model's own codes, such as eng_Latn,fra_Latn; for --translator,"
+        " and for an --encoder that requires languages.",
+        kind="languages",
+    )
+    encoder: EncoderSettings = settings_group(EncoderSettings, section=_SOURCE_SECTION)
+    download: bool | None = setting(None)
+    matrices: str | Path | Iterable[AnyArray] | None = setting(
+        None,
+        "--matrices FILE",
+        "File of attention matrices whose rows sum to 1: npz, npy, or text of Marian, fairseq or OpenNMT-py.",
+        kind="input",
+    )
+    encoding: str | None = setting(None)
+    translator: str | Path | None = setting(
+        None,
+        "--translator NAME",
+        "Use the attention of this Hugging Face translation model. Without --layers, --attention-heads and"
+        " --shift, the head is chosen on the first pairs of the text.",
+        kind="Hugging Face model",
+    )
+    layers: Sequence[int] | None = setting(
+        None,
+        "--layers",
+        "Attention layers to average, such as 0,2-3.  [all, or see --translator]",
+        kind="numbers",
+    )
+    attention_heads: Sequence[int] | None = setting(
+        None,
+        "--attention-heads",
+        "Attention heads to average.  [all, or see --translator]",
+        kind="numbers",
+    )
+    shift: int | None = setting(
+        None,
+        "--shift N",
+        "Use row t + N as the attention of target word t.  [0, or see --translator]",
+        minimum=-1,
+        maximum=1,
+    )
+    pieces: SubwordMarks | None = setting(None, "--pieces", "Join sub-words with these marks into words.")
+    normalize: bool | None = setting(None, "--normalize", "Divide each row of --matrices by its sum.")
+    token_vectors: str | Path | None = setting(
+        None,
+        "--token-vectors FILE",
+        "Vectors of the words of each line: an npz file or a folder.",
+        kind="input",
+    )
+    similarities: str | Path | Iterable[AnyArray] | None = setting(
+        None,
+        "--similarities NPZ",
+        "Similarities: an npz file with one matrix (target by source words) per pair.",
+        kind="input",
+    )
+    method: MethodName | None = setting(
+        None, "--method", "Published method that creates links from similarities.  [simalign-itermax]"
+    )
+    units: MethodUnit | None = setting(
+        None,
+        "--units",
+        "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
+    )
+
+    @property
+    def has_head(self) -> bool:
+        """Whether layers, heads or the shift of attention are passed; otherwise the text chooses them."""
+        return any(value is not None for value in (self.layers, self.attention_heads, self.shift))

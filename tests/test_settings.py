@@ -14,6 +14,7 @@ from nmtalign.settings import (
     GivenVectorsSettings,
     LinkSettings,
     Settings,
+    SourceSettings,
     TrainingSettings,
     VectorFileSettings,
     WordSettings,
@@ -25,7 +26,7 @@ from nmtalign.settings import (
 SIGNATURES = [
     (na.load, [WordSettings, LinkSettings, GivenVectorsSettings, EncoderSettings]),
     (na.vector_aligner, [WordSettings, LinkSettings]),
-    (na.links_from, [LinkSettings]),
+    (na.links_from, [SourceSettings, LinkSettings, EncoderSettings]),
     (na.learn_attention, [WordSettings, VectorFileSettings]),
     (na.train, [TrainingSettings, WordSettings, EncoderSettings]),
 ]

@@ -10,7 +10,7 @@ Axes: B pairs of a bucket, T target, S source words or sub-words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -57,8 +57,8 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import (
     METHOD_UNITS,
-    SUBWORD_MARKS,
     CellValues,
+    DeviceName,
     ExtractionName,
     LinkUnitName,
     MethodName,
@@ -68,7 +68,7 @@ from nmtalign.names import (
 )
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
-from nmtalign.settings import LinkSettings
+from nmtalign.settings import EncoderSettings, LinkSettings, SourceSettings
 from nmtalign.text.bitext import (
     ColumnName,
     Pair,
@@ -82,7 +82,6 @@ from nmtalign.text.bitext import (
 from nmtalign.text.subwords import PieceLine, numbered_pieces
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import (
-    check_bool,
     check_choice,
     check_number,
     check_same_pairs,
@@ -103,56 +102,25 @@ _SETTINGS_OF_SOURCE = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkSource:
-    """One source of matrices with its settings, which are those of :func:`links_from`.
-
-    Raises UsageError if several sources are given or none, or if a setting does not apply to the source.
-    """
-
-    encoder: str | Path | None = None
-    translator: str | Path | None = None
-    matrices: str | Path | Iterable[AnyArray] | None = None
-    token_vectors: str | Path | None = None
-    similarities: Any = None  # a file, or one array per pair
-    method: MethodName | None = None
-    units: MethodUnit | None = None
-    layer: int | None = None
-    languages: tuple[str, str] | None = None
-    device: str | None = None
-    cache: str | Path | None = None
-    download: bool | None = None
-    layers: Sequence[int] | None = None
-    attention_heads: Sequence[int] | None = None
-    shift: int | None = None
-    pieces: SubwordMarks | None = None
-    normalize: bool | None = None
-    encoding: str | None = None
-    extract: ExtractionName | None = None
-    threshold: float | None = None
-    symmetrize: Symmetrization | None = None
-
-    def __post_init__(self) -> None:
-        passed = [field.name for field in fields(self) if getattr(self, field.name) is not None]
-        sources = [name for name in _SETTINGS_OF_SOURCE if name in passed]
-        if len(sources) != 1:
-            found = " and ".join(map(quote_parameter, sources)) or "none; pass one by its name"
-            raise UsageError(
-                f"expected one of {', '.join(map(quote_parameter, _SETTINGS_OF_SOURCE))}, found {found}"
-            )
-        [source] = sources
-        unsuitable = [name for name in passed if name not in (source, *_SETTINGS_OF_SOURCE[source])]
-        if unsuitable:
-            names = ", ".join(map(quote_parameter, unsuitable))
-            verb = "does" if len(unsuitable) == 1 else "do"
-            raise UsageError(f"{names} {verb} not apply to {quote_parameter(source)}; remove {names}")
-        if source in ("encoder", "translator"):
-            check_type(getattr(self, source), (str, Path), f"the name or folder of the {source}")
-
-    @property
-    def has_head(self) -> bool:
-        """Whether layers, heads or the shift of attention are passed; otherwise the text chooses them."""
-        return any(value is not None for value in (self.layers, self.attention_heads, self.shift))
+def _check_source(settings: SourceSettings) -> None:
+    """Raise UsageError if there is not one source, or if a setting does not apply to it."""
+    own = [name for name in settings.given if name not in ("encoder", "links")]
+    passed = [*own, *settings.encoder.given, *settings.links.given]
+    sources = [name for name in _SETTINGS_OF_SOURCE if name in passed]
+    if len(sources) != 1:
+        found = " and ".join(map(quote_parameter, sources)) or "none; pass one by its name"
+        raise UsageError(
+            f"expected one of {', '.join(map(quote_parameter, _SETTINGS_OF_SOURCE))}, found {found}"
+        )
+    [source] = sources
+    unsuitable = [name for name in passed if name not in (source, *_SETTINGS_OF_SOURCE[source])]
+    if unsuitable:
+        names = ", ".join(map(quote_parameter, unsuitable))
+        verb = "does" if len(unsuitable) == 1 else "do"
+        raise UsageError(f"{names} {verb} not apply to {quote_parameter(source)}; remove {names}")
+    models = {"encoder": settings.encoder.encoder, "translator": settings.translator}
+    if source in models:
+        check_type(models[source], (str, Path), f"the name or folder of the {source}")
 
 
 @dataclass(frozen=True)
@@ -269,7 +237,7 @@ def links_from(
     units: MethodUnit | None = None,
     layer: int | None = None,
     languages: tuple[str, str] | None = None,
-    device: str | None = None,
+    device: DeviceName | None = None,
     cache: str | Path | None = None,
     download: bool | None = None,
     layers: Sequence[int] | None = None,
@@ -375,29 +343,25 @@ def links_from(
     ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    link_source = LinkSource(
-        encoder=encoder,
-        translator=translator,
-        matrices=matrices,
-        token_vectors=token_vectors,
-        similarities=similarities,
-        method=method,
-        units=units,
-        layer=layer,
+    settings = SourceSettings(
+        links=LinkSettings(extract, threshold, symmetrize),
         languages=languages,
-        device=device,
-        cache=cache,
+        encoder=EncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache),
         download=download,
+        matrices=matrices,
+        encoding=encoding,
+        translator=translator,
         layers=layers,
         attention_heads=attention_heads,
         shift=shift,
         pieces=pieces,
         normalize=normalize,
-        encoding=encoding,
-        extract=extract,
-        threshold=threshold,
-        symmetrize=symmetrize,
+        token_vectors=token_vectors,
+        similarities=similarities,
+        method=method,
+        units=units,
     )
+    _check_source(settings)
     reporter = open_reporter(progress, stage="linking")
     text_settings = TextSettings(tokenizer, lowercase=False, unicode="none")
     checked = read_pairs(pairs, targets, source=source, target=target)
@@ -412,7 +376,7 @@ def links_from(
         raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
-    linker, words = open_linker(words_of_pairs, link_source)
+    linker, words = open_linker(words_of_pairs, settings)
     given: list[PairMatrix] = []
     batches = []
     for matrices_of_batch in linker.read_in_batches(words):
@@ -559,19 +523,23 @@ def _words_of_pair(pair: Pair, text_settings: TextSettings) -> TokenizedPair:
     return list(pair[0]), list(pair[1])
 
 
-def open_linker(pairs: Iterator[TokenizedPair], source: LinkSource) -> tuple[Linker, Iterator[TokenizedPair]]:
+def open_linker(
+    pairs: Iterator[TokenizedPair], source: SourceSettings
+) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker and the pairs of words to link; choosing an attention head reads some pairs ahead."""
+    _check_source(source)
+    encoder = source.encoder
     if source.matrices is not None:
         return _matrices_linker(source, source.matrices), pairs
     if source.translator is not None:
         return _translator_linker(pairs, source, expand_home(source.translator))
-    if source.encoder is not None:
+    if encoder.encoder is not None:
         linker = encoder_linker(
-            expand_home(source.encoder),
-            layer=source.layer,
+            expand_home(encoder.encoder),
+            layer=encoder.layer,
             languages=source.languages,
-            device=source.device,
-            cache=None if source.cache is None else expand_home(source.cache),
+            device=encoder.device,
+            cache=None if encoder.cache is None else expand_home(encoder.cache),
             download=source.download is not False,
             method=source.method,
             units=source.units,
@@ -580,20 +548,14 @@ def open_linker(pairs: Iterator[TokenizedPair], source: LinkSource) -> tuple[Lin
     return _similarity_linker(source), pairs
 
 
-def _reduction_of(source: LinkSource) -> AttentionReduction:
-    """Return how attention is reduced; raise UsageError if a value has the wrong type."""
-    shift = 0 if source.shift is None else source.shift
-    normalize = False if source.normalize is None else source.normalize
-    check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
-    if source.pieces is not None:
-        check_choice(source.pieces, SUBWORD_MARKS, "marks of sub-words")
-    check_bool(normalize, "normalize")
+def _reduction_of(source: SourceSettings) -> AttentionReduction:
+    """Return how attention is reduced."""
     return AttentionReduction(
         layers=_layer_numbers(source.layers, "layers"),
         heads=_layer_numbers(source.attention_heads, "attention_heads"),
-        shift=int(shift),
+        shift=source.shift or 0,
         pieces=source.pieces,
-        normalize=normalize,
+        normalize=bool(source.normalize),
     )
 
 
@@ -615,7 +577,7 @@ def _attention_linker(
     name: str,
     reduction: AttentionReduction,
     read: Callable[[Iterable[TokenizedPair]], Iterator[PairMatrix]],
-    source: LinkSource,
+    source: SourceSettings,
     *,
     chosen_by_text: bool = False,
 ) -> Linker:
@@ -624,15 +586,13 @@ def _attention_linker(
         name=f"{name} {reduction}",
         read=read,
         posteriors=attention_posteriors,
-        extraction=make_extraction(
-            LinkSettings(source.extract, source.threshold, source.symmetrize), null=False
-        ),
+        extraction=make_extraction(source.links, null=False),
         reduction=reduction,
         chosen_by_text=chosen_by_text,
     )
 
 
-def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArray]) -> Linker:
+def _matrices_linker(source: SourceSettings, matrices: str | Path | Iterable[AnyArray]) -> Linker:
     """Return a Linker of attention in a file, or of one array for each pair."""
     if isinstance(matrices, str | Path):
         name = f"matrices={matrices}"
@@ -648,11 +608,11 @@ def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArra
 
 
 def _translator_linker(
-    pairs: Iterator[TokenizedPair], source: LinkSource, translator_name: str
+    pairs: Iterator[TokenizedPair], source: SourceSettings, translator_name: str
 ) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker of the attention of a translation model, and all the pairs."""
     import_packages()  # raises an error before the text is read if they are missing
-    device = source.device or "cpu"
+    device = source.encoder.device or "cpu"
     check_device(device)
     translator = Translator(translator_name, source.languages, device)
     reduction = _reduction_of(source)
@@ -698,7 +658,7 @@ def encoder_linker(
     return _method_linker(source.description, source.read, method, f" units={units}")
 
 
-def _similarity_linker(source: LinkSource) -> Linker:
+def _similarity_linker(source: SourceSettings) -> Linker:
     """Return a Linker of the vectors of words, or of similarities, of another program."""
     if source.token_vectors is not None:
         units = _checked_units(source.units)
@@ -707,6 +667,7 @@ def _similarity_linker(source: LinkSource) -> Linker:
         read = partial(read_vectors, path, product, units)
         return _method_linker(f"token-vectors={path}", read, source.method, f" units={units}")
     similarities = source.similarities
+    assert similarities is not None  # _check_source has found one source
     name = "arrays"
     if isinstance(similarities, str | Path):
         similarities = name = expand_home(similarities)

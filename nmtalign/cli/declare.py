@@ -206,7 +206,9 @@ def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySetti
             by_field[attribute.name] = _make_group(annotations[attribute.name], values)
         elif declaration.is_argument or declaration.names:
             value = values[_parameter_name(attribute, declaration)]
-            if declaration.required or value not in (None, ()):
+            # an option that was not given leaves the default of the field
+            is_given = value != () if declaration.is_repeated else value is not None
+            if declaration.required or is_given:
                 by_field[attribute.name] = value
     return group(**by_field)
 

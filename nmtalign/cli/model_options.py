@@ -8,21 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli import parameter_types
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
-from nmtalign.cli.parameter_types import INPUT, LANGUAGES, Integer, NumberList
+from nmtalign.cli.parameter_types import INPUT, LANGUAGES
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
-from nmtalign.names import (
-    MethodName,
-    MethodUnit,
-    SubwordMarks,
-)
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
     LinkSettings,
+    SourceSettings,
     VectorFileSettings,
     WordSettings,
 )
@@ -244,8 +239,6 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
 
 # --- attention or similarities of another program -----------------------------------------------
 
-SOURCE_SECTION = "Attention or similarities of another program"
-
 
 def text_of_source(tokenizer: str | None) -> TextSettings:
     """Return the settings that split a bitext into the tokens of the attention or the similarities."""
@@ -254,102 +247,26 @@ def text_of_source(tokenizer: str | None) -> TextSettings:
     return TextSettings(tokenizer or "space", lowercase=False, unicode="none")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions(Options):
-    """Attention or similarities of another program, and how they are read."""
+def open_source(
+    source: SourceSettings, bitext: Iterator[SentencePair], text_settings: TextSettings, *, encoding: str
+) -> tuple[Linker, Iterator[TokenizedPair]]:
+    """Return a Linker, and the words of each pair, which `text_settings` splits."""
+    from nmtalign.aligner.links_from import open_linker
 
-    section = SOURCE_SECTION
+    if source.matrices is not None:
+        source = replace(source, encoding=encoding)
+    words = (text_settings.words_of_pair(pair, (None, None)) for pair in bitext)
+    linker, chosen = open_linker(words, source)
+    if linker.chosen_by_text:
+        _show_chosen_head(linker)
+    return linker, chosen
 
-    matrices: str | None = option(
-        "--matrices FILE",
-        "File of attention matrices whose rows sum to 1: npz, npy, or text of Marian, fairseq or OpenNMT-py.",
-        type=INPUT,
-    )
-    translator: str | None = option(
-        "--translator NAME",
-        "Use the attention of this Hugging Face translation model. Without --layers, --attention-heads and"
-        " --shift, the head is chosen on the first pairs of the text.",
-        type=parameter_types.HUGGING_FACE,
-    )
-    layers: tuple[int, ...] | None = option(
-        "--layers",
-        "Attention layers to average, such as 0,2-3.  [all, or see --translator]",
-        type=NumberList(0),
-    )
-    attention_heads: tuple[int, ...] | None = option(
-        "--attention-heads", "Attention heads to average.  [all, or see --translator]", type=NumberList(0)
-    )
-    shift: int | None = option(
-        "--shift N",
-        "Use row t + N as the attention of target word t.  [0, or see --translator]",
-        type=Integer(-1, 1),
-    )
-    pieces: SubwordMarks | None = option("--pieces", "Join sub-words with these marks into words.")
-    normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")
-    token_vectors: str | None = option(
-        "--token-vectors FILE", "Vectors of the words of each line: an npz file or a folder.", type=INPUT
-    )
-    similarities: str | None = option(
-        "--similarities NPZ",
-        "Similarities: an npz file with one matrix (target by source words) per pair.",
-        type=INPUT,
-    )
-    method: MethodName | None = option(
-        "--method", "Published method that creates links from similarities.  [simalign-itermax]"
-    )
-    units: MethodUnit | None = option(
-        "--units",
-        "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
-    )
 
-    def open(
-        self,
-        bitext: Iterator[SentencePair],
-        *,
-        encoding: str,
-        encoder: EncoderSettings,
-        extraction: LinkSettings,
-        tokenizer: str | None = None,
-        langs: tuple[str, str] | None = None,
-    ) -> tuple[Linker, TextSettings, Iterator[TokenizedPair]]:
-        """Return a Linker, the settings that split the lines into words, and the words of each pair."""
-        from nmtalign.aligner.links_from import LinkSource, open_linker
-
-        text_settings = text_of_source(tokenizer)
-        settings = LinkSource(
-            matrices=self.matrices,
-            translator=self.translator,
-            encoder=encoder.encoder,
-            token_vectors=self.token_vectors,
-            similarities=self.similarities,
-            layers=self.layers,
-            attention_heads=self.attention_heads,
-            shift=self.shift,
-            pieces=self.pieces,
-            normalize=self.normalize,
-            method=self.method,
-            units=self.units,
-            layer=encoder.layer,
-            device=encoder.device,
-            cache=encoder.cache,
-            languages=langs,
-            extract=extraction.extract,
-            threshold=extraction.threshold,
-            symmetrize=extraction.symmetrize,
-            encoding=None if self.matrices is None else encoding,
-        )
-        words = (text_settings.words_of_pair(pair, (None, None)) for pair in bitext)
-        linker, chosen = open_linker(words, settings)
-        if linker.chosen_by_text:
-            self._show_chosen_head(linker)
-        return linker, text_settings, chosen
-
-    @staticmethod
-    def _show_chosen_head(linker: Linker) -> None:
-        """Show the options that choose the same attention head as the text has chosen."""
-        reduction = linker.reduction
-        if reduction is None or reduction.layers is None:
-            return
-        head = "" if reduction.heads is None else f" --attention-heads {reduction.heads[0]}"
-        options = f"--layers {reduction.layers[0]}{head} --shift {reduction.shift}"
-        log(f"options that fit the text best: {options}", event="head chosen")
+def _show_chosen_head(linker: Linker) -> None:
+    """Show the options that choose the same attention head as the text has chosen."""
+    reduction = linker.reduction
+    if reduction is None or reduction.layers is None:
+        return
+    head = "" if reduction.heads is None else f" --attention-heads {reduction.heads[0]}"
+    options = f"--layers {reduction.layers[0]}{head} --shift {reduction.shift}"
+    log(f"options that fit the text best: {options}", event="head chosen")

@@ -194,4 +194,5 @@ TYPE_OF_KIND: dict[ValueKind, click.ParamType[Any]] = {
     "tokenizer": TokenizerType(),
     "languages": LANGUAGES,
     "prefixes": Prefixes(),
+    "numbers": NumberList(0),
 }

@@ -198,9 +198,9 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
         ({}, "expected one of `matrices`, `translator`, .*`similarities`, found none"),
         ({"similarities": "s", "encoder": "e"}, "found `encoder` and `similarities`"),
         ({"similarities": "s", "extract": "mutual"}, "`extract` does not apply to `similarities`"),
-        ({"similarities": "s", "method": "itermax"}, "expected one of the methods .*, found 'itermax'"),
+        ({"similarities": "s", "method": "itermax"}, "values of .method.: .*, found 'itermax'"),
         ({"encoder": "e", "device": "abacus"}, "found 'abacus'"),
-        ({"encoder": "e", "units": "letters"}, "expected one of the units subwords, words, found 'letters'"),
+        ({"encoder": "e", "units": "letters"}, "values of .units.: subwords, words, found 'letters'"),
         ({"similarities": "s", "units": "words"}, "`units` does not apply to `similarities`"),
         (
             {"matrices": "m", "method": "transport", "layer": 3},

@@ -16,7 +16,7 @@ from nmtalign.cli.commands import (
     vectors_command,
 )
 from nmtalign.cli.commands.applications import find_command, lexicon_command
-from nmtalign.settings import TrainingSettings, WordSettings
+from nmtalign.settings import SourceSettings, TrainingSettings, WordSettings
 
 
 def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.LinkedOptions) -> None:
@@ -29,7 +29,7 @@ def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.
     linked.link  # rejected
 
 
-def read_model(options: model_options.ModelOptions, source: model_options.SourceOptions) -> None:
+def read_model(options: model_options.ModelOptions, source: SourceSettings) -> None:
     options.links.threshold
     options.links.treshold  # rejected
     options.threshold  # rejected

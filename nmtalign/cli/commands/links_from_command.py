@@ -16,12 +16,12 @@ from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import detail
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.parameter_types import LANGUAGES, OUTPUT, TokenizerType
+from nmtalign.cli.parameter_types import OUTPUT, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import EncoderSettings, LinkSettings
+from nmtalign.settings import EncoderSettings, SourceSettings
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
@@ -36,20 +36,6 @@ class SourceTextOptions(Options):
     tokenizer: str | None = option(
         "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", type=TokenizerType()
     )
-    langs: tuple[str, str] | None = option(
-        "--langs XX,YY",
-        "Source and target language in the model's own codes, such as eng_Latn,fra_Latn; for --translator,"
-        " and for an --encoder that requires languages.",
-        type=LANGUAGES,
-        section=model_options.SOURCE_SECTION,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceEncoderOptions(EncoderSettings):
-    """An encoder whose similarities become links."""
-
-    section = model_options.SOURCE_SECTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +64,7 @@ def links_from_command(
     errors: ErrorOptions,
     text_options: SourceTextOptions,
     outputs: LinksFromOutputOptions,
-    extraction: LinkSettings,
-    encoder: SourceEncoderOptions,
-    source: model_options.SourceOptions,
+    source: SourceSettings,
 ) -> None:
     """Create links from the attention (--matrices, --translator) or the word similarities (--encoder,
     --token-vectors, --similarities) of another program or model.
@@ -98,24 +82,17 @@ def links_from_command(
     paths = outputs.checked_paths()
     unit = outputs.unit(source.pieces)
     check_source_unit(unit)
+    text_settings = model_options.text_of_source(text_options.tokenizer)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
-            settings_of_words = model_options.text_of_source(text_options.tokenizer)
-            words_of = partial(unit.tokens_for_translation, text_settings=settings_of_words)
+            words_of = partial(unit.tokens_for_translation, text_settings=text_settings)
             opened = without_split_words(opened, words_of, bitext, bad)
         pairs, again = tee(progress.track(opened))
-        linker, text_settings, words = source.open(
-            again,
-            encoding=bitext.encoding,
-            encoder=encoder,
-            extraction=extraction,
-            tokenizer=text_options.tokenizer,
-            langs=text_options.langs,
-        )
+        linker, words = model_options.open_source(source, again, text_settings, encoding=bitext.encoding)
         chunks = links_of_source(
             linker,
             pairs,
@@ -127,7 +104,7 @@ def links_from_command(
         )
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack, unit)
-        with _kept_in_cache(encoder):
+        with _kept_in_cache(source.encoder):
             written = write_chunks(chunks, progress, sinks, bitext)
     log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
