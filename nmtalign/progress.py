@@ -43,7 +43,7 @@ class Progress:
         How many pairs or steps there are in all; None while that is unknown. Learning may end earlier.
         In the last call, `done` and `total` are equal.
     message : str
-        The line of text that ``progress=True`` shows.
+        What is done, in one line.
 
     Examples
     --------

@@ -230,8 +230,8 @@ class Aligner(TableResult):
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool or callable
-            Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function
-            is called with a :class:`Progress` instead.
+            Show how many pairs are done, as a bar of tqdm in a notebook or on stderr. A function is called
+            with a :class:`Progress` instead.
 
         Returns
         -------

@@ -135,8 +135,8 @@ def learn_attention(
     workers : int, optional
         Threads or processes; the parameters do not depend on it.
     progress : bool or callable
-        Show progress after each pass: in a notebook as a bar, elsewhere as a line on stderr. A function is
-        called with a :class:`Progress` instead.
+        Show progress after each pass, as a bar of tqdm in a notebook or on stderr. A function is called with
+        a :class:`Progress` instead.
     languages : (str, str), optional
         Source and target language. Default: the languages that the folder of the vectors names.
     tokenizer, lowercase, unicode : optional

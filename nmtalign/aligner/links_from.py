@@ -315,8 +315,8 @@ def links_from(
     spaces : str, optional
         A mark such as ``▁``: positions count tokens among which each space is a token of this mark.
     progress : bool or callable
-        Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
-        called with a :class:`Progress` instead.
+        Show how many pairs are done, as a bar of tqdm in a notebook or on stderr. A function is called with
+        a :class:`Progress` instead.
 
     Returns
     -------

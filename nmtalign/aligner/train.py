@@ -134,7 +134,7 @@ def train(
         The number of bytes that learning may use, such as ``"4G"``. A text that needs more is learned from
         temporary files; the aligner is the same. Default: half of the memory of the machine.
     progress : bool or callable
-        Show progress: in a notebook as a bar, elsewhere as a line on stderr. A function is called with a
+        Show progress as a bar of tqdm, in a notebook or on stderr. A function is called with a
         :class:`Progress` instead.
 
     Raises
