@@ -55,6 +55,25 @@ _SGML = FileKind(
     r"sed -n 's/.*<seg[^>]*> *\(.*[^ ]\) *<\/seg>.*/\1/p' OLD > NEW",
 )
 _MARKUP = FileKind("an XML or SGML file", _AS_TEXT)
+_SUBVIEWER = FileKind("subtitles (SubViewer)", "convert them to SubRip, whose names end in .srt")
+_LYRICS = FileKind("lyrics with times (LRC)", r"remove the times: sed 's/^\[[^]]*\] *//' OLD > NEW")
+_LATEX = FileKind("LaTeX", f"{_AS_TEXT}: detex OLD > NEW")
+_PHP = FileKind("PHP", f"pair its texts by their keys: {_AS_TABLE}")
+_KEYED_LINES = FileKind(
+    "a key in each of the first lines, as in .properties, .ini and YAML",
+    f"if the keys are no words of the text, pair the texts by them: {_AS_TABLE}",
+    is_text=True,
+)
+_QUOTED_LINES = FileKind(
+    "a JSON string in each of the first lines",
+    "if the quotation marks are not of the text, remove them: jq -r . OLD > NEW",
+    is_text=True,
+)
+_TAGGED_LINES = FileKind(
+    "an element of XML or HTML in each of the first lines",
+    f"if these are not of the text, {_AS_TEXT}",
+    is_text=True,
+)
 _KIND_OF_ROOT = {
     "tmx": TMX,
     "xliff": XLIFF,
@@ -78,7 +97,12 @@ _is_segment = re.compile(r"<seg\b[^<>]*>.*</seg>", re.IGNORECASE).fullmatch
 _is_time = re.compile(
     r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3} *--> *(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d"
 ).match
-_is_frame = re.compile(r"\{\d{1,9}\}\{\d{1,9}\}").match
+_is_subviewer_time = re.compile(r"\d{1,2}:\d\d:\d\d\.\d{2,3},\d{1,2}:\d\d:\d\d\.\d{2,3}").fullmatch
+_is_frame = re.compile(r"\{\d{1,9}\}\{\d{1,9}\}|\[\d{1,9}\]\[\d{1,9}\]").match
+_is_lyric = re.compile(r"\[(?:\d{1,3}:\d\d(?:[.:]\d{1,3})?|[a-z]{2,6}:[^]]*)\]").match
+_is_element = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>.*</\1>").fullmatch
+_find_key = re.compile(r"(?:- )?(?:[^\W\d][\w.-]*+|\"[^\"]+\"|'[^']+')(?= *=|:(?: |$))").match
+_is_section = re.compile(r"\[[^\[\]]+\]|---").fullmatch
 _is_message = re.compile(r'"[^"]*" *= *".*";').fullmatch
 _is_label = re.compile(r"O|[BIES]-\S+").fullmatch
 _is_row_number = re.compile(r"\d+(?:[-.]\d+)?").fullmatch
@@ -99,7 +123,7 @@ def identify(head: str) -> FileKind | None:
     if not lines:
         return None
     if lines[0][0] == "<":
-        return _kind_of_markup(head, lines)
+        return _kind_of_markup(head, lines) or _kind_of_tagged(lines)
     kind = _kind_of_json(head, lines) if lines[0][0] in "{[" else None
     return kind or _kind_of_lines(lines) or _kind_of_table(lines)
 
@@ -241,13 +265,43 @@ def _kind_of_lines(lines: list[str]) -> FileKind | None:
         return CONLLU
     if len(lines) > 1 and all(map(_is_frame, lines)):
         return _MICRODVD
+    if _is_subviewer_time(lines[0]):
+        return _SUBVIEWER
+    if len(lines) > 2 and all(map(_is_lyric, lines)):
+        return _LYRICS
+    if lines[0].startswith("\\documentclass"):
+        return _LATEX
     if rows and all(map(_is_message, [row for row in rows if not row.startswith(("/*", "//", "*"))] or [""])):
         return _APPLE_STRINGS
     words = [re.split("[ \t]+", line) for line in lines]
     end_in_labels = len({len(row) for row in words}) == 1 < len(words[0]) and len(lines) > 2
     end_in_labels = end_in_labels and all(_is_label(row[-1]) for row in words)
     has_words = not all(_is_label(row[0]) for row in words)  # else each line has the labels of a sentence
-    return COLUMNS if words[0][0] == "-DOCSTART-" or (end_in_labels and has_words) else None
+    if words[0][0] == "-DOCSTART-" or (end_in_labels and has_words):
+        return COLUMNS
+    if len(lines) > 2 and all(isinstance(_parsed(line), str) for line in lines):
+        return _QUOTED_LINES
+    return _KEYED_LINES if _have_keys(rows) else None
+
+
+def _have_keys(rows: list[str]) -> bool:
+    """Return whether each line begins with a key of its own, in a section or below another key.
+
+    A name and a colon begin the lines of a dialogue too, so these need a section or a key without a text.
+    """
+    entries = [row for row in rows if row[0] not in ";!" and not _is_section(row)]
+    keys = [_find_key(row) for row in entries]
+    names = {key[0] for key in keys if key is not None}
+    if len(entries) < 3 or len(names) < len(entries):
+        return False
+    after = [row[key.end() :].strip() for row, key in zip(entries, keys, strict=True) if key is not None]
+    return all(text[0] == "=" for text in after) or len(entries) < len(rows) or ":" in after
+
+
+def _kind_of_tagged(lines: list[str]) -> FileKind | None:
+    if lines[0].startswith("<?php"):
+        return _PHP
+    return _TAGGED_LINES if len(lines) > 2 and all(map(_is_element, lines[:3])) else None
 
 
 def _kind_of_table(lines: list[str]) -> FileKind | None:

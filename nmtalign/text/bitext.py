@@ -486,6 +486,9 @@ def _inspect_side(path: str | Path, head: str) -> None:
     """
     kind = check_sentences(head)
     ending = format_ending(path)
+    if kind is not None and kind.advice:
+        warn_caller(f"{path}: found {kind.name}; {kind.advice}")
+        return
     reason = "" if kind is None else f"found {kind.name}"
     if not reason and _has_header(head):
         reason = "the first line names columns of both sides"

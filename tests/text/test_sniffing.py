@@ -41,9 +41,32 @@ KINDS = {
     "conllu": (f"# sent_id = 1\n{ROW}\n", "CoNLL-U", r"\.conllu"),
     "conll2003": ("-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\n", "columns of CoNLL", "awk"),
     "two columns": ("He O\nlives O\nin O\nParis B-LOC\n", "columns of CoNLL", "awk"),
+    "subviewer": ("0:00:01.000,0:00:02.000\nthe house\n\n", "SubViewer", r"\.srt"),
+    "lyrics": ("[ti:x]\n[00:01.00]the house\n[00:02.00]the cat\n", "LRC", "sed"),
+    "mpl2": ("[0][25]the house\n[30][50]the cat\n", "MicroDVD", r"\.srt"),
+    "latex": ("\\documentclass{article}\n\\begin{document}\nthe house\n", "LaTeX", "detex"),
+    "php": ("<?php\nreturn [\n'k' => 'the house',\n", "PHP", "TSV"),
     "strings": ('/* x */\n"title" = "the house";\n"pet" = "the cat";\n', "Apple", "TSV"),
 }
+# text whose lines have the form of another kind is read, with a warning
+POSSIBLE_KINDS = {
+    "properties": ("# x\napp.title=the house\napp.pet = the cat\napp.dog=the dog\n", "a key in", "TSV"),
+    "ini": ("[menu]\ntitle=the house\npet=the cat\ndog=the dog\n", "a key in", "TSV"),
+    "yaml": ('en:\n  title: "the house"\n  pet: the cat\n', "a key in", "TSV"),
+    "yaml document": ("---\ntitle: the house\npet: the cat\ndog: the dog\n", "a key in", "TSV"),
+    "json strings": ('"the house"\n"the cat"\n"the \\"dog\\""\n', "a JSON string", "jq"),
+    "html": (
+        "<p>the house</p>\n<p class='a'>the <b>cat</b></p>\n<p>the dog</p>\n",
+        "an element",
+        "plain text",
+    ),
+    "talks": ("<url>x</url>\n<title>y</title>\n<talkid>1</talkid>\nthe house\n", "an element", "plain text"),
+}
 SENTENCES = [
+    "Anna: yes\nBob: no\nCleo: yes",
+    "Note: read this\nA = b\nC: d",
+    "x = 1\nx = 2\nx = 3",
+    '"the house"\n"the cat',
     "[ Applause ]",
     "[1] See the annex .",
     '["Hello", he said]',
@@ -121,6 +144,16 @@ def test_a_file_of_another_kind_is_named_with_the_way_on(kind, tmp_path):
         path.write_text(content, encoding=encoding)
         with pytest.raises(DataError, match=rf"a\.en: expected plain text, .*, found .*{name}.*; .*{advice}"):
             list(read_bitext(path, path))
+
+
+@pytest.mark.parametrize("kind", POSSIBLE_KINDS)
+def test_text_that_may_be_of_another_kind_is_read_with_a_warning(kind, tmp_path):
+    content, name, advice = POSSIBLE_KINDS[kind]
+    path = tmp_path / "a.en"
+    path.write_text(content, encoding="utf-8")
+    with pytest.warns(UserWarning, match=rf"a\.en: found {name} .*; .*{advice}"):
+        pairs = list(read_bitext(path, path))
+    assert [pair.source for pair in pairs] == content.split("\n")[:-1]
 
 
 @pytest.mark.parametrize("text", SENTENCES)
