@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 import nmtalign as na
-from nmtalign.applications.linked_pairs import LinkedPair
 from nmtalign.cli.declare import Options, argument, option
 from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import INPUT, LANGUAGES, Integer, TwoNames
@@ -23,6 +22,7 @@ from nmtalign.names import PairFormat, UnicodeForm
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
+    from nmtalign.applications.linked_pairs import LinkedPair
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.errors import OnError
     from nmtalign.text.bitext import SentencePair
@@ -257,6 +257,7 @@ class OptionalLinkedOptions(WordFormOptions):
         With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
         words; "" stands for a file of white space alone. Bad pairs have no words.
         """
+        from nmtalign.applications.linked_pairs import LinkedPair
         from nmtalign.corpus.unit_check import UnitCheck
         from nmtalign.links.formats import read_links
 
@@ -286,6 +287,7 @@ class OptionalLinkedOptions(WordFormOptions):
         separator: str | None,
     ) -> LinkedLine | None:
         """Return a pair with its links; None for a bad one."""
+        from nmtalign.applications.linked_pairs import LinkedPair
         from nmtalign.links.formats import WORD_COUNT_ADVICE
         from nmtalign.links.separators import find_split_word
 
