@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from itertools import chain, islice
+from pathlib import Path
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
@@ -133,26 +134,40 @@ NumberedLine = tuple[int, str | DataError]
 NumberedLines = Iterator[NumberedLine]
 
 
-def wanted_lines(
+def read_wanted_lines(
     lines: NumberedLines,
-    headwords_of: Callable[[str], list[str] | None],
+    path: str | Path,
     wanted: Wanted,
+    *,
+    headwords_of: Callable[[str], list[str] | None],
     looks_like_entry: Callable[[str], bool],
-) -> Iterator[tuple[int, str | DataError, bool] | Unused]:
-    """Yield lines with their number, and whether one of their headwords is wanted, or is damaged (None).
+    parse: Callable[[int, str], Record | None],
+) -> Iterator[Record]:
+    """Yield what `parse` makes of lines, except None; it raises DataError for a malformed line.
 
-    Lines that are not wanted and look like an entry are only counted.
+    `headwords_of` returns None for a damaged line. Lines whose headwords are not wanted are only counted if
+    they look like an entry; other lines are parsed, because they may be malformed. Empty lines are skipped.
     """
     while block := list(islice(lines, ENTRIES_PER_BLOCK)):
         of_lines = [[] if isinstance(line, DataError) else headwords_of(line) for _, line in block]
         chosen = wanted(list(chain.from_iterable(filter(None, of_lines))))
         unwanted = 0
         for (number, line), headwords in zip(block, of_lines, strict=True):
+            if isinstance(line, DataError):
+                yield line
+                continue
             is_wanted = headwords is None or not chosen.isdisjoint(headwords)
-            if not is_wanted and not isinstance(line, DataError) and looks_like_entry(line):
+            if not is_wanted and looks_like_entry(line):
                 unwanted += 1
-            else:
-                yield number, line, is_wanted
+            elif line.strip():
+                try:
+                    record = parse(number, line)
+                except DataError as error:
+                    yield error.at(path, line=number)
+                    continue
+                if record is not None:
+                    is_unused = isinstance(record, Entry) and not is_wanted
+                    yield UNUSED_ENTRY if is_unused else record
         yield Unused(unwanted)
 
 

@@ -13,11 +13,10 @@ from nmtalign.dictionaries.entries import (
     Entry,
     NumberedLines,
     Record,
-    Unused,
     Wanted,
     is_weight,
+    read_wanted_lines,
     wanted_entries,
-    wanted_lines,
     without_brackets,
 )
 from nmtalign.errors import DataError
@@ -57,20 +56,14 @@ def read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
 
     JSON is slow to parse, so only the lines that have a wanted word anywhere are parsed.
     """
-    for item in wanted_lines(lines, _words_in_json, wanted, is_json):
-        if isinstance(item, Unused):
-            yield item
-            continue
-        number, line, _ = item
-        if isinstance(line, DataError):
-            yield line
-        elif line.strip():
-            try:
-                entry = _wiktionary_entry(number, parse_json(line))
-            except DataError as error:
-                yield error.at(path, line=number)
-            else:
-                yield UNUSED_ENTRY if entry is None or not wanted(entry.headwords) else entry
+
+    def parse(number: int, line: str) -> Record:
+        entry = _wiktionary_entry(number, parse_json(line))
+        return UNUSED_ENTRY if entry is None or not wanted(entry.headwords) else entry
+
+    return read_wanted_lines(
+        lines, path, wanted, headwords_of=_words_in_json, looks_like_entry=is_json, parse=parse
+    )
 
 
 def _words_in_json(line: str) -> list[str] | None:

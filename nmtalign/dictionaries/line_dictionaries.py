@@ -20,10 +20,9 @@ from nmtalign.dictionaries.entries import (
     NumberedLine,
     NumberedLines,
     Record,
-    Unused,
     Wanted,
     is_weight,
-    wanted_lines,
+    read_wanted_lines,
     without_brackets,
 )
 from nmtalign.dictionaries.json_dictionaries import (
@@ -88,19 +87,23 @@ def _format_of(first: list[NumberedLine]) -> LineFormat:
 
 
 def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for item in wanted_lines(lines, _cedict_headwords, wanted, _looks_like_entry):
-        if isinstance(item, Unused):
-            yield item
-            continue
-        number, line, _ = item
-        if isinstance(line, DataError):
-            yield line
-        elif line.startswith("#") or not line.strip():
-            continue
-        elif (found := _CEDICT(line)) is None:
-            yield _malformed("traditional simplified [pinyin] /translation/", line).at(path, line=number)
-        else:
-            yield Entry(number, _cedict_headwords(line), found[3].split("/"))
+    return read_wanted_lines(
+        lines,
+        path,
+        wanted,
+        headwords_of=_cedict_headwords,
+        looks_like_entry=_looks_like_entry,
+        parse=_cedict_entry,
+    )
+
+
+def _cedict_entry(number: int, line: str) -> Entry | None:
+    if line.startswith("#"):
+        return None
+    found = _CEDICT(line)
+    if found is None:
+        raise _malformed("traditional simplified [pinyin] /translation/", line)
+    return Entry(number, _cedict_headwords(line), found[3].split("/"))
 
 
 def _cedict_headwords(line: str) -> list[str]:
@@ -109,19 +112,23 @@ def _cedict_headwords(line: str) -> list[str]:
 
 
 def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    for item in wanted_lines(lines, _edict_headwords, wanted, _looks_like_entry):
-        if isinstance(item, Unused):
-            yield item
-            continue
-        number, line, _ = item
-        if isinstance(line, DataError):
-            yield line
-        elif not line.strip() or line.lstrip().startswith(_EDICT_HEADER):
-            continue
-        elif (found := _EDICT(line)) is None:
-            yield _malformed("word [reading] /translation/", line).at(path, line=number)
-        else:
-            yield Entry(number, _edict_headwords(line), found[3].split("/"))
+    return read_wanted_lines(
+        lines,
+        path,
+        wanted,
+        headwords_of=_edict_headwords,
+        looks_like_entry=_looks_like_entry,
+        parse=_edict_entry,
+    )
+
+
+def _edict_entry(number: int, line: str) -> Entry | None:
+    if line.lstrip().startswith(_EDICT_HEADER):
+        return None
+    found = _EDICT(line)
+    if found is None:
+        raise _malformed("word [reading] /translation/", line)
+    return Entry(number, _edict_headwords(line), found[3].split("/"))
 
 
 def _edict_headwords(line: str) -> list[str]:
@@ -146,17 +153,18 @@ def _malformed(wanted: str, line: str) -> DataError:
 
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
-    for item in wanted_lines(lines, _word_list_headword, wanted, _is_pair_of_words):
-        if isinstance(item, Unused):
-            yield item
-            continue
-        number, line, is_wanted = item
-        if isinstance(line, DataError):
-            yield line
-        elif line.strip():
-            columns = line.split("\t" if "\t" in line else " ")
-            entry = _word_list_entry(number, columns, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else UNUSED_ENTRY
+    return read_wanted_lines(
+        lines,
+        path,
+        wanted,
+        headwords_of=_word_list_headword,
+        looks_like_entry=_is_pair_of_words,
+        parse=lambda number, line: _word_list_entry(number, _columns(line), line),
+    )
+
+
+def _columns(line: str) -> list[str]:
+    return line.split("\t" if "\t" in line else " ")
 
 
 def _is_pair_of_words(line: str) -> bool:
@@ -165,46 +173,45 @@ def _is_pair_of_words(line: str) -> bool:
 
 
 def _word_list_headword(line: str) -> list[str]:
-    """Return the first column, between tabs, or between spaces where there are none."""
-    return [line.split("\t" if "\t" in line else " ", 1)[0]]
+    return _columns(line)[:1]
 
 
 def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of the lines ``LEX``, and jumps; a warning counts the lines of fertilities."""
     fertilities = 0
-    for item in wanted_lines(lines, _eflomal_headword, wanted, lambda line: False):
-        if isinstance(item, Unused):
-            continue
-        number, line, is_wanted = item
-        if isinstance(line, DataError):
-            yield line
-            continue
-        columns = line.split("\t" if "\t" in line else " ")
+
+    def parse(number: int, line: str) -> Record:
+        nonlocal fertilities
+        columns = _columns(line)
         if (len(columns), columns[0]) in _OTHER_PRIORS:
-            prior = _prior_of_numbers(columns)
-            if prior is None:
-                fertilities += 1
-                yield UNUSED_ENTRY
-            else:
-                yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
-        elif line.strip():
-            pair = columns[1:] if len(columns) == 4 and columns[0] == "LEX" else columns
-            entry = _word_list_entry(number, pair, line, path)
-            yield entry if is_wanted or isinstance(entry, DataError) else UNUSED_ENTRY
+            jump = _prior_of_numbers(columns)
+            fertilities += jump is None
+            return UNUSED_ENTRY if jump is None else jump
+        pair = columns[1:] if len(columns) == 4 and columns[0] == "LEX" else columns
+        return _word_list_entry(number, pair, line)
+
+    yield from read_wanted_lines(
+        lines,
+        path,
+        wanted,
+        headwords_of=_eflomal_headword,
+        looks_like_entry=lambda line: False,
+        parse=parse,
+    )
     if fertilities:
         skipped = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
         why = "a model of nmtalign has no fertilities"
         warn_caller(f"{path}: skipped {skipped}; {why}")
 
 
-def _prior_of_numbers(columns: list[str]) -> JumpCount | DataError | None:
-    """Return a jump, None for a fertility, or what is wrong with the columns of either."""
+def _prior_of_numbers(columns: list[str]) -> JumpCount | None:
+    """Return a jump, or None for a fertility."""
     *_, number, count = columns
     is_jump = len(columns) == 3
     expected = "HMMF or HMMR, a jump" if is_jump else "FERF or FERR, a word, a number of links"
     if not _INTEGER(number) or math.isnan(_weight(count)):
         wanted = f"{expected}, and a weight above 0, to {MAX_WEIGHT:g}"
-        return DataError(f"expected {wanted}, found {' '.join(columns)[:80]!r}")
+        raise DataError(f"expected {wanted}, found {' '.join(columns)[:80]!r}")
     if not is_jump:
         return None
     side: Side = "source" if columns[0] == "HMMF" else "target"
@@ -222,21 +229,21 @@ def _weight(text: str) -> float:
 
 def _eflomal_headword(line: str) -> list[str]:
     """Return the word that a line is about, which comes after ``LEX``."""
-    columns = line.split("\t" if "\t" in line else " ", 2)
+    columns = _columns(line)
     return columns[1:2] if columns[0] == "LEX" else columns[:1]
 
 
-def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path) -> Entry | DataError:
+def _word_list_entry(number: int, columns: list[str], line: str) -> Entry:
     weight = _weight(columns[2]) if len(columns) > 2 else 1.0
     if not (2 <= len(columns) <= 3 and columns[0] and columns[1]) or math.isnan(weight):
         expected = f"expected a word, its translation and perhaps a weight above 0, to {MAX_WEIGHT:g}"
-        return DataError(f"{expected}, found {line[:80]!r}").at(path, line=number)
+        raise DataError(f"{expected}, found {line[:80]!r}")
     is_word = " " not in columns[1].strip()  # a word is taken as it is: it may be a comma
     return Entry(number, (columns[0],), (columns[1],), weight, is_word)
 
 
 def _is_eflomal(line: str) -> bool:
-    columns = line.split("\t" if "\t" in line else " ")
+    columns = _columns(line)
     return (len(columns), columns[0]) in _OTHER_PRIORS or (len(columns) == 4 and columns[0] == "LEX")
 
 

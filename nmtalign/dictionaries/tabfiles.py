@@ -16,9 +16,8 @@ from nmtalign.dictionaries.entries import (
     Entry,
     NumberedLines,
     Record,
-    Unused,
     Wanted,
-    wanted_lines,
+    read_wanted_lines,
     without_brackets,
 )
 from nmtalign.errors import DataError
@@ -42,22 +41,20 @@ _ABOUT_THE_DICTIONARY = ("00database", "00-database")  # headwords of dictd
 
 def read_tabfile(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the entries of a word list of PyGlossary."""
-    for item in wanted_lines(lines, _headwords, wanted, _looks_like_entry):
-        if isinstance(item, Unused):
-            yield item
-            continue
-        number, line, is_wanted = item
-        if isinstance(line, DataError):
-            yield line
-        elif is_tabfile_header(line) or not line.strip():
-            continue
-        elif not _looks_like_entry(line):
-            found = f"expected headwords, a tab and a text, found {line[:60]!r}"
-            yield DataError(found).at(path, line=number)
-        else:
-            headwords = _headwords(line)
-            is_entry = is_wanted and not headwords[0].startswith(_ABOUT_THE_DICTIONARY)
-            yield Entry(number, headwords, _glosses(line, headwords)) if is_entry else UNUSED_ENTRY
+    return read_wanted_lines(
+        lines, path, wanted, headwords_of=_headwords, looks_like_entry=_looks_like_entry, parse=_entry
+    )
+
+
+def _entry(number: int, line: str) -> Record | None:
+    if is_tabfile_header(line):
+        return None
+    if not _looks_like_entry(line):
+        raise DataError(f"expected headwords, a tab and a text, found {line[:60]!r}")
+    headwords = _headwords(line)
+    if headwords[0].startswith(_ABOUT_THE_DICTIONARY):
+        return UNUSED_ENTRY
+    return Entry(number, headwords, _glosses(line, headwords))
 
 
 def _looks_like_entry(line: str) -> bool:

@@ -1,6 +1,6 @@
-"""Elements of XML files, read one by one: translation memories, localization files, dictionaries.
+"""Elements of XML files, read one by one: translation memories, localization files.
 
-Entities are never expanded in text and no DTD is fetched, so that a small file can neither grow to gigabytes
+Entities are never expanded and no DTD is fetched, so that a small file can neither grow to gigabytes
 in memory nor include other files.
 """
 
@@ -20,9 +20,9 @@ from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import check_readable
 
 _XML_BLOCK_BYTES = 1 << 16
-CHARS_PER_ELEMENT = 100  # the characters that an element counts as
+_CHARS_PER_ELEMENT = 100  # the characters that an element counts as
 # Encodings that write markup as plain bytes; not utf-7, unicode_escape and the like
-SAFE_ENCODINGS = r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]"
+_SAFE_ENCODINGS = r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]"
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,6 @@ class XmlLimits:
     what: str  # the noun for an element, with its article, such as "a unit"
     max_chars: int
     max_depth: int
-    # a file may declare entities of so many characters, which are omitted from the text; 0 rejects entities
-    max_entity_chars: int = 0
-    encodings: str = SAFE_ENCODINGS
 
 
 class _ElementBuilder:
@@ -60,11 +57,8 @@ class _ElementBuilder:
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._data
         self.parser.XmlDeclHandler = self._check_declaration
-        self.parser.EntityDeclHandler = self._check_entity
-        if self._limits.max_entity_chars:
-            self.parser.DefaultHandler = _ignore  # with it, entities are not expanded in text
-        else:
-            self.parser.SkippedEntityHandler = _refuse_entity
+        self.parser.EntityDeclHandler = _refuse_entity
+        self.parser.SkippedEntityHandler = _refuse_entity
 
     @property
     def line(self) -> int:
@@ -96,7 +90,7 @@ class _ElementBuilder:
             self._depth += 1
             if self._depth > self._limits.max_depth:
                 raise DataError(f"expected elements nested at most {self._limits.max_depth} deep")
-            self._grow(CHARS_PER_ELEMENT + sum(map(len, (name, *attributes, *attributes.values()))))
+            self._grow(_CHARS_PER_ELEMENT + sum(map(len, (name, *attributes, *attributes.values()))))
             self._builder.start(name, attributes)
 
     def _data(self, text: str) -> None:
@@ -121,29 +115,8 @@ class _ElementBuilder:
 
     def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         self._encoding = encoding
-        if encoding is not None and not re.fullmatch(self._limits.encodings, encoding, re.IGNORECASE):
+        if encoding is not None and not re.fullmatch(_SAFE_ENCODINGS, encoding, re.IGNORECASE):
             raise DataError(f"expected a common encoding such as UTF-8, found {encoding[:40]!r}")
-
-    def _check_entity(
-        self,
-        name: str,
-        is_parameter: int,
-        value: str | None,
-        base: str | None,
-        system: str | None,
-        *_: object,
-    ) -> None:
-        """Raise DataError if an entity could grow or is in another file; attributes expand entities."""
-        max_chars = self._limits.max_entity_chars
-        is_internal = value is not None and system is None and not is_parameter
-        if not max_chars or not is_internal or len(value or "") > max_chars:
-            _refuse_entity(name)
-        if "&" in (value or "") or "%" in (value or ""):  # it would expand another entity
-            _refuse_entity(name)
-
-
-def _ignore(data: str) -> None:
-    """Drop what no other handler takes: comments, declarations, entities."""
 
 
 def _refuse_entity(name: str, *_: object) -> None:
