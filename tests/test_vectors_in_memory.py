@@ -65,14 +65,6 @@ def test_an_evaluation_is_written_as_json() -> None:
     assert na.evaluate([""], [""], bootstrap=5).to_dict()["precision"] is None
 
 
-def test_results_check_their_numbers() -> None:
-    with pytest.raises(na.DataError, match="expected numbers as probability, found NaN or infinity"):
-        na.AlignedBatch([0, 1], [0], [0], [np.nan], [0.5])  # type: ignore[arg-type]
-    matrix = na.AlignmentMatrix([[1]], ["a"], ["b"])
-    with pytest.raises(na.DataError, match=r"a number as the probability of the link \(0, 0\), found 'x'"):
-        na.AlignedPair(na.Alignment({(0, 0)}, 1, 1), matrix, probabilities={(0, 0): "x"})  # type: ignore
-
-
 def test_a_missing_subword_model_is_an_error_of_ours() -> None:
     with pytest.raises(na.DataError, match=r"nowhere\.model: No such file"):
         na.load().align_batch([("a", "b")], spm="~/nowhere.model")

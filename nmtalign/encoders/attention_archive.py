@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Reals, check_stored_array, check_stored_number
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import NpzReader, NpzWriter, sort_by_trailing_number
@@ -85,16 +85,23 @@ def _read_pair(archive: NpzReader, number: str) -> GivenPair:
     if unknown is not None:
         unknown = frozenset(unknown[0]), frozenset(unknown[1])
     links = [Link(s, t) for s, t in archive.read(f"links-{number}").tolist()]
-    probabilities = archive.read(f"probabilities-{number}").tolist()
+    probabilities = check_stored_array(
+        archive.read(f"probabilities-{number}"), "f", (len(links),), name=f"probabilities-{number}"
+    )
+    if about["score"] is not None:
+        check_stored_number(about["score"], name="score")
     heads = archive.read(f"heads-{number}") if about["heads"] else ()
-    if any(head.shape != (len(target), len(source)) for head in heads):
-        raise DataError(f"expected heads of shape {(len(target), len(source))}")
+    shape = len(target), len(source)
+    forward = archive.read(f"pair-{number}")
+    reverse = archive.read(f"reverse-{number}")
+    if any(weights.shape != shape for weights in (forward, reverse, *heads)):
+        raise DataError(f"expected attention of shape (T, S) = {shape}")
     pair = AlignedPair(
         Alignment(links, len(source), len(target)),
         AlignmentMatrix(archive.read(f"combined-{number}"), source, target, unknown),
-        forward=archive.read(f"pair-{number}"),
-        reverse=archive.read(f"reverse-{number}"),
-        probabilities=dict(zip(links, probabilities, strict=True)),
+        forward=forward,
+        reverse=reverse,
+        probabilities=dict(zip(links, probabilities.tolist(), strict=True)),
         **{name: about[name] for name in _SETTINGS},
     )
     if about["pieces"] is not None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from operator import index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
-from nmtalign.names import CELL_VALUES, LINK_UNITS, CellValues, LinkUnitName
+from nmtalign.names import CELL_VALUES, CellValues, LinkUnitName
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
@@ -82,28 +82,8 @@ def _as_position(n: Any) -> int:
     return index(n)
 
 
-def _as_read_only(
-    values: Any,
-    name: str,
-    shape: tuple[int | None, ...],
-    kinds: str = "biuf",
-    *,
-    shape_text: str | None = None,
-) -> NDArray[Any]:
-    """Return a read-only array of the values; raise DataError if its kind or shape is not the expected one.
-
-    None in `shape` accepts any length, and `shape_text` is then the shape in messages; `kinds` are codes of
-    NumPy's types.
-    """
-    array = as_real_array(values, name)
-    if array.size and array.dtype.kind not in kinds:
-        raise DataError(f"expected {name} as integers, found {array.dtype}")
-    fits = array.ndim == len(shape)
-    for length, expected_length in zip(array.shape, shape, strict=False):
-        fits = fits and expected_length in (None, length)
-    if not fits:
-        raise DataError(f"expected {name} of shape {shape_text or shape}, found {array.shape}")
-    view = array.view()
+def _read_only(array: ArrayLike) -> NDArray[Any]:
+    view = np.asarray(array).view()
     view.flags.writeable = False
     return view
 
@@ -352,7 +332,8 @@ class AlignmentMatrix(Viewable):
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
 
-    ``pair.score`` is the pair score, a single number; ``pair.scores`` are the scores of the cells.
+    ``pair.score`` is the pair score, a single number; ``pair.scores`` are the scores of the cells. Aligners
+    make these pairs; nothing is checked when one is constructed.
 
     Attributes
     ----------
@@ -418,24 +399,10 @@ class AlignedPair(Viewable):
     texts: BothTexts | None = None
 
     def __post_init__(self) -> None:
-        check_type(self.alignment, Alignment, "the links as an Alignment")
-        check_type(self.matrix, AlignmentMatrix, "the weights as an AlignmentMatrix")
-        check_type(self.probabilities, Mapping, "a dictionary with the probability of each link")
-        T, S = self.matrix.weights.shape
-        lengths = self.alignment.source_length, self.alignment.target_length
-        if lengths != (S, T):
-            found = f"found links of {lengths[0]} and {lengths[1]}"
-            raise DataError(f"expected links of {S} source and {T} target words, {found}")
-        if self.score is not None:
-            check_type(self.score, Real, "a pair score")
-        for link, probability in self.probabilities.items():
-            if not isinstance(probability, (float, Real)) or not math.isfinite(probability):
-                expected = f"expected a number as the probability of the link {short_repr(link)}"
-                raise DataError(f"{expected}, found {short_repr(probability)}")
         for name in ("forward", "reverse", "scores"):
             values = getattr(self, name)
             if values is not None:
-                object.__setattr__(self, name, _as_read_only(values, name, (T, S)))
+                object.__setattr__(self, name, _read_only(values))
         object.__setattr__(self, "probabilities", MappingProxyType(dict(self.probabilities)))
 
     def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
@@ -552,6 +519,8 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
+    Aligners make these batches; nothing is checked when one is constructed.
+
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
     first used: the pair is aligned again alone, which gives bit-identical results. ``batch[mask]`` are the
     pairs for which a mask has True. If the batch has a `frame_index`, a Series of pandas is matched by index,
@@ -605,33 +574,8 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     unit: LinkUnitName | None = None
 
     def __post_init__(self) -> None:
-        if self.unit is not None:
-            check_choice(self.unit, LINK_UNITS, "units of links")
-        offsets = _as_read_only(self.offsets, "offsets", (None,), "iu", shape_text="(N + 1,)")
-        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
-            raise DataError(
-                f"expected offsets that begin with 0 and never fall, found {short_repr(self.offsets)}"
-            )
-        links, pairs = int(offsets[-1]), len(offsets) - 1
-        checked = {
-            "offsets": offsets,
-            "source": _as_read_only(self.source, "source", (links,), "iu"),
-            "target": _as_read_only(self.target, "target", (links,), "iu"),
-            "probability": _as_read_only(self.probability, "probability", (links,)),
-            "scores": _as_read_only(self.scores, "scores", (pairs,)),
-        }
-        if self.frame_index is not None and len(self.frame_index) != pairs:
-            found = f"found one of {len(self.frame_index):,}"
-            raise DataError(f"expected an index of {pairs:,} pairs as frame_index, {found}")
-        for name in ("source", "target"):
-            if links and checked[name].min() < 0:
-                raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
-        if not np.isfinite(checked["probability"]).all():
-            raise DataError("expected numbers as probability, found NaN or infinity")
-        if np.isinf(checked["scores"]).any():
-            raise DataError("expected numbers as scores, or NaN where they are unknown, found infinity")
-        for name, array in checked.items():
-            object.__setattr__(self, name, array)
+        for name in ("offsets", "source", "target", "probability", "scores"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
 
     def __reduce__(self) -> tuple[type[AlignedBatch], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.encoders.attention_archive import read_pairs_with_attention
+from nmtalign.encoders.attention_archive import GivenPair, read_pairs_with_attention, write_pair
+from nmtalign.files.array_files import NpzWriter
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -126,6 +128,24 @@ def test_the_archive_has_what_links_from_returns(options, tmp_path):
     if not options:
         assert run("links-from", source, target, "--matrices", archive, "-o", tmp_path / "again") == 0
         assert (tmp_path / "again").read_text() == (tmp_path / "links").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"forward": np.eye(3)}, r"expected attention of shape \(T, S\) = \(2, 2\)"),
+        ({"reverse": np.array([["a", "b"]])}, "expected an array of real numbers"),
+        ({"probabilities": {na.Link(0, 0): np.nan, na.Link(1, 1): 0.5}}, "finite number, found nan"),
+        ({"score": "high"}, "finite number, found 'high'"),
+    ],
+)
+def test_an_archive_with_other_values_is_an_error(changed, message, tmp_path):
+    pair = na.links_from([("a b", "c d")], matrices=[np.eye(2)])[0]
+    path = tmp_path / "a.npz"
+    with open(path, "wb") as file, NpzWriter(file) as archive:
+        write_pair(archive, 1, GivenPair(("a b", "c d"), replace(pair, **changed), {}))
+    with pytest.raises(na.DataError, match=message):
+        list(read_pairs_with_attention(path))
 
 
 @pytest.mark.parametrize(
