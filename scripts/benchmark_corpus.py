@@ -1,4 +1,4 @@
-"""For docs/scaling.md: a ragged corpus through all of nmtalign: the same bytes, and what they cost.
+"""For docs/explanation/figures.md: a ragged corpus in all ways of running: equal files, time, memory.
 
     python scripts/benchmark_corpus.py WORK --data DATA [--pairs 1000000] [--train 50000] [--long 50000]
         [--invalid]

@@ -1,4 +1,4 @@
-"""For docs/own_encoder.md: ``links-from --encoder`` beside simalign and awesome-align: time, equal links.
+"""For docs/explanation/figures.md: time and links of ``links-from --encoder`` and of simalign.
 
     python scripts/benchmark_encoder.py SOURCE TARGET --peer-python PYTHON [--pairs 1000] [--repeats 3]
         [--units words]

@@ -1,4 +1,4 @@
-"""For docs/scaling.md: seconds and peak memory of learning from, and aligning, a million pairs.
+"""For docs/explanation/figures.md: seconds and peak memory of learning from, and aligning, a million pairs.
 
     python scripts/benchmark_memory.py WORK --data DATA [--pairs 1000000] [--preset default]
 

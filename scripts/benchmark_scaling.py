@@ -1,4 +1,4 @@
-"""For docs/scaling.md: what it costs to learn from much text, and to spread work over processes.
+"""For docs/explanation/figures.md: what it costs to learn from much text, and to spread work over processes.
 
     python scripts/benchmark_scaling.py growth WORK --data DATA [--sizes 125000,250000,...] [--memory 1500M]
         [--python PEERS_PYTHON [--most-of-peers 500000]] [--most-unbounded N]

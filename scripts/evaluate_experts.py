@@ -1,4 +1,4 @@
-"""For docs/own_encoder.md: what an expert is worth beside a lexicon, with simulated experts and real ones.
+"""For docs/explanation/figures.md: what simulated and real experts add to a lexicon.
 
     python scripts/evaluate_experts.py --data DATA [SET ...]
 

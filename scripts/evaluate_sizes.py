@@ -1,4 +1,4 @@
-"""For docs/scaling.md: how much text is enough? Errors of links learned from more and more pairs.
+"""For docs/explanation/figures.md: how much text is enough? Errors of links learned from more and more pairs.
 
     python scripts/evaluate_sizes.py curve WORK --data DATA [--sets NAACL ...] [--presets fast default]
 

@@ -505,7 +505,7 @@ def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path, tra
     for side, lines in (("source", toy.source), ("target", toy.target)):
         pieces = SentencePieceProcessor(model_file=f"tiny/{side}.spm").encode(lines, out_type=str)
         Path(f"{side}.pieces").write_text("".join(f"{' '.join(line)}\n" for line in pieces), "utf-8")
-    script = block("attention_of_other_programs.md", "sh", "cat > attention.py")
+    script = block("other_programs.md", "sh", "cat > attention.py")
     Path("attention.py").write_text(script.partition("\n")[2].partition("\nEND\n")[0], encoding="utf-8")
     run([python, "attention.py"])
     command = script.partition("python attention.py\n")[2].replace("\\\n", "").strip()
