@@ -32,6 +32,7 @@ from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothTexts, BothWords, UnknownWords
 from nmtalign.links.inputs import LinksInput, iter_links
+from nmtalign.links.selection import ANY_LINKS
 from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
@@ -265,7 +266,8 @@ class Aligner(TableResult):
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         lines: list[Any] = listed if unit.expands else []
         piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
-        batch = unit.convert(batch, text.line_words, piece_lines)
+        one_link = aligner.resolved_extraction.one_link
+        batch = unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
         origin = AlignedTextOrigin(listed, unit, aligner.text_settings, aligner.languages, aligner)
         return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
 
@@ -427,7 +429,10 @@ class Aligner(TableResult):
             return aligned_pairs
         for n, (aligned, lines) in enumerate(zip(aligned_pairs, pairs, strict=True)):
             to_words = of_sentence(text.line_words, n)
-            aligned_pairs[n] = regroup_pair(aligned, to_words, words_between_spaces(lines))
+            words = words_between_spaces(lines)
+            aligned_pairs[n] = regroup_pair(
+                aligned, to_words, words, one_link=self.resolved_extraction.one_link
+            )
         return aligned_pairs
 
     def _pairs_with_attention(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
@@ -626,7 +631,7 @@ class AlignedTextOrigin:
             return aligned
         piece_lines = self.unit.piece_lines(pair, self.text_settings, self.languages)
         pieces = tuple(piece_lines[0].pieces), tuple(piece_lines[1].pieces)
-        return regroup_pair(aligned, into_pieces([piece_lines]), pieces)
+        return regroup_pair(aligned, into_pieces([piece_lines]), pieces, one_link=ANY_LINKS)
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield values of each pair, bit-identical to those of :meth:`aligned`."""

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction_methods import BucketAttention, Extraction
 from nmtalign.aligner.probabilities import (
@@ -36,6 +35,7 @@ from nmtalign.links.alignments import (
     BothWords,
     UnknownWords,
 )
+from nmtalign.links.selection import best_of_words
 from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 from nmtalign.scorers.dictionary_phrases import Phrases
@@ -167,8 +167,10 @@ class Decoder(NamedTuple):
             link_section.astype(np.int64), source, target
         )
         probability = probability[kept]
-        if all_sections.has_split_pairs and self.extraction.one_to_one:
-            best = self._best_of_their_words(pair, source, target, posterior[kept])
+        if all_sections.has_split_pairs and any(self.extraction.one_link):
+            # the sections of a long pair overlap, so a word may have a link in each of several sections
+            lengths = all_sections.source_lengths[pair], all_sections.target_lengths[pair]
+            best = best_of_words((pair, source, target), posterior[kept], lengths, self.extraction.one_link)
             pair = pair[best]
             source = source[best]
             target = target[best]
@@ -182,24 +184,6 @@ class Decoder(NamedTuple):
             probability=probability[order].astype(np.float32),
             scores=self._pair_scores(pair_sums),
         )
-
-    def _best_of_their_words(
-        self, pair: Longs, source: Longs, target: Longs, posterior: Reals
-    ) -> NDArray[np.bool_]:
-        """Mark the links that are the best of both of their words.
-
-        The sections of a long pair overlap, so a word may have a link in each of several sections. Ties go to
-        the link nearest to the diagonal.
-        """
-        S = self.text.sections.source_lengths[pair]
-        T = self.text.sections.target_lengths[pair]
-        distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
-        order = np.lexsort((target, source, distance, -posterior))
-        best = np.zeros((2, len(pair)), dtype=bool)
-        for marked, word in zip(best, (source, target), strict=True):
-            _, first = np.unique(np.stack([pair, word])[:, order], axis=1, return_index=True)
-            marked[order[first]] = True
-        return np.asarray(best.all(axis=0))
 
     def _pair_scores(self, pair_sums: Doubles) -> Doubles:
         """Return the score of each pair: the probability that it is parallel.

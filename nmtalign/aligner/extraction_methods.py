@@ -14,8 +14,10 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.links.selection import (
+    ANY_LINKS,
     DEFAULT_SHARE,
     DEFAULT_THRESHOLD,
+    OneLink,
     adjacent_link_cells,
     best_cells,
     itermax,
@@ -45,7 +47,8 @@ class Extraction:
 
     name: ClassVar[str]
     default_threshold: ClassVar[float | None] = None
-    one_to_one: ClassVar[bool] = False  # whether each word has at most one link
+    # whether each source word, and each target word, has at most one link, even if it has several tokens
+    one_link: ClassVar[OneLink] = ANY_LINKS
     mask_applies_threshold: ClassVar[bool] = False  # otherwise, :meth:`links` drops cells below the threshold
     posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
 
@@ -150,6 +153,7 @@ class Argmax(Extraction):
 
     name = "argmax"
     posterior_name = "forward"
+    one_link = (False, True)
     axes: ClassVar[tuple[int, ...]] = (1,)  # a link is the maximum along each of these axes of (T, S, B)
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
@@ -169,6 +173,7 @@ class ArgmaxReverse(Argmax):
 
     name = "argmax-reverse"
     posterior_name = "reverse"
+    one_link = (True, False)
     axes = (0,)
 
 
@@ -178,7 +183,7 @@ class MutualArgmax(Argmax):
     name = "mutual"
     posterior_name = "joint"
     axes = (1, 0)
-    one_to_one = True
+    one_link = (True, True)
 
 
 class OneToOne(MutualArgmax):
@@ -221,7 +226,7 @@ class Match(_Stacked):
     """Maximum-weight matching, :func:`nmtalign.links.selection.match`."""
 
     name = "match"
-    one_to_one = True
+    one_link = (True, True)
     choose_cells = staticmethod(match)
 
 
@@ -248,6 +253,11 @@ class Symmetrized(_Stacked):
     @property
     def rule(self) -> str:
         return self.method
+
+    @property
+    def one_link(self) -> OneLink:  # type: ignore[override]
+        """The intersection of both directions has at most one link for each word."""
+        return (True, True) if self.method == "intersection" else ANY_LINKS
 
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")

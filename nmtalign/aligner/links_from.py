@@ -55,6 +55,7 @@ from nmtalign.links.alignments import (
     BothWords,
     concatenate_batches,
 )
+from nmtalign.links.selection import ANY_LINKS, OneLink
 from nmtalign.names import (
     METHOD_UNITS,
     CellValues,
@@ -133,6 +134,8 @@ class Linker:
     extraction: Extraction
     reduction: AttentionReduction | None = None  # how heads and pieces were reduced; None for similarities
     chosen_by_text: bool = False  # whether the text chose the attention head
+    # what the extraction promises of words; published methods link words if any of their sub-words are linked
+    one_link: OneLink = ANY_LINKS
 
     @property
     def description(self) -> str:
@@ -157,7 +160,8 @@ class Linker:
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
         batch = self._decoder(matrices).all_links(1)
-        return regroup_batch(batch, (_into_words(matrices, 0), _into_words(matrices, 1)))
+        to_words = _into_words(matrices, 0), _into_words(matrices, 1)
+        return regroup_batch(batch, to_words, one_link=self.one_link)
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
@@ -172,7 +176,8 @@ class Linker:
             return pair
         source, target = matrix.words
         to_words = _into_words([matrix], 0), _into_words([matrix], 1)
-        return regroup_pair(pair, to_words, (tuple(source), tuple(target)))
+        words = tuple(source), tuple(target)
+        return regroup_pair(pair, to_words, words, one_link=self.one_link)
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
         """Return a decoder of the matrices, in buckets like those of any text."""
@@ -391,7 +396,7 @@ def links_from(
         line_words = encode_lines(lines, text_settings).line_words
     expanded = listed if unit.expands else []
     piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
-    batch = unit.convert(batch, line_words, piece_lines)
+    batch = unit.convert(batch, line_words, piece_lines, one_link=linker.one_link)
     batch = replace(batch, unit=unit.name)
     kept_linker = replace(linker, read=_read_before)  # the source may be large, such as a model
     return replace(batch, origin=LinkedTextOrigin(kept_linker, given, listed, text_settings, unit))
@@ -474,7 +479,9 @@ class LinkedTextOrigin(NamedTuple):
 
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n with the weights that were given, and those that follow from them."""
-        return pair_of_unit(self.linker.pair(self.given[n]), self.pairs[n], self.text_settings, self.unit)
+        pair = self.linker.pair(self.given[n])
+        one_link = self.linker.one_link
+        return pair_of_unit(pair, self.pairs[n], self.text_settings, self.unit, one_link=one_link)
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield one kind of weights of each pair; attention and similarities of others have no scores."""
@@ -493,15 +500,18 @@ def given_pair(
     linker: Linker, matrix: PairMatrix, lines: SentencePair, text_settings: TextSettings, unit: LinkUnit
 ) -> GivenPair:
     """Return a pair of lines with its attention, and that of each head, between what positions count."""
-    pair = pair_of_unit(linker.pair(matrix), lines, text_settings, unit)
+    one_link = linker.one_link
+    pair = pair_of_unit(linker.pair(matrix), lines, text_settings, unit, one_link=one_link)
     heads = {}
     for name, weights in matrix.by_head().items():
         alone = linker.pair(matrix._replace(matrix=weights))
-        heads[name] = pair_of_unit(alone, lines, text_settings, unit).forward
+        heads[name] = pair_of_unit(alone, lines, text_settings, unit, one_link=one_link).forward
     return GivenPair((lines.source, lines.target), pair, heads, unit.marks)
 
 
-def pair_of_unit(pair: AlignedPair, words: Pair, text_settings: TextSettings, unit: LinkUnit) -> AlignedPair:
+def pair_of_unit(
+    pair: AlignedPair, words: Pair, text_settings: TextSettings, unit: LinkUnit, *, one_link: OneLink
+) -> AlignedPair:
     """Return an aligned pair of the tokens of a source as the pair of what positions count.
 
     `words` are the lines, or the lists of words, of the pair, and `text_settings` splits lines into tokens.
@@ -509,11 +519,12 @@ def pair_of_unit(pair: AlignedPair, words: Pair, text_settings: TextSettings, un
     if unit.marks is None and unit.aligned_unit == "words" and is_line_pair(words):
         line_words = encode_lines([words], text_settings).line_words
         to_words = None if line_words is None else of_sentence(line_words, 0)
-        pair = regroup_pair(pair, to_words, words_between_spaces(words))
+        pair = regroup_pair(pair, to_words, words_between_spaces(words), one_link=one_link)
     if not unit.expands:
         return pair
     source, target = _piece_lines(words, text_settings, unit)
-    return regroup_pair(pair, into_pieces([(source, target)]), (tuple(source.pieces), tuple(target.pieces)))
+    pieces = tuple(source.pieces), tuple(target.pieces)
+    return regroup_pair(pair, into_pieces([(source, target)]), pieces, one_link=ANY_LINKS)
 
 
 def _words_of_pair(pair: Pair, text_settings: TextSettings) -> TokenizedPair:
@@ -582,13 +593,17 @@ def _attention_linker(
     chosen_by_text: bool = False,
 ) -> Linker:
     """Return a Linker of attention, whose links an extraction chooses."""
+    extraction = make_extraction(source.links, null=False)
+    is_named = source.links.extract is not None or source.links.symmetrize is not None
     return Linker(
         name=f"{name} {reduction}",
         read=read,
         posteriors=attention_posteriors,
-        extraction=make_extraction(source.links, null=False),
+        extraction=extraction,
         reduction=reduction,
         chosen_by_text=chosen_by_text,
+        # without a name, words are linked if any of their sub-words are, as by published methods
+        one_link=extraction.one_link if is_named else ANY_LINKS,
     )
 
 

@@ -261,6 +261,7 @@ def _alignment_of(
             return token_links()
         if warning := one_word_lines_warning(text):
             job.warn(warning)
-        return regroup_batch(token_links(), text.line_words)
+        one_link = aligner.resolved_extraction.one_link
+        return regroup_batch(token_links(), text.line_words, one_link=one_link)
 
     return align

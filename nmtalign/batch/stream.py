@@ -116,7 +116,8 @@ def align_chunk(
         settings = SPACE_SETTINGS
         warning = one_word_lines_warning(text) if chunk.first == 0 else None
     piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
-    batch = unit.convert(batch, text.line_words, piece_lines)
+    one_link = aligner.resolved_extraction.one_link
+    batch = unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
     if values is not None and attention is not None:
         attention = _convert_attention(values, attention, unit, chunk.lines, text.line_words, piece_lines)
     return AlignedChunk(
@@ -211,7 +212,7 @@ def links_of_source(
         else:
             expanded = chunk.lines if unit.expands else []
             piece_lines = [_numbered_piece_lines(pair, marks) for pair in expanded]
-        batch = unit.convert(batch, line_words, piece_lines)
+        batch = unit.convert(batch, line_words, piece_lines, one_link=linker.one_link)
         given = None
         if with_attention:
             given = [

@@ -27,6 +27,7 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
+from nmtalign.links.selection import OneLink, best_of_words
 from nmtalign.text.subwords import PieceLine
 
 
@@ -63,6 +64,11 @@ class Regrouping(NamedTuple):
         """Return the new units of old units, each of a sentence."""
         index = self.offsets[sentence] + old
         return Ranges(self.first[index].astype(np.int64), self.size[index].astype(np.int64))
+
+    def new_lengths(self, sentence: Longs) -> Longs:
+        """Return how many new units there are in sentences, none of which is empty."""
+        last = self.offsets[sentence + 1] - 1
+        return self.first[last].astype(np.int64) + self.size[last]
 
     def old_of(self, sentence: Longs, new: Integers) -> Ranges:
         """Return the old units that overlap new units, each of a sentence; both are in the same order.
@@ -145,10 +151,13 @@ def regroup_links(links: Iterable[tuple[int, int]], regroupings: BothRegroupings
     )
 
 
-def regroup_batch(batch: AlignedBatch, regroupings: BothRegroupings | None) -> AlignedBatch:
+def regroup_batch(
+    batch: AlignedBatch, regroupings: BothRegroupings | None, *, one_link: OneLink
+) -> AlignedBatch:
     """Return the links of all new units of linked units; each has the probability of the old link.
 
-    Links that coincide become one, with the greatest of their probabilities.
+    Links that coincide become one, with the greatest of their probabilities. If the extraction gives each old
+    unit of a side at most one link (`one_link`), so does each new unit have: the most probable one.
     """
     if regroupings is None:
         return batch
@@ -156,7 +165,23 @@ def regroup_batch(batch: AlignedBatch, regroupings: BothRegroupings | None) -> A
     source = regroupings[0].new_of(pair, batch.source)
     target = regroupings[1].new_of(pair, batch.target)
     link, new_source, new_target = _cells(source, target)
-    return _merged(batch, pair[link], new_source, new_target, batch.probability[link])
+    merged = _merged(batch, pair[link], new_source, new_target, batch.probability[link])
+    return _best_of_units(merged, regroupings, one_link) if any(one_link) else merged
+
+
+def _best_of_units(batch: AlignedBatch, regroupings: BothRegroupings, one_link: OneLink) -> AlignedBatch:
+    """Return a batch of new units without the links that are not the best of their units."""
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
+    links = pair, batch.source.astype(np.int64), batch.target.astype(np.int64)
+    lengths = regroupings[0].new_lengths(pair), regroupings[1].new_lengths(pair)
+    best = best_of_words(links, batch.probability, lengths, one_link)
+    return replace(
+        batch,
+        offsets=offsets_of(np.bincount(pair[best], minlength=len(batch))),
+        source=batch.source[best],
+        target=batch.target[best],
+        probability=batch.probability[best],
+    )
 
 
 def share_links(
@@ -273,10 +298,12 @@ def regroup_values(
     return total
 
 
-def regroup_pair(pair: AlignedPair, regroupings: BothRegroupings | None, words: BothWords) -> AlignedPair:
+def regroup_pair(
+    pair: AlignedPair, regroupings: BothRegroupings | None, words: BothWords, *, one_link: OneLink
+) -> AlignedPair:
     """Return an aligned pair with the new units `words` in place of its words; see :func:`regroup_values`.
 
-    A unit has no vector if one of its old units has none.
+    A unit has no vector if one of its old units has none. Links are those of :func:`regroup_batch`.
     """
     if regroupings is None:
         return pair
@@ -294,6 +321,9 @@ def regroup_pair(pair: AlignedPair, regroupings: BothRegroupings | None, words: 
         for link in regroup_links([old_link], regroupings):
             probabilities[link] = max(probability, probabilities.get(link, 0.0))
     links = regroup_links(pair.alignment.links, regroupings)
+    if any(one_link):
+        links = _best_links(probabilities, regroupings, one_link)
+        probabilities = {link: probabilities[link] for link in probabilities if link in links}
     weights = converted("combined", pair.matrix.weights)
     return replace(
         pair,
@@ -304,3 +334,16 @@ def regroup_pair(pair: AlignedPair, regroupings: BothRegroupings | None, words: 
         probabilities=probabilities,
         scores=converted("scores", pair.scores),
     )
+
+
+def _best_links(
+    probabilities: dict[Link, float], regroupings: BothRegroupings, one_link: OneLink
+) -> frozenset[Link]:
+    """Return the links of one pair that are the best of their units."""
+    links = list(probabilities)
+    source, target = np.array(links, np.int64).reshape(-1, 2).T
+    pair = np.zeros(len(links), np.int64)
+    lengths = regroupings[0].new_lengths(pair), regroupings[1].new_lengths(pair)
+    weights = np.array(list(probabilities.values()), np.float64)
+    best = best_of_words((pair, source, target), weights, lengths, one_link)
+    return frozenset(links[n] for n in np.flatnonzero(best))

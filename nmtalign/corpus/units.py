@@ -33,6 +33,7 @@ from nmtalign.links.alignments import (
     WordsInText,
     links_inside,
 )
+from nmtalign.links.selection import ANY_LINKS, OneLink
 from nmtalign.names import LINK_UNITS, SUBWORD_MARKS, LinkUnitName, SubwordMarks
 from nmtalign.text.bitext import Pair, SentencePair, is_line_pair
 from nmtalign.text.containers import DocWords
@@ -182,15 +183,20 @@ class LinkUnit:
         batch: AlignedBatch,
         line_words: BothRegroupings | None,
         piece_lines: Sequence[BothPieceLines],
+        *,
+        one_link: OneLink,
     ) -> AlignedBatch:
         """Return links of the unit from links of tokens: tokens become words, and these become pieces.
 
         `line_words` has the words of the tokens, None if each token is a word. `piece_lines` has the pieces
-        of both lines of each pair; it is read only if links are expanded.
+        of both lines of each pair; it is read only if links are expanded. `one_link` is that of the
+        extraction; it holds for words, each of whose links becomes links of all of their pieces.
         """
         if self.aligned_unit == "words":
-            batch = regroup_batch(batch, line_words)
-        return regroup_batch(batch, into_pieces(piece_lines)) if self.expands else batch
+            batch = regroup_batch(batch, line_words, one_link=one_link)
+        if not self.expands:
+            return batch
+        return regroup_batch(batch, into_pieces(piece_lines), one_link=ANY_LINKS)
 
     def convert_values(
         self,

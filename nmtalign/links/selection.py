@@ -20,6 +20,9 @@ from nmtalign.errors import DataError
 DEFAULT_THRESHOLD = 0.55  # minimum joint probability of a link; chosen on the development sets
 DEFAULT_SHARE = 0.5  # minimum share of a link in a plan of optimal transport
 
+OneLink = tuple[bool, bool]  # whether each source word, and each target word, has at most one link
+ANY_LINKS: OneLink = (False, False)
+
 
 def _as_weights(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)
@@ -56,6 +59,30 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
         nearest = np.where(best[cells], distance, np.iinfo(np.int64).max).argmin(axis=1)
         best[cells] = np.arange(distance.shape[1]) == nearest[:, None]
     return np.asarray(best, dtype=bool)
+
+
+def best_of_words(
+    links: tuple[Longs, Longs, Longs], weights: Reals, lengths: tuple[Longs, Longs], one_link: OneLink
+) -> Flags:
+    """Mark the links, each (pair, source, target) of shape (L,), that are the best of their words.
+
+    Links are compared by their `weights`, over the words of each side of which `one_link` is true: with both
+    sides, a link remains if it is the best of both of its words. `lengths` are the source and target lengths
+    of the pair of each link, each (L,).
+    """
+    pair, source, target = links
+    S, T = lengths
+    distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
+    order = np.lexsort((target, source, distance, -weights))
+    best = np.ones(len(pair), dtype=bool)
+    for word, is_limited in zip((source, target), one_link, strict=True):
+        if is_limited:
+            key = pair * (word.max(initial=0) + 1) + word
+            _, first = np.unique(key[order], return_index=True)
+            is_first = np.zeros(len(pair), dtype=bool)
+            is_first[order[first]] = True
+            best &= is_first
+    return np.asarray(best)
 
 
 def mutual_argmax(weights: ArrayLike) -> Flags:

@@ -246,7 +246,8 @@ def _align_corpus(
     records = iter(records)
     while chunk := list(islice(records, PAIRS_PER_SCORING_CALL)):
         text = aligner.text_of_pairs([record.pair for record in chunk])
-        batch = regroup_batch(aligner.link_text(text), text.line_words)
+        one_link = aligner.resolved_extraction.one_link
+        batch = regroup_batch(aligner.link_text(text), text.line_words, one_link=one_link)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 

@@ -143,7 +143,16 @@ def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
     assert set(links_of(joint, make_extraction(LinkSettings("one-to-one", threshold)))) == wanted
 
 
-@pytest.mark.parametrize("method", [n for n, one in EXTRACTION_CLASSES.items() if one.one_to_one])
+WITH_ONE_LINK = [name for name, method in EXTRACTION_CLASSES.items() if any(method().one_link)]
+
+
+def assert_no_word_has_two_links(links, method):
+    for side, has_one_link in enumerate(EXTRACTION_CLASSES[method]().one_link):
+        words = [link[side] for link in links]
+        assert not has_one_link or len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize("method", WITH_ONE_LINK)
 @pytest.mark.parametrize("words", [30, 600])  # one piece, and many that overlap
 def test_no_word_has_two_links(method, words):
     random = np.random.default_rng(words)
@@ -152,9 +161,33 @@ def test_no_word_has_two_links(method, words):
     aligner = nmtalign.load(extract=method, threshold=0.05, tokenizer="space")
     links = aligner.align_batch([tuple(pair), ("the cat", "le chat")])
     assert len(links.links(0)) > words / 10
-    for side in zip(*links.links(0), strict=True):
-        assert len(set(side)) == len(side)
+    assert_no_word_has_two_links(links.links(0), method)
     assert len(links.links(1)) == 2
+
+
+def test_methods_that_promise_one_link_are_known():
+    assert WITH_ONE_LINK == ["one-to-one", "argmax", "argmax-reverse", "mutual", "match"]
+    assert make_extraction(LinkSettings(symmetrize="intersection")).one_link == (True, True)
+    assert make_extraction(LinkSettings(symmetrize="union")).one_link == (False, False)
+
+
+RAW_LINES = [
+    ("The dog's house isn't big, is it?", "L'accord n'est-ce pas la maison d'un chien, qu'est-ce?"),
+    ("(The black cat) sleeps.", "« Le chat noir » dort."),
+]
+
+
+@pytest.mark.parametrize("method", WITH_ONE_LINK)
+def test_a_word_of_several_tokens_has_one_link(method):
+    """Links of tokens become links of words, and the promise of the method holds for these."""
+    batch = nmtalign.load(extract=method, threshold=None).align_batch(RAW_LINES)
+    for n, pair in enumerate(batch):
+        assert batch.links(n)
+        assert pair.links == batch.links(n)
+        assert_no_word_has_two_links(batch.links(n), method)
+    tokens = nmtalign.load(extract=method).align_batch(RAW_LINES, count="tokens")
+    words_of_tokens = sum(map(len, map(tokens.links, range(2)))), sum(map(len, map(batch.links, range(2))))
+    assert words_of_tokens[0] > words_of_tokens[1]
 
 
 @pytest.mark.parametrize("method", ["posterior", "threshold"])

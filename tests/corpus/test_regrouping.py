@@ -27,6 +27,7 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
+from nmtalign.links.selection import ANY_LINKS
 from nmtalign.text.subwords import PieceLine
 from tests.corpus.naive_units import naive_links, naive_values
 
@@ -59,7 +60,7 @@ def batch_of(pairs) -> AlignedBatch:
 @given(REGROUPED)
 def test_links_of_a_batch_are_the_images_of_its_links(pairs):
     batch = batch_of([links for links, _ in pairs])
-    found = regroup_batch(batch, into_pieces([lines for _, lines in pairs]))
+    found = regroup_batch(batch, into_pieces([lines for _, lines in pairs]), one_link=ANY_LINKS)
     assert_array_equal(found.scores, batch.scores)
     for n, (links, lines) in enumerate(pairs):
         tenths = {(s, t): float(np.float32(tenth / 10)) for s, t, tenth in links}
@@ -68,6 +69,44 @@ def test_links_of_a_batch_are_the_images_of_its_links(pairs):
         assert [tuple(link) for link in found.links(n)] == sorted(expected)
         assert probability == [expected[link] for link in sorted(expected)]
         assert regroup_links(tenths, into_pieces([lines])) == set(expected)
+
+
+@given(REGROUPED, st.sampled_from([(True, True), (True, False), (False, True)]))
+def test_of_the_links_of_a_new_unit_the_most_probable_remains(pairs, one_link):
+    """Ties go to the link nearest to the diagonal, and then to the lower positions."""
+    batch = batch_of([links for links, _ in pairs])
+    regroupings = into_pieces([lines for _, lines in pairs])
+    everything = regroup_batch(batch, regroupings, one_link=ANY_LINKS)
+    found = regroup_batch(batch, regroupings, one_link=one_link)
+    assert_array_equal(found.scores, batch.scores)
+    for n, (_, lines) in enumerate(pairs):
+        S, T = (max(line.stop) for line in lines)
+        rows = slice(everything.offsets[n], everything.offsets[n + 1])
+        probability = dict(zip(everything.links(n), everything.probability[rows].tolist(), strict=True))
+
+        def rank(link, S=S, T=T, probability=probability):
+            distance = abs((2 * link.source + 1) * T - (2 * link.target + 1) * S)
+            return -probability[link], distance, link
+
+        best = set(probability)
+        for side in (0, 1):
+            if one_link[side]:
+                best &= {
+                    min((link for link in probability if link[side] == unit), key=rank)
+                    for unit in {link[side] for link in probability}
+                }
+        assert found.links(n) == sorted(best)
+        kept = slice(found.offsets[n], found.offsets[n + 1])
+        assert found.probability[kept].tolist() == [probability[link] for link in sorted(best)]
+        words = tuple("abcdef"), tuple("abcdef")
+        matrix = AlignmentMatrix(np.zeros((6, 6)), *words)
+        in_order = slice(batch.offsets[n], batch.offsets[n + 1])
+        given_links = dict(zip(batch.links(n), batch.probability[in_order].tolist(), strict=True))
+        alone = AlignedPair(Alignment(frozenset(given_links), 6, 6), matrix, None, None, given_links)
+        pieces = tuple("p" * S), tuple("p" * T)
+        regrouped = regroup_pair(alone, of_sentence(regroupings, n), pieces, one_link=one_link)
+        assert regrouped.links == found.links(n)
+        assert regrouped.probabilities == {link: probability[link] for link in best}
 
 
 @given(PAIR_OF_PIECES, st.sampled_from(["scores", "forward", "reverse", "combined"]), st.booleans())
@@ -93,7 +132,7 @@ def test_the_way_back_finds_the_old_units_of_each_new_unit(pairs, data):
 @pytest.mark.parametrize("links", [[], [(0, 0, 5)]])
 def test_words_without_pieces_have_no_links(links):
     nothing = PieceLine(["x"], [0], [0])
-    found = regroup_batch(batch_of([links]), into_pieces([(nothing, nothing)]))
+    found = regroup_batch(batch_of([links]), into_pieces([(nothing, nothing)]), one_link=(True, True))
     assert (len(found), found.links(0), found.probability.dtype) == (1, [], np.float32)
 
 
@@ -116,7 +155,7 @@ def test_a_pair_of_words_has_the_weights_of_its_tokens():
         Regrouping.into_words(np.array([0, 0, 1]), np.array([0, 3])),
         Regrouping.into_words(np.array([0, 1, 1]), np.array([0, 3])),
     )
-    found = regroup_pair(tokens, words, (("ab", "."), ("x", "yz")))
+    found = regroup_pair(tokens, words, (("ab", "."), ("x", "yz")), one_link=ANY_LINKS)
     assert (found.matrix.source_tokens, found.matrix.target_tokens) == (("ab", "."), ("x", "yz"))
     assert found.probabilities == {Link(0, 0): 0.3, Link(0, 1): 0.4, Link(1, 1): 0.2}
     assert found.links == sorted(found.probabilities)
@@ -125,7 +164,7 @@ def test_a_pair_of_words_has_the_weights_of_its_tokens():
     assert_allclose(found.reverse, [[0.35, 0.0], [0.5, 0.7]], atol=1e-9)
     assert_allclose(found.scores, [[-0.7, -1.0], [-0.7, -0.91]], atol=1e-9)
     assert found.score == 0.7
-    assert regroup_pair(tokens, None, ((), ())) is tokens
+    assert regroup_pair(tokens, None, ((), ()), one_link=ANY_LINKS) is tokens
 
 
 @given(PAIR, PAIR, SIX_WORDS, SIX_WORDS)

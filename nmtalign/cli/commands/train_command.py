@@ -117,6 +117,7 @@ def train_command(
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords, regroup_batch
     from nmtalign.corpus.units import link_unit
+    from nmtalign.links.selection import ANY_LINKS
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -158,7 +159,8 @@ def train_command(
             # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
                 batch = result.align(unit.aligned_unit)
-                batch = regroup_batch(batch, pieces.regroupings()) if unit.expands else batch
+                if unit.expands:
+                    batch = regroup_batch(batch, pieces.regroupings(), one_link=ANY_LINKS)
             else:
                 # bad records were reported at the first reading
                 again = pairs_of_lines(bitext.read(lambda error: None))
