@@ -229,7 +229,7 @@ def _check_number(name: str, value: Any, declaration: Declaration, *, integer: b
 
 def _default_of_words(default: str) -> dict[str, str]:
     """Return what commands with a model show as the default of a setting of words, and the others."""
-    without_model = ("train", "info", "learn", "attention")
+    without_model = ("train", "check", "learn", "attention")
     return {**dict.fromkeys(without_model, default), OTHER_COMMANDS: f"the model's, else {default}"}
 
 

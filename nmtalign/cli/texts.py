@@ -18,8 +18,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import PairFormat, UnicodeForm
-from nmtalign.settings import WordSettings
+from nmtalign.names import PairFormat
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
@@ -183,23 +182,6 @@ class EscapedBitextOptions(BitextOptions):
         return self.unescape
 
 
-@dataclass(frozen=True, kw_only=True)
-class WordFormOptions(Options):
-    """The form of the words that are counted; words are not changed unless an option says so."""
-
-    section = "Input"
-
-    lowercase: bool | None = option("--lowercase/--no-lowercase", "Write words in lower case.  [no]")
-    unicode: UnicodeForm | None = option("--unicode", "Unicode normalization of the words.  [none]")
-
-    @property
-    def text_settings(self) -> TextSettings:
-        """Settings that split lines at spaces."""
-        from nmtalign.text.tokenization import SPACE_SETTINGS
-
-        return SPACE_SETTINGS.updated(WordSettings(lowercase=self.lowercase, unicode=self.unicode))
-
-
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
     """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
     endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
@@ -238,8 +220,10 @@ class LinkedLine(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalLinkedOptions(WordFormOptions):
+class OptionalLinkedOptions(Options):
     """Two texts and the links of their words, for commands that can do without them."""
+
+    section = "Input"
 
     source: str | None = argument(type=INPUT, required=False)
     target: str | None = argument(type=INPUT, required=False)
@@ -250,6 +234,13 @@ class OptionalLinkedOptions(WordFormOptions):
     def files(self) -> list[str]:
         """The files of the source text, the target text and the links, without those that are not given."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
+
+    @property
+    def text_settings(self) -> TextSettings:
+        """Settings that split lines at spaces."""
+        from nmtalign.text.tokenization import SPACE_SETTINGS
+
+        return SPACE_SETTINGS
 
     def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedLine]:
         """Yield the sentence pairs with their links, one for each line of all three files.

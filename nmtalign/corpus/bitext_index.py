@@ -39,7 +39,7 @@ PAIRS_PER_INDEX_BLOCK = 1000
 UNKNOWN_FORM = -2  # the number of a form that does not occur
 FORM_SETTINGS = TextSettings()  # forms are in lower case and have composed letters
 SPACES = TextSettings().tokenizer  # words are separated by spaces
-MISMATCH = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
+MISMATCH = "expected an index that `nmtalign find --index` wrote; this one is damaged, write it again"
 APPLICATION_ID = 0x6E6D7461  # "nmta"; SQLite keeps it in the file
 INDEX_VERSION = 2
 VALUE_LABELS = "values"  # the kind of labels that are numbers or text, as JSON has them
@@ -278,7 +278,7 @@ class BitextIndex:
         self._path = path
         marks = [*self._row("PRAGMA application_id"), *self._row("PRAGMA user_version")]
         if marks != [APPLICATION_ID, INDEX_VERSION]:
-            raise DataError("expected an index that `nmtalign index` of this version wrote")
+            raise DataError("expected an index that `nmtalign find --index` of this version wrote")
         tables = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
         if tables != _TABLES.lstrip():  # a view could count without end
             raise DataError("expected the tables of an index, found others")
@@ -384,7 +384,7 @@ def open_index(path: str | Path) -> BitextIndex:
     Parameters
     ----------
     path : str or Path
-        The file that :func:`nmtalign.write_index`, or ``nmtalign index``, has written.
+        The file that :func:`nmtalign.write_index`, or ``nmtalign find --index``, has written.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def open_index(path: str | Path) -> BitextIndex:
     """
     path = as_path(path)
     if not path.is_file():
-        raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
+        raise DataError("expected an index that `nmtalign find --index` wrote, found no file").at(path)
     with reraise_as_data_error(path, MISMATCH):
         # immutable: SQLite opens no other file next to it
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -63,7 +63,7 @@ _GIZA_HEADER = re.compile(
 )
 WORD_COUNT_ADVICE = (
     "positions count space-separated words; pass the text that was aligned, or the files that align --tokens"
-    " wrote; `nmtalign info` shows the unit of the links"
+    " wrote; `nmtalign check --links` shows the unit of the links"
 )
 # Formats that contain words as plain text, and their separators in addition to white space
 WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}

@@ -16,14 +16,11 @@ from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.text_files import read_lines
-from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 _CELLS_PER_BLOCK = 1 << 26  # 256 MB of similarities in float32
 _NEIGHBORS_PER_WORD = 10  # k of CSLS, as in the paper
-_PRECISION_RANKS = (1, 5, 10)  # k of precision at k
 _MAX_REFINEMENT_ROUNDS = 20
 _MIN_GAIN = 1e-4  # refinement ends with the first round that raises the mean CSLS by less
 _MIN_STRING_LETTERS = 4  # shorter words are often spelled alike by accident
@@ -99,22 +96,18 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
 
 
 def nearest_words(
-    source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10, score: str = "csls"
+    source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10
 ) -> dict[str, list[tuple[str, float]]]:
-    """Return the nearest target words of each source word and their scores, the nearest first.
+    """Return the nearest target words of each source word and their CSLS, the nearest first.
 
     A zero vector has none.
     """
-    check_choice(score, RETRIEVAL_SCORES, "scores")
     _check_word_list(target)
     queries = unit_rows(source.vectors(words))  # (N, D)
     keys = unit_rows(target.compact().matrix)  # (V, D)
-    if score == "csls":
-        hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))
-        rows, scores = nearest(queries, keys, count=count, hubness=hubness)
-        scores -= mean_of_nearest(queries, keys)[:, None]
-    else:
-        rows, scores = nearest(queries, keys, count=count)
+    hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))
+    rows, scores = nearest(queries, keys, count=count, hubness=hubness)
+    scores -= mean_of_nearest(queries, keys)[:, None]
     target_words = target.vocabulary.words
     neighbors: dict[str, list[tuple[str, float]]] = {}
     for word, query, rows_of_word, values in zip(words, queries, rows, scores.tolist(), strict=True):
@@ -128,48 +121,6 @@ def _check_word_list(embeddings: Embeddings) -> None:
     if embeddings.are_static:
         found = "a static model composes word vectors from sub-words and has none"
         raise UsageError(f"expected vectors with a vocabulary; {found}")
-
-
-class DictionaryScore(NamedTuple):
-    """Precision at k: the share of words with a translation of the dictionary among their k nearest."""
-
-    precision: dict[int, float]
-    covered: int  # different source words that have a vector and a translation with a vector
-    total: int  # different source words
-    score: str
-
-    def __str__(self) -> str:
-        figures = ", ".join(f"P@{k} {100 * value:.1f}" for k, value in self.precision.items())
-        share = 100 * self.covered / self.total if self.total else 0.0
-        return f"{figures} ({self.score}; {self.covered:,} of {self.total:,} words covered, {share:.1f} %)"
-
-
-def evaluate_dictionary(
-    source: Embeddings, target: Embeddings, pairs: Sequence[tuple[str, str]], *, score: str = "csls"
-) -> DictionaryScore:
-    """Look up the translations of a dictionary by nearest neighbor, in two languages of one space.
-
-    If a word has several translations in `pairs`, finding one of them is enough.
-    """
-    gold: dict[str, set[str]] = {}
-    for word, translation in pairs:
-        translations = gold.setdefault(word, set())
-        if word in source.vocabulary and translation in target.vocabulary:
-            translations.add(translation)
-    covered = [word for word, translations in gold.items() if translations]
-    if not covered:
-        raise DataError(
-            f"none of the {len(gold)} words of the dictionary has a vector and a translation with a vector"
-        )
-    neighbors = nearest_words(source, target, covered, count=max(_PRECISION_RANKS), score=score)
-    precision = {}
-    for k in _PRECISION_RANKS:
-        hits = 0
-        for word in covered:
-            first_words = {neighbor for neighbor, _ in neighbors[word][:k]}
-            hits += not first_words.isdisjoint(gold[word])
-        precision[k] = hits / len(covered)
-    return DictionaryScore(precision, len(covered), len(gold), score)
 
 
 # ---------------------------------------------------------------- one map

@@ -183,7 +183,7 @@ def damaged(path):
 )
 def test_what_is_no_index_is_refused(tmp_path, make, told):
     make(tmp_path / "x.db")
-    with pytest.raises(DataError, match=f"x.db: expected an index that `nmtalign index`.*{told}"):
+    with pytest.raises(DataError, match=f"x.db: expected an index that `nmtalign find --index`.*{told}"):
         search(open_index(tmp_path / "x.db"), "house", "source")
 
 

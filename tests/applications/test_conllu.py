@@ -48,7 +48,6 @@ def test_the_command_reads_one_sentence_per_pair(capsys, tmp_path):
     tags = tmp_path / "tags"
     arguments = (
         "project",
-        "--lowercase",
         *(str(tmp_path / name) for name in contents),
         "--tags",
         str(tags),

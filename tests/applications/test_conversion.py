@@ -93,10 +93,12 @@ def test_an_index_is_searched_many_times(tmp_path: Path) -> None:
         write(tmp_path / name, "".join(f"{pair[side]}\n" for pair in PAIRS))
     links = write(tmp_path / "links", "0-0 1-2 2-1\n0-0 1-1\n")
     texts = [str(tmp_path / name) for name in ("text.en", "text.fr")]
-    assert run("index", *texts, links, "-o", tmp_path / "corpus.db") == 0
+    assert run("find", "cat", *texts, "--links", links, "--index", tmp_path / "corpus.db") == 0
     index = na.open_index(tmp_path / "corpus.db")
     assert repr(index) == "BitextIndex of 2 pairs from corpus.db"
     assert na.find(index, "cat")["translation"].tolist() == ["chat"]
     assert na.find(index, "dog").equals(na.find(tmp_path / "corpus.db", "dog"))
-    with pytest.raises(na.DataError, match="expected an index that `nmtalign index` wrote, found no file"):
+    with pytest.raises(
+        na.DataError, match="expected an index that `nmtalign find --index` wrote, found no file"
+    ):
         na.open_index(tmp_path / "nowhere.db")

@@ -71,13 +71,14 @@ def linked(tmp_path):
     return tmp_path / "en", tmp_path / "fr", tmp_path / "links"
 
 
-def test_symmetrize_writes_an_empty_line_for_a_bad_one(linked, tmp_path, capsys):
+def test_convert_symmetrize_writes_an_empty_line_for_a_bad_one(linked, tmp_path, capsys):
     good = tmp_path / "good"
     good.write_text("0-0 1-1\n0-0\n1-1\nx\n")
-    assert run("symmetrize", linked[2], good) == 3
+    joined = "convert", linked[2], good, "--symmetrize", "intersection"
+    assert run(*joined) == 3
     assert "line 2: expected links like 0-1" in capsys.readouterr().err
     report = tmp_path / "report"
-    assert run("symmetrize", linked[2], good, "--method", "intersection", *marked(report)) == 0
+    assert run(*joined, *marked(report)) == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-1\n\n1-1\n\n"
     assert f"2 bad records, listed in {report}" in err
@@ -86,11 +87,12 @@ def test_symmetrize_writes_an_empty_line_for_a_bad_one(linked, tmp_path, capsys)
 
 def test_find_and_index_do_without_a_bad_pair(linked, tmp_path, capsys):
     report, index = tmp_path / "report", tmp_path / "index.db"
-    assert run("find", "cat", *linked) == 3
-    assert run("find", "cat", *linked, *marked(report)) == 0
+    texts = *linked[:2], "--links", linked[2]
+    assert run("find", "cat", *texts) == 3
+    assert run("find", "cat", *texts, *marked(report)) == 0
     assert "2 in the source" in capsys.readouterr().out
     assert entries_of(report) == [2]
-    assert run("index", *linked, "-o", index, *marked(report)) == 0
+    assert run("find", "cat", *texts, "--index", index, *marked(report)) == 0
     assert entries_of(report) == [2]
     assert run("find", "cat", "--index", index) == 0
     assert "2 in the source" in capsys.readouterr().out
@@ -98,11 +100,11 @@ def test_find_and_index_do_without_a_bad_pair(linked, tmp_path, capsys):
     assert "remove --on-error and --error-report" in capsys.readouterr().err
 
 
-def test_info_does_without_a_bad_pair(linked, tmp_path, capsys):
+def test_check_of_links_does_without_a_bad_pair(linked, tmp_path, capsys):
     source, target, links = linked
     report = tmp_path / "report"
-    assert run("info", links, source, target) == 3
-    assert run("info", links, source, target, *marked(report)) == 0
+    assert run("check", source, target, "--links", links) == 3
+    assert run("check", source, target, "--links", links, *marked(report)) == 0
     assert "words" in capsys.readouterr().out
     assert entries_of(report) == [2]
 

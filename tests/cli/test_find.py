@@ -1,4 +1,4 @@
-"""``nmtalign find`` and ``index``: what a person sees, and what is refused."""
+"""``nmtalign find``: what a person sees, and what is refused."""
 
 from __future__ import annotations
 
@@ -35,18 +35,23 @@ def run(capsys, *arguments):
     return stop.value.code or 0, captured.out, captured.err
 
 
+def named(folder, source, target, links):
+    """Return the arguments that name a linked bitext."""
+    return [folder / source, folder / target, "--links", folder / links]
+
+
 @pytest.fixture
 def files(tmp_path):
     texts = {"source": SOURCE, "target": TARGET, "links": LINKS}
     for name, lines in texts.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return [tmp_path / name for name in texts]
+    return named(tmp_path, *texts)
 
 
 def test_texts_and_their_index_show_the_same(capsys, files, tmp_path):
     assert run(capsys, "find", "house", *files) == (0, HOUSE, "")
-    code, out, err = run(capsys, "index", *files, "-o", tmp_path / "corpus.db")
-    assert (code, out, err) == (0, "", "nmtalign: 4 pairs read\n")
+    indexed = run(capsys, "find", "house", *files, "--index", tmp_path / "corpus.db")
+    assert indexed == (0, HOUSE, "nmtalign: 4 pairs read\n")
     assert run(capsys, "find", "house", "--index", tmp_path / "corpus.db") == (0, HOUSE, "")
 
 
@@ -58,7 +63,7 @@ def test_lines_fit_the_terminal_and_links_stay_marked(capsys, monkeypatch, tmp_p
     for name, lines in texts.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     monkeypatch.setenv("COLUMNS", str(columns))
-    _, out, _ = run(capsys, "find", "house", *(tmp_path / name for name in texts))
+    _, out, _ = run(capsys, "find", "house", *named(tmp_path, *texts))
     lines = out.splitlines()
     wide = "文字房子"
     assert all(len(line) + sum(letter in wide for letter in line) <= columns for line in lines)
@@ -96,12 +101,12 @@ def test_any_word_fits_any_terminal(capsys, monkeypatch, tmp_path, columns, word
     for name, lines in texts.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     monkeypatch.setenv("COLUMNS", str(columns))
-    code, out, _ = run(capsys, "find", "house", *(tmp_path / name for name in texts))
+    code, out, _ = run(capsys, "find", "house", *named(tmp_path, *texts))
     assert code == 0
     assert [line for line in out.splitlines() if columns_at_least(line) > columns] == []
     assert out.count("[house]") == 2
     assert out.count(f"[{word[:1]}") >= 2
-    assert run(capsys, "find", word, *(tmp_path / name for name in texts))[0] == 0
+    assert run(capsys, "find", word, *named(tmp_path, *texts))[0] == 0
 
 
 def test_a_translation_a_side_and_limits(capsys, files):
@@ -124,9 +129,9 @@ def test_a_long_line_is_shown_around_the_word(capsys, tmp_path, monkeypatch):
     words = [f"w{n}" for n in range(100)]
     for name, text in (("a", " ".join(words)), ("b", " ".join(words[::-1])), ("c", "50-49")):
         (tmp_path / name).write_text(f"{text}\n")
-    _, out, _ = run(capsys, "find", "w50", *(tmp_path / name for name in "abc"), "--side", "source")
+    _, out, _ = run(capsys, "find", "w50", *named(tmp_path, *"abc"), "--side", "source")
     assert f"        1  … {' '.join(words[41:50])} [w50] {' '.join(words[51:60])} …" in out
-    _, out, _ = run(capsys, "find", "w9", *(tmp_path / name for name in "abc"), "--side", "source")
+    _, out, _ = run(capsys, "find", "w9", *named(tmp_path, *"abc"), "--side", "source")
     assert "(no link)" in out
     assert f"           {' '.join(words[::-1][:19])} …" in out
 
@@ -136,14 +141,14 @@ def test_a_model_aligns(capsys, tmp_path):
     toy_training("fast").aligner.save(tmp_path / "model")
     source, target = toy.write(tmp_path)
     word = toy.source[0].split()[0]
-    code, _, _ = run(capsys, "index", source, target, "--model", tmp_path / "model", "-o", tmp_path / "c.db")
-    assert code == 0
+    aligned = source, target, "--model", tmp_path / "model"
+    assert run(capsys, "find", word, *aligned, "--index", tmp_path / "c.db")[0] == 0
     code, out, _ = run(capsys, "find", word, "--index", tmp_path / "c.db")
     made = toy_training("fast").aligner.align(toy.source[0], toy.target[0])
     partners = [toy.target[0].split()[t] for s, t in made.links if s == 0]
     assert code == 0
     assert f"  {' '.join(partners)} " in out
-    assert run(capsys, "find", word, source, target, "--model", tmp_path / "model")[1] == out
+    assert run(capsys, "find", word, *aligned)[1] == out
     code, _, err = run(capsys, "find", word, source, target, "--vectors", tmp_path / "model")
     assert (code, "this is a learned model; use --model" in err) == (3, True)
 
@@ -168,20 +173,21 @@ def test_nothing_found_is_an_error(capsys, files):
     )
 
 
+LINKED = ["source", "target", "--links", "links"]
+EXPECTED = "expected SOURCE TARGET with --links FILE, --model DIR or --vectors DIR"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["find", "x"], "expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR"),
-        (["find", "x", "source", "target"], "expected SOURCE TARGET LINKS"),
-        (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
-        (["find", "x", "source", "--index", "corpus.db"], "--index DB contains texts and links"),
-        (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB contains texts and links"),
-        (
-            ["index", "source", "target", "links", "-o", "-"],
-            "cannot be written to standard output",
-        ),
-        (["index", "source", "target", "links", "-o", "links"], "would destroy the input"),
-        (["index", "source", "target", "links", "-o", "none/x.db"], "the folder none does not exist"),
+        (["find", "x"], f"{EXPECTED}, or --index DB"),
+        (["find", "x", "source", "target"], EXPECTED),
+        (["find", "x", "source", "target", "--links", "links", "--model", "m"], EXPECTED),
+        (["find", "x", "source", "--index", "corpus.db"], EXPECTED),
+        (["find", "x", "--links", "links", "--index", "corpus.db"], EXPECTED),
+        (["find", "x", *LINKED, "--index", "-"], "cannot be written to standard output"),
+        (["find", "x", *LINKED, "--index", "links"], "--index links already exists"),
+        (["find", "x", *LINKED, "--index", "none/x.db"], "the folder none does not exist"),
     ],
 )
 def test_calls_that_make_no_sense(capsys, files, arguments, told, monkeypatch):
@@ -191,13 +197,19 @@ def test_calls_that_make_no_sense(capsys, files, arguments, told, monkeypatch):
     assert told in err
 
 
-def test_a_link_outside_of_its_pair_leaves_the_older_index(capsys, files, tmp_path):
-    index = tmp_path / "corpus.db"
-    assert run(capsys, "index", *files, "-o", index)[0] == 0
-    before = index.read_bytes()
-    files[2].write_text("0-0\n5-0\n\n0-0\n")
-    code, _, err = run(capsys, "index", *files, "-o", index)
+def test_a_link_outside_of_its_pair_leaves_no_index(capsys, files, tmp_path):
+    (tmp_path / "links").write_text("0-0\n5-0\n\n0-0\n")
+    code, _, err = run(capsys, "find", "house", *files, "--index", tmp_path / "corpus.db")
     assert code == 3
     assert "links, line 2: link 5-0 is outside" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "source", "target"]
+
+
+def test_an_index_is_not_mixed_with_other_texts(capsys, files, tmp_path):
+    index = tmp_path / "corpus.db"
+    assert run(capsys, "find", "house", *files, "--index", index)[0] == 0
+    before = index.read_bytes()
+    code, _, err = run(capsys, "find", "maison", *files, "--index", index)
+    assert code == 2
+    assert "remove the file to make it again" in err
     assert index.read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.db", "links", "source", "target"]

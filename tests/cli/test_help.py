@@ -105,4 +105,4 @@ def test_a_mistyped_command_is_answered_by_the_nearest():
 def test_commands_of_vectors_stand_in_the_order_of_the_work():
     output = CliRunner().invoke(group, ["vectors", "--help"]).output
     commands = re.findall(r"^  (\w+)  ", output.split("Commands:")[1], re.MULTILINE)
-    assert commands == ["info", "convert", "learn", "map", "neighbors", "evaluate", "attention"]
+    assert commands == ["info", "convert", "learn", "map", "attention"]

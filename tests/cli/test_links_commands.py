@@ -132,13 +132,13 @@ def test_evaluate_refuses_bad_links(capsys, files, tmp_path, links, message):
 def test_missing_files_and_wrong_options(capsys, files):
     assert run(capsys, "evaluate", files[0], "nowhere")[0] == 3
     assert run(capsys, "evaluate", files[0])[0] == 2
-    assert run(capsys, "symmetrize", *files[:2], "--method", "grow")[0] == 2
+    assert run(capsys, "convert", *files[:2], "--symmetrize", "grow")[0] == 2
 
 
 @pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 def test_symmetrize(capsys, files, tmp_path, method):
     reverse = write(tmp_path / "reverse", "0-0 1-2", "3-3", "1-1 2-2")
-    code, out, _ = run(capsys, "symmetrize", files[0], reverse, "--method", method)
+    code, out, _ = run(capsys, "convert", files[0], reverse, "--symmetrize", method)
     sides = [
         [parse_pharaoh(line) for line in path.read_text().split("\n")[:-1]] for path in (files[0], reverse)
     ]
@@ -146,19 +146,28 @@ def test_symmetrize(capsys, files, tmp_path, method):
     assert (code, out) == (0, expected)
 
 
-def test_symmetrize_turns_links_and_writes_a_file(capsys, tmp_path):
-    forward, reverse = write(tmp_path / "f", "0-1", ""), write(tmp_path / "r", "1-0 2-2", "")
-    output = tmp_path / "links.gz"
-    code, out, _ = run(
-        capsys, "symmetrize", forward, reverse, "--reversed", "--method", "intersection", "-o", output
-    )
-    assert (code, out) == (0, "")
-    assert run(capsys, "convert", output, "--from", "pharaoh", "--to", "pharaoh")[1] == "0-1\n\n"
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["r"], "add the missing one"),
+        (["--symmetrize", "union"], "add the missing one"),
+        (["r", "--symmetrize", "union", "--to", "jsonl"], "Pharaoh links only"),
+        (["r", "--symmetrize", "union", "--invert"], "Pharaoh links only"),
+        (["--to", "jsonl"], "expected --from FORMAT and --to FORMAT"),
+    ],
+)
+def test_convert_joins_two_files_or_converts_one(capsys, tmp_path, monkeypatch, options, told):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "f", "0-1")
+    write(tmp_path / "r", "0-1")
+    code, out, err = run(capsys, "convert", "f", *options)
+    assert (code, out) == (2, "")
+    assert told in err
 
 
 def test_symmetrize_refuses_files_of_different_length_and_leaves_nothing(capsys, tmp_path):
     forward, reverse = write(tmp_path / "f", "0-1", "", ""), write(tmp_path / "r", "1-0")
-    code, _, err = run(capsys, "symmetrize", forward, reverse, "-o", tmp_path / "out")
+    code, _, err = run(capsys, "convert", forward, reverse, "--symmetrize", "union", "-o", tmp_path / "out")
     assert code == 3
     assert "found 3 in" in err
     assert "and 1 in" in err
@@ -237,7 +246,7 @@ def test_convert_needs_both_texts(capsys, files):
 
 def test_a_pipe_works(files):
     links = files[0].read_bytes()
-    command = [sys.executable, "-m", "nmtalign", "symmetrize", "-", str(files[2]), "--method", "union"]
+    command = [sys.executable, "-m", "nmtalign", "convert", "-", str(files[2]), "--symmetrize", "union"]
     done = subprocess.run(command, input=links, capture_output=True, check=True)
     assert done.stdout == b"0-0 1-1 2-2\n\n0-1 1-1 2-2\n"
 

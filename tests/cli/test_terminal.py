@@ -24,12 +24,12 @@ SEEN = r"\x1b]0;title\x07\x1b[8m\x9b31m\x7f\x0c\x85\u2028\u202e\r"
 OUR_STYLES = re.compile(r"\x1b\[(?:0|1|31|33)m|\r\x1b\[K|\r\n")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 COMMANDS = {  # with whether the word is shown
-    "find the a b l": True,
-    "find the a b l --translation le": True,
+    "find the a b --links l": True,
+    "find the a b --links l --translation le": True,
     "lexicon a b l": True,
     "lexicon a b l --escape-formulas": True,
     "lexicon --model model": True,
-    "vectors neighbors v the": True,
+    "vectors info v --neighbors the": True,
     "vectors info v": True,
     "phrases odd odd l -q": False,
     "align a b -q -o l2 --guided -": False,

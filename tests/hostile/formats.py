@@ -214,13 +214,13 @@ def save_word2int(folder: Path) -> None:
 
 OF_VECTORS = (
     "align a.en a.fr --vectors v -o out/l",
-    "vectors neighbors v cat",
+    "vectors info v --neighbors cat",
     "vectors info v/en",
     "vectors convert v/fr out/v.vec --to word2vec",
 )
 OF_WORD2INT = (
     "align a.en a.fr --vectors v -o out/l",
-    "vectors neighbors v cat",
+    "vectors info v --neighbors cat",
     "vectors info v/word2int_en.pkl",
     "vectors convert v/embeddings_fr.npz out/v.vec --to word2vec",
 )

@@ -6,12 +6,12 @@ Nothing here is executed; `tests/test_misuses.py` reads what mypy says.
 from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.commands import (
     align_command,
+    convert_command,
     demo_command,
     evaluate_command,
     heatmap_command,
     report_command,
     serve_command,
-    symmetrize_command,
     train_command,
     vectors_command,
 )
@@ -96,14 +96,14 @@ def read_pictures(
 
 def read_links(
     scored: evaluate_command.ScoredOptions,
-    directions: symmetrize_command.DirectionOptions,
+    converted: convert_command.ConvertedLinksOptions,
     lexicon: lexicon_command.LexiconOptions,
 ) -> None:
     scored.gold_format == "naacl"
     scored.gold_format == "nacl"  # rejected
     scored.golds  # rejected
-    directions.method == "union"
-    directions.method == "or"  # rejected
+    converted.symmetrize == "union"
+    converted.symmetrize == "or"  # rejected
     lexicon.min_probability + 1
     lexicon.least  # rejected
 

@@ -67,7 +67,7 @@ def test_utf_16_is_read_by_its_name(tmp_path: Path) -> None:
 
 
 def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5, "--to", "word2int")
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5)
     arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]
     assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
     assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
@@ -77,7 +77,7 @@ def test_the_examples_of_help_run_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_
     """Shipped vectors have a name."""
     monkeypatch.chdir(tmp_path)
     tried = 0
-    for command in ([], ["neighbors"]):
+    for command in ([], ["info"]):
         said = CliRunner().invoke(group, ["vectors", *command, "--help"]).output
         example = " ".join(said.split("Example: nmtalign vectors ", 1)[1].split("\n\n")[0].split()).split(
             " Options"
@@ -177,17 +177,20 @@ def two_spaces(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "x.en", tmp_path / "x.fr"
 
 
-def test_map_evaluate_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
+def test_map_and_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
     dictionary = tmp_path / "d.txt"
     dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
     for options in (["--dictionary", dictionary, "--no-refine"], ["--dictionary", dictionary], []):
         said = run("map", *two_spaces, "-o", tmp_path / "v", "--force", *options).stderr
         assert "seed pairs" in said
         assert "unrelated" not in said
-        shown = run("evaluate", tmp_path / "v", dictionary).stdout
-        assert shown == "P@1 100.0, P@5 100.0, P@10 100.0 (csls; 20 of 20 words covered, 100.0 %)\n"
-    lines = run("neighbors", tmp_path / "v", "word3", "zz", "--neighbors", 2, "--similarity", "cosine")
-    assert lines.stdout.split("\n")[:2] == ["word\tneighbor\tcosine", "word3\tword3\t1.0000"]
+        source, target = load_both_languages(tmp_path / "v")
+        np.testing.assert_allclose(source.matrix, target.matrix, atol=1e-4)
+    lines = run("info", tmp_path / "v", "--neighbors", "word3", "--neighbors", "zz")
+    rows = [line.split("\t") for line in lines.stdout.split("\n")]
+    assert rows[0] == ["word", "neighbor", "csls"]
+    assert rows[1][:2] == ["word3", "word3"]
+    assert len(rows) == 12
     assert "'zz' has no vector" in lines.stderr
 
 

@@ -1,26 +1,33 @@
-"""``nmtalign check``: what is wrong with a bitext, line by line."""
+"""``nmtalign check``: what is wrong with a bitext, line by line, or whether links fit it."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli.bad_records import LeftOutOptions
+from nmtalign.cli import unit_options
+from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
-from nmtalign.cli.parameter_types import INPUT
+from nmtalign.cli.parameter_types import INPUT, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.text_files import zip_lines
+from nmtalign.names import LinkUnitName, SubwordMarks
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
+    from nmtalign.corpus.unit_check import UnitFit
+    from nmtalign.corpus.units import LinkUnit
+    from nmtalign.links.alignments import Link
+    from nmtalign.text.bitext import SentencePair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +47,47 @@ class CheckOptions(Options):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckedLinksOptions(Options):
+    """Links that may be of the text, and the units that are tried."""
+
+    section = "Links"
+
+    links: str | None = option(
+        "--links FILE",
+        "Show whether these links (Pharaoh format) fit the text, and in which unit, instead of findings.",
+        type=INPUT,
+    )
+    count: LinkUnitName | None = option(
+        "--count", "Fail (exit code 3) unless this is the unit of the positions in --links."
+    )
+    tokenizer: str | None = option(
+        "--tokenizer", "Tokenizer whose tokens --links may count.  [simple]", type=TokenizerType()
+    )
+    pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
+    spm: str | None = option(
+        "--spm SRC[,TGT]",
+        "Sub-word models whose pieces --links may count.",
+        type=unit_options.SubwordModels(writes=False),
+    )
+
+    def units(self) -> dict[str, LinkUnit]:
+        """Return the units that are tried, by name."""
+        from nmtalign.corpus.units import link_unit
+
+        units = {name: link_unit(count=name, pieces=self.pieces) for name in ("words", "tokens")}
+        if self.spm is not None or self.pieces is not None:
+            units["pieces"] = link_unit(count="pieces", pieces=self.pieces, spm=self.spm)
+        return units
+
+
 @command("check")
 def check_command(
     bitext: EscapedBitextOptions,
     errors: LeftOutOptions,
     outputs: OutputFileOptions,
     options: CheckOptions,
+    checked: CheckedLinksOptions,
 ) -> None:
     """Find what is wrong with a bitext: two files, or one with both sides (--pairs).
 
@@ -57,8 +99,20 @@ def check_command(
     Without --model, an aligner is learned from the text itself, if it has at least 500 pairs. Swapped files
     are found by --langs, or by the names of the files, such as text.en and text.fr.
 
+    With --links, the command shows instead whether links fit the text, and in which unit: words, tokens or
+    pieces. A unit fits if no link is outside of its line, and if the last unit of a line is linked about as
+    often as the others: word positions, for example, are valid piece positions but never reach the last
+    pieces of a line. The exit code is 3 if no unit fits, or if the unit of --count does not fit.
+
     Example: nmtalign check text.en text.fr -o findings.tsv
     """
+    if checked.links is not None:
+        if options.given:
+            raise UsageError("--model, --langs and --strict are about findings, and --links shows none")
+        _check_links(bitext, errors, outputs, checked)
+        return
+    if checked.given:
+        raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     blas.start_with_one_thread()
     from nmtalign.checks.checking import find_all
     from nmtalign.checks.counting import KindCounts
@@ -84,6 +138,56 @@ def check_command(
     if options.strict and count:
         number = "1 error was" if count == 1 else f"{count:,} errors were"
         raise DataError(f"{number} found, listed in {outputs.output}; without --strict the exit code is 0")
+
+
+def _check_links(
+    bitext: EscapedBitextOptions,
+    errors: LeftOutOptions,
+    outputs: OutputFileOptions,
+    checked: CheckedLinksOptions,
+) -> None:
+    """Show which units of the text the positions in links fit; DataError if they fit none, or not --count."""
+    from nmtalign.corpus.unit_check import fits_of_units, fitting_units
+    from nmtalign.text.tokenization import TextSettings
+
+    links = str(checked.links)
+    text_settings = TextSettings(checked.tokenizer or "simple", lowercase=False, unicode="none")
+    with AtomicFiles() as files:
+        bad = errors.open(files)
+        fits = fits_of_units(_linked_pairs(bitext, links, bad), checked.units(), text_settings)
+        names = list(fitting_units(fits))
+        rows = ["unit    pairs outside  ends linked"]
+        rows += [f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %" for fit in fits]
+        if names:
+            rows.append(f"links of {' or '.join(names)}")
+        files.text(outputs.output).writelines(f"{row}\n" for row in rows)
+    errors.say(bad)
+    if not names:
+        raise DataError(
+            f"the links fit none of these units ({_why(fits)}); were they made for this text?"
+        ).at(links)
+    if checked.count is not None and checked.count not in names:
+        found = " or ".join(names)
+        raise DataError(f"expected links of {checked.count}, found links of {found}").at(links)
+
+
+def _linked_pairs(
+    bitext: EscapedBitextOptions, links: str, bad: BadRecords
+) -> Iterator[tuple[SentencePair, frozenset[Link]]]:
+    """Yield the pairs of the text with their links; bad ones are left out."""
+    from nmtalign.links.formats import read_links
+
+    of_both = bitext.read(bad.add), read_links(links, encoding=bitext.encoding, on_error=bad.add)
+    for record in bad.track(zip_lines(of_both, (bitext.files[0], links))):
+        if not bad.has_current:
+            yield record
+
+
+def _why(fits: list[UnitFit]) -> str:
+    """Return why the best unit does not fit."""
+    best = min(fits, key=lambda fit: (fit.outside, -fit.end_rate))
+    rate = f"only {100 * best.end_rate:.0f} % of the lines end in linked {best.name}"
+    return best.example or rate
 
 
 def write_findings(findings: Sequence[Finding], path: str, files: AtomicFiles) -> None:

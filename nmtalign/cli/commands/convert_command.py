@@ -1,26 +1,39 @@
-"""``nmtalign convert``: rewrite files of links in another format."""
+"""``nmtalign convert``: rewrite files of links in another format, or join those of two directions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
 
+import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import argument, command, option
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.outputs import OutputFileOptions
 from nmtalign.cli.parameter_types import INPUT
-from nmtalign.cli.texts import WordFormOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.names import ReadLinksFormat, WrittenLinksFormat
+from nmtalign.files.text_files import zip_lines
+from nmtalign.names import ReadLinksFormat, Symmetrization, WrittenLinksFormat
+
+if TYPE_CHECKING:
+    from nmtalign.applications.conversion import Conversion
+    from nmtalign.links.alignments import Link
+
+_LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertedLinksOptions(WordFormOptions):
+class ConvertedLinksOptions(Options):
     """The links to convert, and their words."""
 
+    section = "Input"
+
     links: str = argument(type=INPUT)
-    format: ReadLinksFormat = option("--from", "Format of the file LINKS.", required=True)
+    reverse: str | None = argument(type=INPUT, required=False)
+    format: ReadLinksFormat | None = option("--from", "Format of the file LINKS.")
     source: str | None = option(
         "--source FILE", "Source text, needed if LINKS does not contain the words.", type=INPUT
     )
@@ -29,7 +42,12 @@ class ConvertedLinksOptions(WordFormOptions):
     invert: bool = option(
         "--invert", "Swap source and target in what is written.", default=False, section="Output"
     )
-    to: WrittenLinksFormat = option("--to", "Format to write.", required=True, section="Output")
+    symmetrize: Symmetrization | None = option(
+        "--symmetrize",
+        "Join the links of both directions, LINKS and REVERSE, by this method.",
+        section="Output",
+    )
+    to: WrittenLinksFormat | None = option("--to", "Format to write.", section="Output")
 
 
 @command("convert")
@@ -40,20 +58,64 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
     contains the words. Words are separated by spaces. NAACL files have no line for a pair without links;
     with --source and --target, such pairs at the end of the file are kept.
 
+    With --symmetrize, LINKS and REVERSE are the Pharaoh links of two directions, which are joined line by
+    line. Both files contain source-target links; --invert swaps those of a file that does not.
+
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
-    from nmtalign.applications.conversion import Conversion, TextsOfLinks
+    is_symmetrized = _check_symmetrized(converted)
+    with AtomicFiles() as outputs:
+        bad = errors.open(outputs)
+        lines = _symmetrized_lines(converted, bad) if is_symmetrized else _conversion(converted).lines(bad)
+        outputs.text(file.output).writelines(lines)
+    errors.say(bad)
 
+
+def _check_symmetrized(converted: ConvertedLinksOptions) -> bool:
+    """Return whether the links of two directions are joined; UsageError if other options do not fit."""
+    if (converted.symmetrize is None) != (converted.reverse is None):
+        raise UsageError("--symmetrize METHOD joins two files, LINKS and REVERSE; add the missing one")
+    if converted.symmetrize is None:
+        return False
+    formats = converted.format or "pharaoh", converted.to or "pharaoh"
+    if formats != ("pharaoh", "pharaoh") or converted.invert or converted.source or converted.target:
+        raise UsageError("--symmetrize reads and writes Pharaoh links only; convert its input, or its output")
+    return True
+
+
+def _symmetrized_lines(converted: ConvertedLinksOptions, bad: BadRecords) -> Iterator[str]:
+    """Yield chunks of lines with the joined links of both directions; a bad record has no links."""
+    from nmtalign.links.formats import format_pharaoh_batch, read_links
+
+    assert converted.reverse is not None
+    assert converted.symmetrize is not None
+    files = converted.links, converted.reverse
+
+    def links_of_lines() -> Iterator[tuple[frozenset[Link], frozenset[Link]]]:
+        of_files = [read_links(path, encoding=converted.encoding, on_error=bad.add) for path in files]
+        for forward, reverse in bad.track(zip_lines(of_files, files)):
+            yield (frozenset(), frozenset()) if bad.has_current else (forward, reverse)
+
+    lines = links_of_lines()
+    while chunk := list(islice(lines, _LINES_PER_CHUNK)):
+        forward = [pair[0] for pair in chunk]
+        reverse = [pair[1] for pair in chunk]
+        yield format_pharaoh_batch(na.symmetrize(forward, reverse, method=converted.symmetrize))
+
+
+def _conversion(converted: ConvertedLinksOptions) -> Conversion:
+    """Return the conversion of one file of links; UsageError if options are missing."""
+    from nmtalign.applications.conversion import Conversion, TextsOfLinks
+    from nmtalign.text.tokenization import SPACE_SETTINGS
+
+    if converted.format is None or converted.to is None:
+        raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
     if (converted.source is None) != (converted.target is None):
         raise UsageError("--source and --target must be used together; add the missing one")
-    if converted.source is None and (converted.lowercase is not None or converted.unicode is not None):
-        raise UsageError("--lowercase and --unicode change the words of texts; add --source and --target")
     texts_of_links = None
     if converted.source is not None and converted.target is not None:
-        texts_of_links = TextsOfLinks(
-            converted.source, converted.target, converted.text_settings.words_of_pair
-        )
-    conversion = Conversion(
+        texts_of_links = TextsOfLinks(converted.source, converted.target, SPACE_SETTINGS.words_of_pair)
+    return Conversion(
         links=converted.links,
         format=converted.format,
         to=converted.to,
@@ -61,7 +123,3 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
         encoding=converted.encoding,
         invert=converted.invert,
     )
-    with AtomicFiles() as outputs:
-        bad = errors.open(outputs)
-        outputs.text(file.output).writelines(conversion.lines(bad))
-    errors.say(bad)

@@ -223,7 +223,7 @@ def _warn_of_unit(
         covered = sum(map(len, positions)) / max(source_length + target_length, 1)
         if covered >= MIN_COVERED_BY_GOLD:
             fit.add(number, links, (source_length, target_length))
-    advice = "`nmtalign info` shows the unit of the links"
+    advice = "`nmtalign check --links` shows the unit of the links"
     if fit.outside > fit.inside and fit.outside >= MIN_PAIRS_OUTSIDE:
         warn(f"{path} and {gold} may count different units: {fit.example}; {advice}")
     elif fit.misses_ends:

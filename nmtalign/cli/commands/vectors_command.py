@@ -1,9 +1,9 @@
-"""``nmtalign vectors``: show, convert, learn, map and evaluate word vectors, and attention over them."""
+"""``nmtalign vectors``: show, convert, learn and map word vectors, and learn attention over them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -26,8 +26,6 @@ from nmtalign.names import (
     DecodingErrors,
     LearnedScoreName,
     ReadVectorsFormat,
-    RetrievalScore,
-    UnicodeForm,
     WrittenVectorsFormat,
 )
 from nmtalign.settings import VectorFileSettings, WordSettings
@@ -36,11 +34,6 @@ if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
-
-_SIMILARITY_HELP = (
-    "Similarity of two words; csls: 2 cos(x, y) minus the mean cosine of x, and of y, to its 10 nearest"
-    " neighbors."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +76,12 @@ class FolderOptions(Options):
         "-o --output DIR", "Folder to which both languages are written.", type=OUTPUT, required=True
     )
     force: bool = option("--force", "Replace existing vectors.", default=False)
-    to: WrittenVectorsFormat = option("--to", "Format to write.", default="folder")
 
     def save(self, source: na.Embeddings, target: na.Embeddings, languages: tuple[str, str]) -> None:
         """Write the vectors of both languages."""
         from nmtalign.vectors.storage import save_pair
 
-        save_pair(source, target, self.output, languages=languages, format=self.to, overwrite=self.force)
+        save_pair(source, target, self.output, languages=languages, overwrite=self.force)
 
 
 class _OrderedGroup(click.Group):
@@ -101,7 +93,7 @@ class _OrderedGroup(click.Group):
 
 @click.group("vectors", cls=_OrderedGroup)
 def vectors_command() -> None:
-    """Show, convert, learn, map and evaluate word vectors; learn attention over them.
+    """Show, convert, learn and map word vectors; learn attention over them.
 
     Example: nmtalign vectors info en_fr_vectors
     """
@@ -117,6 +109,10 @@ class ShownOptions(Options):
     text: str | None = option(
         "--text FILE", "Also count how many words of this text have a vector.", type=INPUT
     )
+    neighbors: tuple[str, ...] = option(
+        "--neighbors WORD",
+        "List the words of the other language that are nearest to WORD, by CSLS; may be repeated.",
+    )
 
 
 @command("info")
@@ -126,12 +122,15 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Wor
     PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
     are called en_fr_vectors.
 
-    Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
+    Example: nmtalign vectors info en_fr_vectors --neighbors house
     """
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.storage import detect_format, languages_of
+    from nmtalign.vectors.storage import detect_format, languages_of, load_both_languages
 
     place = resolve_path(shown.path)
+    if shown.neighbors:
+        _print_neighbors(*load_both_languages(place, files=reading), shown.neighbors)
+        return
     for side in (languages_of(place) or {"": place}).values():
         kind = reading.format
         if kind == "auto":
@@ -142,6 +141,22 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Wor
             lines = read_lines(shown.text, encoding=reading.encoding)
             text_settings = TextSettings().updated(tokenization)
             print_text(f"  of {shown.text}: {_coverage(embeddings, lines, text_settings)}")
+
+
+def _print_neighbors(source: na.Embeddings, target: na.Embeddings, words: Sequence[str]) -> None:
+    """Print the nearest words of the other language, a row each; source words come first."""
+    from nmtalign.links.separators import tsv_cell
+    from nmtalign.vectors.spaces import nearest_words
+
+    print_text("word\tneighbor\tcsls")
+    source_words = [word for word in words if word in source.vocabulary]
+    target_words = [word for word in words if word not in source.vocabulary]
+    neighbors = nearest_words(source, target, source_words) | nearest_words(target, source, target_words)
+    for word in words:
+        for neighbor, csls in neighbors[word]:
+            print_text(f"{tsv_cell(word)}\t{tsv_cell(neighbor)}\t{csls:.4f}")
+        if not neighbors[word]:
+            warn(f"{word!r} has no vector")
 
 
 def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSettings) -> VectorCoverage:
@@ -348,89 +363,6 @@ def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: Mapping
     log(f"{learned}, in {folder.output}{lost}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpaceOptions(Options):
-    """Vectors of two languages in one space, and how neighbors are found."""
-
-    section = "Neighbors"
-
-    folder: str = argument(type=INPUT)
-    langs: tuple[str, str] | None = texts.languages_option()
-    limit: int | None = option(
-        "--limit N", "Read only the first N vectors of a file.", type=Integer(min=1), section="Input"
-    )
-    similarity: RetrievalScore = option("--similarity", _SIMILARITY_HELP, default="csls")
-
-    def load(self) -> tuple[na.Embeddings, na.Embeddings]:
-        """Read the vectors of both languages."""
-        from nmtalign.vectors.storage import load_both_languages
-
-        return load_both_languages(
-            resolve_path(self.folder), languages=self.langs, files=VectorFileSettings(limit=self.limit)
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DictionaryOptions(Options):
-    """The dictionary to look up."""
-
-    section = "Input"
-
-    dictionary: str = argument(type=INPUT)
-    unicode: UnicodeForm = option("--unicode", "Unicode normalization of the dictionary.", default="none")
-    encoding: str = texts.encoding_option()
-
-
-@command("evaluate")
-def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
-    """Evaluate vectors of two languages by dictionary induction.
-
-    Each line of DICTIONARY is `word translation`. The command looks up the translations among the nearest
-    neighbors of each word, and prints the precision at 1, 5 and 10 and how many words have vectors.
-
-    Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
-    """
-    from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.spaces import evaluate_dictionary, read_seed_dictionary
-
-    text_settings = TextSettings(lowercase=False, unicode=looked_up.unicode)
-    source, target = space.load()
-    entries = read_seed_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
-    pairs = [(word, translation) for word, translation in map(text_settings.normalized, entries)]
-    print_text(str(evaluate_dictionary(source, target, pairs, score=space.similarity)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class NeighborOptions(Options):
-    """The words whose neighbors are listed."""
-
-    section = "Neighbors"
-
-    words: tuple[str, ...] = argument()
-    neighbors: int = option("--neighbors N", "Number of neighbors per word.", type=Integer(min=1), default=10)
-
-
-@command("neighbors")
-def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
-    """List the nearest words of the other language.
-
-    Each row has a word, one of its neighbors, and their score.
-
-    Example: nmtalign vectors neighbors en_fr_vectors house cat
-    """
-    from nmtalign.links.separators import tsv_cell
-    from nmtalign.vectors.spaces import nearest_words as find
-
-    source, target = space.load()
-    print_text(f"word\tneighbor\t{space.similarity}")
-    found = find(source, target, listed.words, count=listed.neighbors, score=space.similarity)
-    for word, nearest in found.items():
-        for near, value in nearest:
-            print_text(f"{tsv_cell(word)}\t{tsv_cell(near)}\t{value:.4f}")
-        if not nearest:
-            warn(f"{word!r} has no vector")
-
-
 # --- attention over vectors ---------------------------------------------------------------------
 
 
@@ -521,8 +453,6 @@ for _command in (
     vectors_convert,
     vectors_learn,
     vectors_map,
-    vectors_neighbors,
-    vectors_evaluate,
     vectors_attention,
 ):
     vectors_command.add_command(_command)

@@ -1,4 +1,4 @@
-"""``nmtalign find`` and ``index``: show how words are translated, with example lines."""
+"""``nmtalign find``: show how words are translated, with example lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
@@ -18,18 +19,17 @@ from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import printable
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
+from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
-from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult
-    from nmtalign.corpus.bitext_index import IndexedPair, IndexLanguages
+    from nmtalign.corpus.bitext_index import BitextIndex, IndexedPair, IndexLanguages
     from nmtalign.text.tokenization import TextSettings
 
 _MAX_BAR_COLUMNS = 30
@@ -50,9 +50,11 @@ class NamedAlignerOptions(Options):
 
     section = "Model"
 
-    model: str | None = option("--model DIR", "Align with this learned model, instead of LINKS.", type=INPUT)
+    model: str | None = option(
+        "--model DIR", "Align with this learned model, instead of --links.", type=INPUT
+    )
     vectors: str | None = option(
-        "--vectors DIR", "Align with these word vectors, instead of LINKS.", type=INPUT
+        "--vectors DIR", "Align with these word vectors, instead of --links.", type=INPUT
     )
 
     @property
@@ -74,42 +76,15 @@ class NamedAlignerOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexFileOptions(Options):
-    """The index to write."""
+class SearchedTextOptions(OptionalLinkedOptions):
+    """Two texts, and the links of their words."""
 
-    section = "Output"
-
-    output: str = option("-o --output DB", "Write the index to this SQLite file.", type=OUTPUT, required=True)
-
-
-@command("index")
-def index_command(
-    linked: OptionalLinkedOptions,
-    errors: LeftOutOptions,
-    file: IndexFileOptions,
-    named: NamedAlignerOptions,
-) -> None:
-    """Write an index of a linked bitext, in which `find` looks words up quickly.
-
-    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. With --model DIR or
-    --vectors DIR instead, an aligner splits the texts into tokens and aligns these.
-
-    Example: nmtalign index text.en text.fr --model model -o corpus.db
-    """
-    from nmtalign.corpus.bitext_index import write_index_file
-
-    output = file.output
-    if output == "-":
-        raise UsageError("-o: an index cannot be written to standard output; name a file")
-    with (
-        AtomicFiles() as files,
-        open_progress("pairs", linked.files) as progress,
-        atomic_file(output) as partial,
-    ):
-        bad = errors.open(files)
-        pairs, text_settings, languages = _corpus(linked, named, bad)
-        write_index_file(partial, progress.count(pairs), text_settings, languages)
-    errors.say(bad)
+    links: str | None = option(
+        "--links FILE",
+        "Links of the space-separated words of SOURCE and TARGET, in Pharaoh format.",
+        type=INPUT,
+        section="Input",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +96,7 @@ class SearchOptions(Options):
     word: str = argument()
     index: str | None = option(
         "--index DB",
-        "Search the index DB, which `nmtalign index` wrote, instead of texts.",
+        "Search the index DB; if it is missing, make it of the texts first.",
         type=INPUT,
         section="Input",
     )
@@ -140,7 +115,7 @@ class SearchOptions(Options):
 @command("find")
 def find_command(
     options: SearchOptions,
-    linked: OptionalLinkedOptions,
+    linked: SearchedTextOptions,
     errors: LeftOutOptions,
     named: NamedAlignerOptions,
 ) -> None:
@@ -150,25 +125,16 @@ def find_command(
     all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference,
     nor does punctuation at the edges of space-separated words.
 
-    The bitext is SOURCE TARGET LINKS, SOURCE TARGET --model DIR (or --vectors DIR), or --index DB.
+    The bitext is SOURCE TARGET --links FILE, or SOURCE TARGET --model DIR (or --vectors DIR), which splits
+    the texts into tokens and aligns these. With --index DB as well, an index of the bitext is written, in
+    which later searches are quick; they need --index DB only.
 
-    Example: nmtalign find house --index corpus.db
+    Example: nmtalign find house text.en text.fr --model model --index corpus.db
     """
     from nmtalign.applications.concordance import search
-    from nmtalign.corpus.bitext_index import build_index
 
     word = options.word
-    if options.index is None:
-        with AtomicFiles() as files:
-            bad = errors.open(files)
-            index = build_index(*_corpus(linked, named, bad))
-        errors.say(bad)
-    elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
-        raise UsageError("--index DB contains texts and links; remove other texts, links and models")
-    elif errors.error_report is not None or errors.on_error != "stop":
-        raise UsageError("--index DB has no bad records; remove --on-error and --error-report")
-    else:
-        index = na.open_index(options.index)
+    index = _open_index(options.index, linked, errors, named)
     shown = 0
     for side in SIDES if options.side is None else (options.side,):
         result = search(
@@ -189,27 +155,51 @@ def find_command(
         raise error if options.index is None else error.at(options.index)
 
 
+def _open_index(
+    path: str | None, linked: SearchedTextOptions, errors: LeftOutOptions, named: NamedAlignerOptions
+) -> BitextIndex:
+    """Return the index of --index, which is written first where it is missing, or that of the texts."""
+    from nmtalign.corpus.bitext_index import build_index, write_index_file
+
+    has_texts = bool(linked.files) or named.is_given
+    if path == "-":
+        raise UsageError("--index: an index cannot be written to standard output; name a file")
+    if path is not None and (os.path.exists(path) or not has_texts):
+        if has_texts:
+            advice = "remove the texts, links and models to search it, or remove the file to make it again"
+            raise UsageError(f"--index {path} already exists; {advice}")
+        if errors.error_report is not None or errors.on_error != "stop":
+            raise UsageError("--index DB has no bad records; remove --on-error and --error-report")
+        return na.open_index(path)
+    with AtomicFiles() as files, ExitStack() as stack:
+        bad = errors.open(files)
+        if path is None:
+            index = build_index(*_corpus(linked, named, bad))
+        else:
+            partial = stack.enter_context(atomic_file(path))
+            progress = stack.enter_context(open_progress("pairs", linked.files))
+            pairs, text_settings, languages = _corpus(linked, named, bad)
+            write_index_file(partial, progress.count(pairs), text_settings, languages)
+    errors.say(bad)
+    return index if path is None else na.open_index(path)
+
+
 def _corpus(
-    linked: OptionalLinkedOptions, named: NamedAlignerOptions, bad: BadRecords
+    linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
     if named.is_given == (linked.links is not None) or linked.target is None:
-        raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
+        with_links = "SOURCE TARGET with --links FILE, --model DIR or --vectors DIR"
+        raise UsageError(f"expected {with_links}, or --index DB")
     aligner = named.load()
     if aligner is None:
         pairs = (pair for _, pair in linked.read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
-    text_settings = aligner.text_settings.updated(
-        WordSettings(lowercase=linked.lowercase, unicode=linked.unicode)
-    )
-    aligner = replace(aligner, text_settings=text_settings)
     return _align_files(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 
-def _align_files(
-    aligner: na.Aligner, linked: OptionalLinkedOptions, bad: BadRecords
-) -> Iterator[IndexedPair]:
+def _align_files(aligner: na.Aligner, linked: SearchedTextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.units import TOKENS

@@ -17,13 +17,27 @@ from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputP
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import LexiconEntry
     from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
     from nmtalign.applications.linked_pairs import LinkedPair
+    from nmtalign.text.tokenization import TextSettings
 
 MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedTextOptions(OptionalLinkedOptions):
+    """Two texts and the links of their words, and the form of the words that are counted."""
+
+    lowercase: bool = option("--lowercase", "Count words in lower case.", default=False)
+
+    @property
+    def text_settings(self) -> TextSettings:
+        """Settings that split lines at spaces."""
+        return super().text_settings.updated(WordSettings(lowercase=self.lowercase))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +87,7 @@ class LexiconOptions(Options):
 
 
 @command("lexicon")
-def lexicon_command(linked: OptionalLinkedOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
+def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities, from LINKS or from a learned model.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Words without a link count
@@ -89,7 +103,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: LeftOutOptions, liste
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
     from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
 
-    uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
+    uses_texts = bool(linked.files) or linked.lowercase
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected SOURCE TARGET LINKS, or --model DIR alone")
     with AtomicFiles() as outputs:
@@ -159,7 +173,7 @@ def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iter
 
 
 def _entries_of_links(
-    linked: OptionalLinkedOptions,
+    linked: CountedTextOptions,
     bad: BadRecords,
     *,
     plain: bool,

@@ -1,4 +1,4 @@
-"""`info`: whether links fit a text, and what they count."""
+"""`check --links`: whether links fit a text, and what they count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def text(tmp_path_factory) -> list[Path]:
     [
         ([], [], "words"),
         (["--count", "tokens"], [], "tokens"),
-        (["--tokens", "cut", "--spaces", "▁"], ["--spaces", "▁"], "tokens"),
         (["--pieces", "bpe"], ["--pieces", "bpe"], "words"),
         (["--pieces", "bpe", "--count", "pieces"], ["--pieces", "bpe"], "pieces"),
     ],
@@ -45,11 +44,11 @@ def test_the_unit_is_found(text, tmp_path, monkeypatch, capsys, aligned, checked
     files = [path.with_name(f"{path.name}.bpe") for path in text] if "bpe" in checked else text
     assert run("align", *files, *aligned, "-o", "links", "-q") == 0
     capsys.readouterr()
-    assert run("info", "links", *files, *checked) == 0
+    assert run("check", *files, "--links", "links", *checked) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"links of {expected}"
-    assert run("info", "links", *files, *checked, "--count", expected) == 0
+    assert run("check", *files, "--links", "links", *checked, "--count", expected) == 0
     other = "tokens" if expected == "words" else "words"
-    assert run("info", "links", *files, *checked, "--count", other) == 3
+    assert run("check", *files, "--links", "links", *checked, "--count", other) == 3
     assert f"expected links of {other}, found links of {expected}" in capsys.readouterr().err
 
 
@@ -58,17 +57,17 @@ def test_links_of_another_text_or_unit_fit_nothing(text, tmp_path, capsys):
     swapped = [text[1], text[0]]
     bpe = [path.with_name(f"{path.name}.bpe") for path in text]
     capsys.readouterr()
-    assert run("info", tmp_path / "links", *bpe) == 3
+    assert run("check", *bpe, "--links", tmp_path / "links") == 3
     assert "% of the lines end in linked words" in capsys.readouterr().err
-    assert run("info", tmp_path / "links", *swapped) == 3
+    assert run("check", *swapped, "--links", tmp_path / "links") == 3
     assert "is outside of" in capsys.readouterr().err
     write(tmp_path / "short", lines(tmp_path / "links")[:-1])
-    assert run("info", tmp_path / "short", *text) == 3
+    assert run("check", *text, "--links", tmp_path / "short") == 3
 
 
 def test_no_links_fit_every_text(text, tmp_path, capsys):
     write(tmp_path / "links", [""] * 40)
-    assert run("info", tmp_path / "links", *text) == 0
+    assert run("check", *text, "--links", tmp_path / "links") == 0
     assert "links of words or tokens" in capsys.readouterr().out
 
 
@@ -83,7 +82,7 @@ COMMANDS = {
     "lexicon": ["lexicon", "SOURCE", "TARGET", "LINKS", "-o", "out"],
     "phrases": ["phrases", "SOURCE", "TARGET", "LINKS", "-o", "out"],
     "project": ["project", "SOURCE", "TARGET", "LINKS", "--tags", "SOURCE", "-o", "out"],
-    "index": ["index", "SOURCE", "TARGET", "LINKS", "-o", "out"],
+    "find": ["find", "le", "SOURCE", "TARGET", "--links", "LINKS", "--index", "out"],
     "convert": [
         "convert",
         "LINKS",
