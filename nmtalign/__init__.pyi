@@ -4,7 +4,6 @@ from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
 from nmtalign.aligner.attention_learning import learn_attention as learn_attention
 from nmtalign.aligner.fit_to_text import fit_to as fit_to
-from nmtalign.aligner.links_from import links_from as links_from
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
@@ -14,7 +13,6 @@ from nmtalign.applications.concordance import write_index as write_index
 from nmtalign.applications.conversion import convert as convert
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
-from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.checks.checking import check as check
 from nmtalign.corpus.bitext_index import open_index as open_index
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
@@ -23,6 +21,7 @@ from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import NmtalignWarning as NmtalignWarning
 from nmtalign.errors import UsageError as UsageError
+from nmtalign.external.links_from import links_from as links_from
 from nmtalign.files.paths import resolve_path as resolve_path
 from nmtalign.links.alignments import AlignedBatch as AlignedBatch
 from nmtalign.links.alignments import AlignedPair as AlignedPair
@@ -44,6 +43,7 @@ from nmtalign.report.html import write_report as write_report
 from nmtalign.report.notebook_cards import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
+from nmtalign.run.cluster import align_on_cluster as align_on_cluster
 from nmtalign.text.bitext import Bitext as Bitext
 from nmtalign.text.bitext import iter_chunks as iter_chunks
 from nmtalign.text.bitext import read_bitext as read_bitext

@@ -6,7 +6,7 @@ DATA is as for ``benchmark_aligners.py``. The gold lines of each family are alig
 and of 0, 1,000, ... pairs of other text (text that was learned from), and by a model of the other text alone
 (new text); where there is no other text, each half of the gold lines by a model of the other half.
 
-With ``--fit``, curves of :mod:`nmtalign.aligner.probabilities` with fewer features are fitted to the
+With ``--fit``, curves of :mod:`nmtalign.decoding.probabilities` with fewer features are fitted to the
 text that was learned from, and judged on the family that took no part in the fit; the last line has the
 coefficients of all families together, which the product takes. The row before tells how much of the error is
 the annotators': there each family has one constant more, so that its probabilities sum to its right links.
@@ -28,10 +28,10 @@ import numpy as np
 from _corpora import FAMILIES, Pairs, corpora, lines_of, markdown, parse_links, sampled
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
+from nmtalign.decoding.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 BINS, NEWTON = 10, 100

@@ -35,12 +35,12 @@ from _corpora import FAMILIES, Corpus, corpora, lines_of, parse_links, score
 
 import nmtalign
 from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
-from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.encoders.matrix_files import PairMatrix
-from nmtalign.encoders.published import PUBLISHED_METHODS
+from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.external.links_from import Linker
+from nmtalign.external.matrix_files import PairMatrix
+from nmtalign.external.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
 from nmtalign.settings import LinkSettings
 

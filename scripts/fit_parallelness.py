@@ -5,7 +5,7 @@
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty
 part that it has not seen, also with several lines joined to one, are what the coefficients of the module
-``nmtalign/aligner/probabilities.py`` are fitted to, by logistic regression: each part weighs the same.
+``nmtalign/decoding/probabilities.py`` are fitted to, by logistic regression: each part weighs the same.
 Copy what is printed into that module;
 ``scripts/evaluate_filtering.py`` then looks at other texts.
 """
@@ -22,10 +22,10 @@ import numpy as np
 from _corpora import lines_of
 from scipy.optimize import minimize
 
-from nmtalign.aligner import decoding
-from nmtalign.aligner.probabilities import pair_features
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.decoding import decoder
+from nmtalign.decoding.probabilities import pair_features
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.tokenization import TextSettings
 
@@ -90,7 +90,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
             result.append((pair_features(*arguments)[:, full], labels[full]))
             return np.zeros(len(full))
 
-        with mock.patch.object(decoding, "parallel_probability", note):
+        with mock.patch.object(decoder, "parallel_probability", note):
             found.align() if n == 0 else found.aligner.align_batch(words)
     return result
 

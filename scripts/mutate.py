@@ -42,7 +42,7 @@ AREAS = {  # code, and its tests, the quick ones first; its examples are run as 
             "tests/positions",
             "tests/training",
             "tests/aligner",
-            "tests/encoders",
+            "tests/external",
             "tests/scorers",
             "tests/rescoring",
         ],

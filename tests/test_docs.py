@@ -19,9 +19,9 @@ import pytest
 from scipy.special import expit, logit
 
 import nmtalign
-from nmtalign.aligner.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.cli import main
 from nmtalign.cli.program import COMMANDS
+from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import EXTRACTIONS, SYMMETRIZATIONS
 from tests.conftest import REPOSITORY

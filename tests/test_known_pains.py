@@ -2,7 +2,7 @@
 
 Some are tested beside the code that keeps them away:
 
-a full disk (eflomal#15)                    tests/cli/test_faults.py, tests/batch/test_shards.py
+a full disk (eflomal#15)                    tests/cli/test_faults.py, tests/run/test_shards.py
 train once, align new text (fast_align#33)  tests/cli/test_train.py
 a Python API (awesome-align PR 63)          tests/test_public_interface.py
 matching is slow (simalign#18)              tests/links/test_extraction.py
@@ -12,7 +12,7 @@ SVG, PDF, no CDN (bertviz#13, #33, #63)     tests/report/test_heatmap.py, test_h
 CJK labels are boxes (matplotlib#15820)     tests/report/test_heatmap.py
 old gensim files, limit (gensim#2266, ...)  tests/vectors/test_loader_samples.py, test_pickles.py
 no header, no shared space (MUSE#28, ...)   tests/vectors/test_storage.py, test_vectors_cli.py
-the same bytes for any number of workers    tests/batch/test_workers.py, tests/cli/test_train.py
+the same bytes for any number of workers    tests/run/test_workers.py, tests/cli/test_train.py
 """
 
 from __future__ import annotations

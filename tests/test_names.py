@@ -8,8 +8,8 @@ from pathlib import Path
 
 import nmtalign
 from nmtalign import names
-from nmtalign.aligner.extraction_methods import EXTRACTION_CLASSES, Symmetrized
-from nmtalign.encoders.published import PUBLISHED_METHODS
+from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES, Symmetrized
+from nmtalign.external.published import PUBLISHED_METHODS
 from nmtalign.links import formats, symmetrization
 from nmtalign.positions.position_model import SOFTMAX_POSITIONS
 from nmtalign.text import readers, tokenization

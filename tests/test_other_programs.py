@@ -486,7 +486,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small translation model, `tiny`, and the same as CTranslate2 reads it, `model`."""
     pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
     converter, folder = other("ct2-transformers-converter"), tmp_path_factory.mktemp("translator")
-    from tests.encoders.tiny import make_translator
+    from tests.external.tiny import make_translator
 
     (folder / "tiny").mkdir()
     make_translator(folder / "tiny")
@@ -498,7 +498,7 @@ def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path, tra
     python = python_of("ctranslate2")
     from sentencepiece import SentencePieceProcessor
 
-    from tests.encoders.tiny import reversed_bitext
+    from tests.external.tiny import reversed_bitext
 
     shutil.copytree(translator, place, dirs_exist_ok=True)
     toy = reversed_bitext(20, seed=3)
@@ -528,7 +528,7 @@ answer = translated, scored
 def test_ctranslate2_reads_our_vocabulary_map_and_scores_without_attention(place: Path, translator: Path):
     from sentencepiece import SentencePieceProcessor
 
-    from tests.encoders.tiny import reversed_bitext
+    from tests.external.tiny import reversed_bitext
 
     shutil.copytree(translator, place, dirs_exist_ok=True)
     toy = reversed_bitext(20, seed=3)

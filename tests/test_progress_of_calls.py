@@ -80,7 +80,7 @@ def test_learning_attention_counts_passes(every_update):
 
 
 def test_linking_counts_pairs(every_update, monkeypatch):
-    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS_IN_MEMORY", 2)
+    monkeypatch.setattr("nmtalign.external.links_from.PAIRS_IN_MEMORY", 2)
     calls: list[na.Progress] = []
     pairs = [("a b", "x y")] * 5
     similarities = [np.eye(2)] * 5

@@ -1,1 +1,1 @@
-"""Layer 6: scorers, positions and extraction joined to an aligner; the model folder."""
+"""Layer 6: scorers, positions and decoding joined to an aligner; training as a whole; the model folder."""

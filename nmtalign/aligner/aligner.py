@@ -13,10 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
-from nmtalign.aligner.extraction_methods import Extraction, make_extraction
-from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -27,6 +24,9 @@ from nmtalign.corpus.units import (
     LinkUnit,
     link_unit,
 )
+from nmtalign.decoding.decoder import BucketLinks, Decoder
+from nmtalign.decoding.extraction_methods import Extraction, make_extraction
+from nmtalign.decoding.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
@@ -70,7 +70,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "softmax": ("nmtalign.positions.position_model", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
-    "extraction": ("nmtalign.aligner.extraction_methods", "Extraction"),
+    "extraction": ("nmtalign.decoding.extraction_methods", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words

@@ -39,7 +39,7 @@ from nmtalign.text.tokenization import MAX_TEXT_CHARS
 from nmtalign.validation import check_type, quote_parameter
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.links_from import Linker
+    from nmtalign.external.links_from import Linker
 
 ENCODER_METHOD: MethodName = "simalign-argmax"  # gives few links, most of them right
 MAX_TRUST = 1 - 1e-12  # keeps the log odds of an expert that is always right finite
@@ -118,7 +118,7 @@ class EncoderLinks:
 
     @cached_property
     def _linker(self) -> Linker:
-        from nmtalign.aligner.links_from import encoder_linker
+        from nmtalign.external.links_from import encoder_linker
 
         return encoder_linker(
             self.name,
@@ -145,11 +145,11 @@ class EncoderLinks:
     def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.
 
-        The count of two words is the maximum of :func:`nmtalign.encoders.published.soft_posteriors` over
+        The count of two words is the maximum of :func:`nmtalign.external.published.soft_posteriors` over
         their sub-words.
         """
-        from nmtalign.aligner.extraction_methods import Threshold
-        from nmtalign.encoders.published import soft_posteriors
+        from nmtalign.decoding.extraction_methods import Threshold
+        from nmtalign.external.published import soft_posteriors
 
         similarities = list(self._linker.read(words))
         soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(MIN_SOFT_COUNT))

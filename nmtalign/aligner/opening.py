@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
-from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.over_vectors import (
     aligner_of_folder,
     aligner_of_sides,
     aligner_over_vectors,
     warn_about_spaces,
 )
+from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path

@@ -15,7 +15,6 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import Expert, expert_word_counts
 from nmtalign.aligner.preparation import PreparedBitext, prepare
 from nmtalign.aligner.training_job import TrainingJob
@@ -25,6 +24,7 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.regrouping import of_sentence, regroup_batch, regroup_gold
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.decoding.decoder import Decoder
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS

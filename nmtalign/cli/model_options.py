@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nmtalign.aligner.links_from import Linker
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
-    from nmtalign.encoders.matrix_files import TokenizedPair
+    from nmtalign.external.links_from import Linker
+    from nmtalign.external.matrix_files import TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -251,7 +251,7 @@ def open_source(
     source: SourceSettings, bitext: Iterator[SentencePair], text_settings: TextSettings, *, encoding: str
 ) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker, and the words of each pair, which `text_settings` splits."""
-    from nmtalign.aligner.links_from import open_linker
+    from nmtalign.external.links_from import open_linker
 
     if source.matrices is not None:
         source = replace(source, encoding=encoding)

@@ -22,11 +22,11 @@ from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from nmtalign.batch.stream import AlignedChunk
     from nmtalign.checks.counting import KindCount, RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.report.tables import LinkRow
+    from nmtalign.run.stream import AlignedChunk
     from nmtalign.text.bitext import LengthLimit
 
     Chunks = Generator[AlignedChunk]
@@ -361,8 +361,8 @@ def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
-    from nmtalign.encoders.attention_archive import write_pair
-    from nmtalign.encoders.matrix_files import LINKABLE
+    from nmtalign.external.attention_archive import write_pair
+    from nmtalign.external.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table
 

@@ -24,8 +24,8 @@ from nmtalign.names import BUNDLED_MODEL
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.run.shards import ShardRun
+    from nmtalign.run.stream import AlignedChunk
 
 _OUTPUTS_OF_EVERY_RUN = ("links", "probabilities", "pair_scores")
 
@@ -57,7 +57,7 @@ class ShardOptions(Options):
 
         Raise UsageError if an input cannot be read twice, or an output cannot be joined from shards.
         """
-        from nmtalign.batch.shards import ShardRun
+        from nmtalign.run.shards import ShardRun
 
         if self.out_shards is None:
             if self.may_exist:
@@ -118,8 +118,8 @@ def assembling_shards(
     run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
 ) -> Iterator[None]:
     """Let a run write its missing shards, then join the shards of each output that has a file."""
-    from nmtalign.batch.shards import stopped_as_resumable
     from nmtalign.report.tables import table_header
+    from nmtalign.run.shards import stopped_as_resumable
 
     with stopped_as_resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
@@ -175,7 +175,7 @@ class EngineOptions(Options):
             return None
         if self.scheduler is not None and self.workers is not None:
             raise UsageError("--workers counts processes of this machine; remove it when you use --scheduler")
-        from nmtalign.batch.cluster import connected
         from nmtalign.corpus.parallel import default_workers
+        from nmtalign.run.cluster import connected
 
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))

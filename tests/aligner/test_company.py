@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from nmtalign import names
-from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.matrix_files import PairMatrix
-from nmtalign.encoders.published import attention_posteriors
+from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.external.links_from import Linker
+from nmtalign.external.matrix_files import PairMatrix
+from nmtalign.external.published import attention_posteriors
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS
 from nmtalign.settings import LinkSettings
 from nmtalign.text.vocabulary import Vocabulary

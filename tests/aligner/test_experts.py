@@ -19,19 +19,19 @@ from nmtalign.aligner.experts import (
     with_expert_votes,
     with_links,
 )
-from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.text import encode_text
 from nmtalign.corpus.units import PairToAlign
-from nmtalign.encoders.matrix_files import PairMatrix
-from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
+from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.links_from import Linker
+from nmtalign.external.matrix_files import PairMatrix
+from nmtalign.external.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.links.alignments import Link
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
+from nmtalign.run.stream import align_chunks
 from nmtalign.settings import LinkSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extraction
 from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, make_extraction
 from nmtalign.positions.agreement import joint_probability
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings

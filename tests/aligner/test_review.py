@@ -9,10 +9,10 @@ import pytest
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
+from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError
 from nmtalign.links.selection import match
 from nmtalign.scorers import forms

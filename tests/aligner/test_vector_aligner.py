@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.aligner.train import train
+from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.position_model import SoftmaxPosteriors

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
+from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.report.card_reasons import (
     CardContent,
     explain_word,

@@ -174,7 +174,7 @@ def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     ):
         assert run(*align, *options) == 2
         assert message in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.batch.stream.MAX_MATRIX_CELLS", 10)
+    monkeypatch.setattr("nmtalign.run.stream.MAX_MATRIX_CELLS", 10)
     assert run(*align, "--attention", "a.npz") == 3
     assert "pair 4: expected at most 10 weights" in capsys.readouterr().err
     assert {path.name for path in Path().iterdir()} == set(text)

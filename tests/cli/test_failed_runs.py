@@ -23,7 +23,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.cli.commands import demo_command, report_command
-from nmtalign.encoders import transformer
+from nmtalign.external import transformer
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap

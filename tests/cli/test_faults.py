@@ -245,6 +245,6 @@ def test_an_error_without_a_text_shows_its_class(error, says, monkeypatch, capsy
     def failing(*given, **options):
         raise error
 
-    monkeypatch.setattr("nmtalign.batch.stream.align_chunk", failing)
+    monkeypatch.setattr("nmtalign.run.stream.align_chunk", failing)
     assert run("align", "--pairs", tmp_path / "few", "-o", tmp_path / "links") == 1
     assert says in capsys.readouterr().err

@@ -22,23 +22,23 @@ from typing import Any
 import numpy as np
 
 import nmtalign
-from nmtalign.aligner.links_from import links_from
 from nmtalign.applications.concordance import search
 from nmtalign.applications.conllu_projection import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
-from nmtalign.batch.shards import is_shard_complete
 from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
-from nmtalign.encoders.attention_archive import GivenPair, read_pairs_with_attention, write_pair
-from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError
+from nmtalign.external.attention_archive import GivenPair, read_pairs_with_attention, write_pair
+from nmtalign.external.links_from import links_from
+from nmtalign.external.matrix_files import read_matrices
 from nmtalign.files.array_files import NpzWriter, read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import parse_gold, read_link_records
 from nmtalign.names import MARKUP_FORMATS
+from nmtalign.run.shards import is_shard_complete
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext

@@ -31,8 +31,8 @@ import nmtalign
 from nmtalign import cli
 from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.dictionaries.reading import read_dictionary
-from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.external.matrix_files import read_vectors
 from nmtalign.files import limits
 from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.json_files import read_json

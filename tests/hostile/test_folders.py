@@ -14,11 +14,11 @@ import pytest
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.batch.shards import is_shard_complete
 from nmtalign.corpus.bitext_index import VALUE_LABELS, LabelLevel, open_index, write_index_file
-from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.matrix_files import read_vectors
 from nmtalign.files.paths import file_inside, fingerprint
+from nmtalign.run.shards import is_shard_complete
 from nmtalign.state import fingerprints
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

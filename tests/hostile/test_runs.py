@@ -22,8 +22,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from nmtalign.batch import shards
 from nmtalign.cli import main
+from nmtalign.run import shards
 from tests.hostile.readers import save_model
 
 TEXTS = "the cat ||| le chat\n\na dog ||| un chien\n" * 3, "the dog ||| le chien\n" * 7

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
+from nmtalign.decoding.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.rescoring import gold_training

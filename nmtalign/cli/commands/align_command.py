@@ -34,9 +34,9 @@ from nmtalign.settings import expert_setting
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.batch.shards import ShardRun
     from nmtalign.cli.outputs import Chunks
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.run.shards import ShardRun
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
 
@@ -246,8 +246,8 @@ def _align_chunks(
     outputs: AlignOutputOptions,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes; the chunks contain what the outputs need."""
-    from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
+    from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     values = None if outputs.attention is None else outputs.values or aligner.default_values
@@ -259,7 +259,7 @@ def _align_chunks(
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values, costs=costs)
-    from nmtalign.batch.cluster import align_unit_on_cluster
+    from nmtalign.run.cluster import align_unit_on_cluster
 
     return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values, costs=costs)
 

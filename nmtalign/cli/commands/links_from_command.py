@@ -76,8 +76,8 @@ def links_from_command(
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.links_from import check_source_unit
-    from nmtalign.batch.stream import links_of_source
+    from nmtalign.external.links_from import check_source_unit
+    from nmtalign.run.stream import links_of_source
 
     paths = outputs.checked_paths()
     unit = outputs.unit(source.pieces)
@@ -114,7 +114,7 @@ def links_from_command(
 @contextmanager
 def _kept_in_cache(encoder: EncoderSettings) -> Iterator[None]:
     """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
-    from nmtalign.batch.shards import stopped_as_resumable
+    from nmtalign.run.shards import stopped_as_resumable
 
     try:
         yield

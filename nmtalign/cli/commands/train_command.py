@@ -255,7 +255,7 @@ def _keep_pieces(
 
 def _with_cluster(job: TrainingJob, client: Client) -> TrainingJob:
     """Return the settings with a cluster that keeps the text and the counts of its word pairs."""
-    from nmtalign.batch.cluster_store import ClusterStore
+    from nmtalign.run.cluster_store import ClusterStore
 
     return replace(job, store=ClusterStore(client), memory=None)
 
@@ -291,8 +291,8 @@ def _align_on_cluster(
     client: Client, aligner: na.Aligner, pairs: Iterator[Any], unit: LinkUnit
 ) -> na.AlignedBatch:
     """Return the links of the training text, which the workers of a cluster read again."""
-    from nmtalign.batch.cluster import align_unit_on_cluster
     from nmtalign.links.alignments import concatenate_batches
+    from nmtalign.run.cluster import align_unit_on_cluster
 
     parts = align_unit_on_cluster(client, aligner, na.iter_chunks(pairs), unit=unit)
     return concatenate_batches([part.batch for part in parts])
@@ -317,7 +317,7 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
 
     The state of a run that cannot be resumed is removed.
     """
-    from nmtalign.batch.shards import stopped_as_resumable
+    from nmtalign.run.shards import stopped_as_resumable
 
     try:
         yield

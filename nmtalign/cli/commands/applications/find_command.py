@@ -201,8 +201,8 @@ def _corpus(
 
 def _align_files(aligner: na.Aligner, linked: SearchedTextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
-    from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.units import TOKENS
+    from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import chunk_pairs
 
     assert linked.source is not None

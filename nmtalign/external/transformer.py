@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
-from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, pair_similarities
 from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra, warn_caller
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, pair_similarities
 from nmtalign.files.paths import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.opening import load
-from nmtalign.batch import stream as workers_module
-from nmtalign.batch.stream import align_chunks
 from nmtalign.files.paths import bundled_path
+from nmtalign.run import stream as workers_module
+from nmtalign.run.stream import align_chunks
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from tests.corpus.test_parallel import needs_fork, run_alone
 
@@ -31,10 +31,10 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
         import numpy as np
         from nmtalign.aligner.opening import load
         from nmtalign.text.bitext import iter_chunks
-        from nmtalign.batch.stream import align_chunks
+        from nmtalign.run.stream import align_chunks
         from nmtalign.corpus import parallel
         from nmtalign.text.bitext import SentencePair
-        from tests.batch.test_workers import sample
+        from tests.run.test_workers import sample
 
         pairs = [*sample()[:120], SentencePair("", "le"), *sample()[120:60:-1]]
         opened, runs, started = load(**{settings}), [], []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nmtalign.batch.cluster import connected
+from nmtalign.run.cluster import connected
 
 
 @pytest.fixture(scope="package")

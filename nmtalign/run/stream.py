@@ -27,9 +27,9 @@ from nmtalign.text.subwords import numbered_pieces
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.attention_archive import GivenPair
-    from nmtalign.encoders.matrix_files import TokenizedPair
+    from nmtalign.external.attention_archive import GivenPair
+    from nmtalign.external.links_from import Linker
+    from nmtalign.external.matrix_files import TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 
@@ -196,7 +196,7 @@ def links_of_source(
     them; `with_attention` keeps the attention of each pair. Raises DataError if the source has fewer or more
     matrices than there are pairs, or does not fit one.
     """
-    from nmtalign.aligner.links_from import PAIRS_IN_MEMORY, given_pair
+    from nmtalign.external.links_from import PAIRS_IN_MEMORY, given_pair
 
     remaining_matrices = linker.read(words)
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):

@@ -10,12 +10,12 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.encoders.cross_attention import Translator, likelihood_gain, rank_heads
-from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.cross_attention import Translator, likelihood_gain, rank_heads
+from nmtalign.external.transformer import Encoder
 from nmtalign.links.formats import read_links
 from tests.cli.running import run
-from tests.encoders.tiny import make_translator, reversed_bitext
+from tests.external.tiny import make_translator, reversed_bitext
 from tests.report.sample_pairs import content_of
 
 os.environ["HF_HUB_OFFLINE"] = "1"

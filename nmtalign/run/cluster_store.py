@@ -12,7 +12,7 @@ from functools import reduce
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
-from nmtalign.batch.cluster import ClusterProcesses, lost_cluster_as_error
+from nmtalign.run.cluster import ClusterProcesses, lost_cluster_as_error
 from nmtalign.training.result_store import (
     Arguments,
     FileStore,

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
-from nmtalign.encoders import transformer
-from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.errors import DataError
+from nmtalign.external import transformer
+from nmtalign.external.links_from import encoder_linker
+from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from tests.aligner.toy_language import links_of
-from tests.encoders.tiny import LAYERS, ambiguous_bitext, make_encoder
+from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
@@ -192,7 +192,7 @@ def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
 def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     """Neither pairs nor words are kept for a whole text."""
     monkeypatch.setattr(transformer, "ENCODED_PAIRS_IN_MEMORY", 4)
-    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS_IN_MEMORY", 4)
+    monkeypatch.setattr("nmtalign.external.links_from.PAIRS_IN_MEMORY", 4)
     monkeypatch.setattr(transformer, "MAX_REMEMBERED_WORDS", 10)
     read = []
     pairs = (read.append(n) or pair for n, pair in enumerate(TOY.words))

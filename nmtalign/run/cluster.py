@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
 from nmtalign.names import LinkUnitName
+from nmtalign.run.stream import AlignedChunk, align_chunk
 from nmtalign.text.bitext import Chunk
 from nmtalign.training.result_store import LostResultError
 

@@ -17,12 +17,12 @@ import pytest
 
 from nmtalign.aligner.fit_to_text import fit_to
 from nmtalign.aligner.opening import load
-from nmtalign.batch import cluster as cluster_module
-from nmtalign.batch.cluster import align_on_cluster, connected
-from nmtalign.batch.shards import ShardRun
-from nmtalign.batch.stream import align_chunks
 from nmtalign.errors import DataError, UsageError, WorkerError
 from nmtalign.files.paths import bundled_path
+from nmtalign.run import cluster as cluster_module
+from nmtalign.run.cluster import align_on_cluster, connected
+from nmtalign.run.shards import ShardRun
+from nmtalign.run.stream import align_chunks
 from nmtalign.text.bitext import iter_chunks, read_bitext
 from tests.cli.running import run
 
@@ -351,7 +351,7 @@ def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
 
 # The program with small chunks and a log of each half second. A lost scheduler has one second to come back.
 IMPATIENT = """
-from nmtalign.batch import cluster
+from nmtalign.run import cluster
 from nmtalign.cli import main, progress_display
 from nmtalign.text import bitext
 bitext.PAIRS_PER_CHUNK = 500

@@ -20,13 +20,13 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import TRANSIENT_ERRNOS, DataError, StoppedError, UsageError, WorkerError, error_text
 from nmtalign.files.atomic_output import atomic_file, create_partial_file
 from nmtalign.files.compressed import open_binary
 from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import file_inside, fingerprint
 from nmtalign.files.text_files import open_text
+from nmtalign.run.stream import AlignedChunk
 from nmtalign.text.bitext import Chunk, SentencePair, chunk_pairs
 
 try:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign
-from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction_methods import (
+from nmtalign.corpus.text import encode_text
+from nmtalign.decoding.decoder import Decoder
+from nmtalign.decoding.extraction_methods import (
     DEFAULT_THRESHOLD,
     EXTRACTION_CLASSES,
     MIN_SECOND_POSTERIOR,
@@ -21,7 +22,6 @@ from nmtalign.aligner.extraction_methods import (
     make_extraction,
     second_word_links,
 )
-from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.selection import transport
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.probabilities import LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS, LinkProbabilities
 from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
+from nmtalign.decoding.decoder import Decoder
+from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.probabilities import LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS, LinkProbabilities
 from nmtalign.settings import LinkSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch import shards
-from nmtalign.batch.shards import ShardRun
 from nmtalign.errors import StoppedError, WorkerError
 from nmtalign.files.paths import bundled_path
+from nmtalign.run import shards
+from nmtalign.run.shards import ShardRun
 from tests.cli.running import run
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))

@@ -16,8 +16,8 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
 from nmtalign.display import short_repr, with_plural
-from nmtalign.encoders.attention_archive import ABOUT
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.attention_archive import ABOUT
 from nmtalign.files.array_files import (
     NpyRowReader,
     NpzReader,

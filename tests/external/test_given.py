@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.encoders.matrix_files import cosines, read_vectors
-from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.matrix_files import cosines, read_vectors
+from nmtalign.external.published import PUBLISHED_METHODS
 from nmtalign.links.selection import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of, toy_bitext
@@ -66,7 +66,7 @@ def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
 
 def test_links_do_not_depend_on_how_many_matrices_are_in_memory(written, monkeypatch):
     whole = aligned(similarities=written)
-    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS_IN_MEMORY", 7)
+    monkeypatch.setattr("nmtalign.external.links_from.PAIRS_IN_MEMORY", 7)
     assert aligned(similarities=written) == whole
     np.savez(written)
     assert aligned([], similarities=written) == []

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
-from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, match_pairs, read_matrices
-from nmtalign.encoders.transformer import (
+from nmtalign.errors import DataError, warn_caller
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, match_pairs, read_matrices
+from nmtalign.external.transformer import (
     Pieces,
     import_packages,
     model_inputs,
@@ -28,7 +29,6 @@ from nmtalign.encoders.transformer import (
     run_in_batches,
     side_tokenizers,
 )
-from nmtalign.errors import DataError, warn_caller
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.aligner.extraction_methods import make_extraction
-from nmtalign.aligner.links_from import Linker
-from nmtalign.encoders.cross_attention import AttentionReduction
-from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
-from nmtalign.encoders.published import attention_posteriors
+from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.cross_attention import AttentionReduction
+from nmtalign.external.links_from import Linker
+from nmtalign.external.matrix_files import PairMatrix, read_matrices
+from nmtalign.external.published import attention_posteriors
 from nmtalign.settings import LinkSettings
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
@@ -191,7 +191,7 @@ def test_a_series_of_arrays_is_in_the_order_of_the_frame(name):
     ],
 )
 def test_the_unit_is_refused_before_a_model_is_opened(options, message, monkeypatch):
-    monkeypatch.setattr("nmtalign.aligner.links_from.open_linker", None)
+    monkeypatch.setattr("nmtalign.external.links_from.open_linker", None)
     words = options.pop("words", False)
     pairs = [(["a"], ["b"])] if words else [("a", "b")]
     with pytest.raises(UsageError, match=message):

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nmtalign.aligner import decoding
-from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sections as sections_module
+from nmtalign.decoding import decoder
+from nmtalign.decoding.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext, training_job
 
@@ -81,7 +81,7 @@ def test_a_pair_is_no_witness_for_itself():
 
 
 def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch):
-    monkeypatch.setattr(decoding, "parallel_probability", lambda evidence, *rest: evidence)
+    monkeypatch.setattr(decoder, "parallel_probability", lambda evidence, *rest: evidence)
     toy = toy_bitext(60, longest=12, seed=5)
     source, target = (" ".join(side).split() for side in (toy.source, toy.target))
     aligner = replace(dirty.aligner, workers=1)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus import units
 from nmtalign.errors import DataError
+from nmtalign.run.stream import align_chunks
 from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.text.vocabulary import Vocabulary

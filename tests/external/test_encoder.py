@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
-from nmtalign.encoders import transformer
-from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.external import transformer
+from nmtalign.external.links_from import encoder_linker
+from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
-from tests.encoders.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
+from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
 from tests.report.sample_pairs import content_of
 from tests.test_docs import run_command
 
@@ -252,7 +252,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
 
 def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     """Empty sides, pairs beyond one call of the encoder, one that is too large."""
-    monkeypatch.setattr("nmtalign.encoders.transformer.ENCODED_PAIRS_IN_MEMORY", 3)
+    monkeypatch.setattr("nmtalign.external.transformer.ENCODED_PAIRS_IN_MEMORY", 3)
     lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
     for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
         (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
@@ -266,7 +266,7 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
     settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
     assert settings in content_of(tmp_path / "report.html")
-    monkeypatch.setattr("nmtalign.encoders.transformer.MAX_PAIR_CELLS", 48)
+    monkeypatch.setattr("nmtalign.external.transformer.MAX_PAIR_CELLS", 48)
     with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 

@@ -11,8 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.aligner.extraction_methods import BucketAttention, Extraction
-from nmtalign.aligner.probabilities import (
+from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.coverage import foreign_pairs
+from nmtalign.corpus.parallel import parallel_map
+from nmtalign.corpus.sections import Sections
+from nmtalign.corpus.text import EncodedText
+from nmtalign.decoding.extraction_methods import BucketAttention, Extraction
+from nmtalign.decoding.probabilities import (
     MAX_COST,
     MIN_PROBABILITY,
     LinkProbabilities,
@@ -21,12 +27,6 @@ from nmtalign.aligner.probabilities import (
     pair_costs,
     parallel_probability,
 )
-from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
-from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.coverage import foreign_pairs
-from nmtalign.corpus.parallel import parallel_map
-from nmtalign.corpus.sections import Sections
-from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -202,7 +202,7 @@ class Decoder(NamedTuple):
         return scores
 
     def pair_costs(self) -> Doubles:
-        """Return two costs of each pair, of shape (N, 2); see `nmtalign.aligner.probabilities.pair_costs`.
+        """Return two costs of each pair, of shape (N, 2); see `nmtalign.decoding.probabilities.pair_costs`.
 
         Where there is no null word, both are ``-logit`` of the pair score.
         """

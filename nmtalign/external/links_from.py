@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.regrouping import (
@@ -34,19 +32,21 @@ from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import TOKENS, LinkUnit, link_unit
+from nmtalign.decoding.decoder import Decoder
+from nmtalign.decoding.extraction_methods import Extraction, make_extraction
 from nmtalign.display import short_repr, with_plural
-from nmtalign.encoders.attention_archive import GivenPair
-from nmtalign.encoders.cross_attention import (
+from nmtalign.errors import UsageError
+from nmtalign.external.attention_archive import GivenPair
+from nmtalign.external.cross_attention import (
     AttentionReduction,
     Translator,
     best_reduction,
     read_attention,
     translator_attention,
 )
-from nmtalign.encoders.matrix_files import PairMatrix, TokenizedPair, read_similarities, read_vectors
-from nmtalign.encoders.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
-from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, import_packages
-from nmtalign.errors import UsageError
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, read_similarities, read_vectors
+from nmtalign.external.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
+from nmtalign.external.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
     AlignedBatch,

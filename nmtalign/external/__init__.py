@@ -1,0 +1,1 @@
+"""Layer 5: matrices of other programs: encoders, translation models, files; links from them."""
