@@ -45,7 +45,10 @@ def is_wiktionary(line: str) -> bool:
         value = parse_json(line)
     except DataError:
         return False
-    return "redirect" in value or ("word" in value and not _WIKTIONARY_KEYS.isdisjoint(value))
+    keys = (
+        _WIKTIONARY_KEYS if _texts(value.get("translations")) is None else _WIKTIONARY_KEYS - {"translations"}
+    )
+    return "redirect" in value or ("word" in value and not keys.isdisjoint(value))
 
 
 # --- extracts of Wiktionary ----------------------------------------------------------------------
@@ -145,6 +148,7 @@ def read_json_object(lines: NumberedLines, path: str | Path, wanted: Wanted) -> 
 def _entries_of_lines(lines: NumberedLines, path: str | Path) -> Iterator[Record]:
     first = list(islice(lines, 2))
     is_alone = len(first) == 1
+    _check_keys([line for _, line in first if isinstance(line, str) and line.strip()])
     sides: tuple[str, str] | None = None
     for number, line in chain(first, lines):
         if isinstance(line, DataError):
@@ -159,6 +163,20 @@ def _entries_of_lines(lines: NumberedLines, path: str | Path) -> Iterator[Record
                 continue
             for entry in _entries_of_object(number, value, sides):
                 yield entry.at(path, line=number) if isinstance(entry, DataError) else entry
+
+
+def _check_keys(lines: list[str]) -> None:
+    """Raise DataError if two lines have the same keys, which are no words then, and none is known."""
+    try:
+        values = [_object(line) for line in lines]
+        sides = [_keys_of_sides(value, is_alone=False) for value in values]
+    except DataError:  # which the reader counts
+        return
+    if len(values) == 2 and values[0].keys() == values[1].keys() and len(values[0]) > 1 and sides[0] is None:
+        keys = list(values[0])
+        names = f"the keys {', '.join(keys)}"[:80]
+        advice = f"name both languages, for instance with `jq -c '{{en: .{keys[0]}, fr: .{keys[1]}}}'`"
+        raise DataError(f"{_EXPECTED}; found {names} on each line; {advice}")
 
 
 def _object(text: str) -> dict[str, Any]:

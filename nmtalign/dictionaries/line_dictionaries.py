@@ -153,8 +153,15 @@ def _malformed(wanted: str, line: str) -> DataError:
 
 def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
+    first = list(islice(lines, 2))
+    if len(first) == 2 and all(isinstance(line, str) and _is_marked(line) for _, line in first):
+        found = "words that end in a mark on the first lines"
+        advice = "write a tab for it: sed 's/ *[:;,=] */\\t/' OLD > NEW"
+        raise DataError(
+            f"expected a word and its translation between tabs or spaces, found {found}; {advice}"
+        )
     return read_wanted_lines(
-        lines,
+        chain(first, lines),
         path,
         wanted,
         headwords_of=_word_list_headword,
@@ -165,6 +172,12 @@ def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
 
 def _columns(line: str) -> list[str]:
     return line.split("\t" if "\t" in line else " ")
+
+
+def _is_marked(line: str) -> bool:
+    """Return whether the first of two words ends in a mark, which may be what separates the words."""
+    word, *others = line.split(" ")
+    return len(others) == 1 and "\t" not in line and len(word) > 1 and word[-1] in ":;,="
 
 
 def _is_pair_of_words(line: str) -> bool:
@@ -236,7 +249,10 @@ def _eflomal_headword(line: str) -> list[str]:
 def _word_list_entry(number: int, columns: list[str], line: str) -> Entry:
     weight = _weight(columns[2]) if len(columns) > 2 else 1.0
     if not (2 <= len(columns) <= 3 and columns[0] and columns[1]) or math.isnan(weight):
-        expected = f"expected a word, its translation and perhaps a weight above 0, to {MAX_WEIGHT:g}"
+        expected = (
+            "expected a word, its translation and perhaps a weight above 0, "
+            f"to {MAX_WEIGHT:g}, between tabs or spaces"
+        )
         raise DataError(f"{expected}, found {line[:80]!r}")
     is_word = " " not in columns[1].strip()  # a word is taken as it is: it may be a comma
     return Entry(number, (columns[0],), (columns[1],), weight, is_word)

@@ -221,6 +221,25 @@ def test_a_list_in_json_is_refused_with_the_way_on(tmp_path: Path) -> None:
         na.read_dictionary(tmp_path / "x")
 
 
+def test_keys_of_json_lines_that_are_no_words_are_named(tmp_path: Path) -> None:
+    lines = '{"term": "cat", "meaning": "chat"}\n{"term": "dog", "meaning": "chien"}\n'
+    (tmp_path / "x").write_text(lines, encoding="utf-8")
+    with pytest.raises(DataError, match=r"found the keys term, meaning on each line; .*\{en: \.term"):
+        na.read_dictionary(tmp_path / "x")
+
+
+def test_translations_in_a_list_of_strings_are_no_wiktionary(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text('{"word": "cat", "translations": ["chat", "matou"]}\n', encoding="utf-8")
+    assert rows(tmp_path / "x") == [("cat", "chat"), ("cat", "matou")]
+
+
+@pytest.mark.parametrize("mark", [": ", "; ", ", ", "= "])
+def test_a_mark_between_the_words_of_a_list_is_refused(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(f"cat{mark}chat\ndog{mark}chien\n", encoding="utf-8")
+    with pytest.raises(DataError, match="found words that end in a mark on the first lines; write a tab"):
+        na.read_dictionary(tmp_path / "x")
+
+
 def test_json_lines_with_three_languages_name_the_keys(tmp_path: Path) -> None:
     (tmp_path / "x").write_text('{"en": "a", "fr": "b", "de": "c"}\n' * 2, encoding="utf-8")
     with pytest.raises(
