@@ -1,4 +1,4 @@
-"""For docs/howtos/concordance.md: size and build time of an index, and the time of a search.
+"""For docs/explanation/figures.md: size and build time of an index, and the time of a search.
 
 The corpus is Hansard, laws and talks, aligned by the shipped model, as often as it takes; in each copy the
 rare words are others, as in a corpus that grows.

@@ -1,4 +1,4 @@
-"""For docs/howtos/dictionaries.md: what public dictionaries and lemmas gain, as a table of errors.
+"""For docs/explanation/figures.md: what public dictionaries and lemmas gain, as a table of errors.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_dictionaries.py WORK --download FOLDER

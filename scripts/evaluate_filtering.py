@@ -1,4 +1,4 @@
-"""For docs/pair_scores.md: does ``--pair-scores`` find pairs that are not parallel, as probabilities?
+"""For docs/explanation/figures.md: does ``--pair-scores`` find pairs that are not parallel, as probabilities?
 
     python scripts/evaluate_filtering.py WORK [--preset default]
 

@@ -1,4 +1,4 @@
-"""For docs/pair_scores.md: fit the coefficients of the probability that a sentence pair is parallel.
+"""For docs/explanation/figures.md: fit the coefficients of the probability that a sentence pair is parallel.
 
     python scripts/fit_parallelness.py WORK
 

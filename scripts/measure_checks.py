@@ -1,4 +1,4 @@
-"""For docs/howtos/clean_text.md: measure `nmtalign.check` on honest and on spoiled text.
+"""For docs/explanation/figures.md: measure `nmtalign.check` on honest and on spoiled text.
 
 Each kind of dirt is put into some pairs of a bitext at known lines. The script prints, for each kind, how
 often a finding of a right kind is in the line (recall), and in how many lines with an error or a hint there
