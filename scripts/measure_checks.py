@@ -38,7 +38,7 @@ from pathlib import Path
 from _corpora import languages_of, read_pairs, write_text
 
 import nmtalign as na
-from nmtalign.checks.known_languages import find_swapped_files
+from nmtalign.checks.line_languages import find_swapped_files
 from nmtalign.cli.texts import languages_of_files
 from nmtalign.text.slips import find_line_gaps, find_line_runs
 

@@ -11,19 +11,14 @@ grows with the number of different word pairs, not with the length of the bitext
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import groupby, islice
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.applications.linked_pairs import (
-    LinkedBitext,
-    LinkedPair,
-    read_linked_lines,
-    read_linked_pairs,
-)
+from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_lines, read_linked_pairs
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
@@ -56,7 +51,7 @@ class LexiconEntry(NamedTuple):
     association: float | None = None  # G², negative if linked less often than by chance; None of a model
 
 
-# --- counting -------------------------------------------------------------------------------------
+# --- counting ------------------------------------------------------------------------------------
 
 
 class LinkCounts:
@@ -147,7 +142,7 @@ def entries_of_model(aligner: Aligner) -> Iterator[LexiconEntry]:
         yield LexiconEntry(*pair)
 
 
-# --- choosing -------------------------------------------------------------------------------------
+# --- choosing ------------------------------------------------------------------------------------
 
 
 def choose_entries(
@@ -170,7 +165,7 @@ def most_frequent(entries: Iterable[LexiconEntry], limit: int) -> list[LexiconEn
     return sorted(entries, key=lambda entry: -entry.links)[:limit]
 
 
-# --- files ----------------------------------------------------------------------------------------
+# --- files ---------------------------------------------------------------------------------------
 
 
 def format_priors(entries: Iterable[LexiconEntry]) -> Iterator[str]:
@@ -225,7 +220,7 @@ def format_row(entry: LexiconEntry, *, escape_formulas: bool = False) -> str:
     return "\t".join(cells)
 
 
-# --- the public function --------------------------------------------------------------------------
+# --- the public function -------------------------------------------------------------------------
 
 
 def lexicon(
@@ -326,3 +321,67 @@ def count_links(pairs: LinkedBitext) -> LinkCounts:
     for pair in read_linked_pairs(pairs):
         counts.add(pair)
     return counts
+
+
+# --- jumps and fertilities -----------------------------------------------------------------------
+
+
+class JumpAndFertilityCounts:
+    """Counts jumps and fertilities, pair by pair, as eflomal's own ``calculate_priors`` does.
+
+    HMMF, HMMR   jumps between the source words of consecutive linked target words, and in the other direction
+    FERF, FERR   how many links a linked source word has, and a linked target word
+
+    References
+    ----------
+    Östling and Tiedemann (2016), "Efficient word alignment with Markov Chain Monte Carlo".
+    """
+
+    def __init__(self) -> None:
+        self._forward_jumps: Counter[int] = Counter()
+        self._reverse_jumps: Counter[int] = Counter()
+        self._source_fertilities: Counter[tuple[str, int]] = Counter()
+        self._target_fertilities: Counter[tuple[str, int]] = Counter()
+
+    def add(self, pair: LinkedPair) -> None:
+        """Count one sentence pair."""
+        links = [(link.source, link.target) for link in pair.links]
+        self._forward_jumps.update(_jumps(links, len(pair.source)))
+        self._reverse_jumps.update(_jumps([(t, s) for s, t in links], len(pair.target)))
+        for word, fertility in Counter(s for s, _ in links).items():
+            self._source_fertilities[pair.source[word], fertility] += 1
+        for word, fertility in Counter(t for _, t in links).items():
+            self._target_fertilities[pair.target[word], fertility] += 1
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a file of priors, after those of the word pairs."""
+        fertilities = ("FERF", self._source_fertilities), ("FERR", self._target_fertilities)
+        for name, counts in fertilities:
+            for (word, fertility), count in sorted(counts.items()):
+                yield f"{name}\t{word}\t{fertility}\t{count}\n"
+        yield from format_jumps(self._forward_jumps, self._reverse_jumps)
+
+
+def format_jumps(forward: Mapping[int, float], reverse: Mapping[int, float]) -> Iterator[str]:
+    """Yield the lines of jumps of both directions, by their widths.
+
+    >>> list(format_jumps({1: 3}, {-1: 0.25}))
+    ['HMMF\\t1\\t3\\n', 'HMMR\\t-1\\t0.25\\n']
+    """
+    for name, jumps in (("HMMF", forward), ("HMMR", reverse)):
+        for jump, count in sorted(jumps.items()):
+            yield f"{name}\t{jump}\t{count:.6g}\n"
+
+
+def _jumps(links: Iterable[tuple[int, int]], length: int) -> Iterator[int]:
+    """Yield the jumps between the source words of linked target words, from before the first to the end.
+
+    `links` are (source, target). Where a target word has several links, the jump goes to the first one, and
+    the next jump starts from the last one.
+    """
+    last_source = last_target = -1
+    for source, target in sorted(links, key=lambda link: (link[1], link[0])):
+        if target != last_target:
+            yield source - last_source
+        last_source, last_target = source, target
+    yield length - last_source

@@ -15,21 +15,18 @@ from nmtalign.aligner.train import train
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.checks.characters import find_characters
 from nmtalign.checks.findings import KINDS, Finding, SideOfFinding
-from nmtalign.checks.known_languages import find_swapped_files
-from nmtalign.checks.line_languages import find_languages
+from nmtalign.checks.line_languages import find_languages, find_swapped_files
 from nmtalign.checks.pairs import (
+    LOW_SCORE,
+    MAX_LOW_SHARE,
     find_copies,
     find_duplicates,
     find_empty,
+    find_low_scores,
     find_odd_lines,
+    find_slips,
     find_unspaced_lines,
     find_unusual_lengths,
-)
-from nmtalign.checks.translations import (
-    LOW_SCORE,
-    MAX_LOW_SHARE,
-    find_low_scores,
-    find_slips,
     pairs_without_links,
 )
 from nmtalign.display import short_repr

@@ -16,11 +16,12 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.characters import find_characters
 from nmtalign.checks.findings import KINDS, Finding, Severity
-from nmtalign.checks.pairs import find_copies, find_empty
-from nmtalign.checks.translations import (
+from nmtalign.checks.pairs import (
     LOW_SCORE,
     MIN_LOW_SHARE_OF_RUN,
     PAIRS_PER_SCORE_BLOCK,
+    find_copies,
+    find_empty,
     pairs_without_links,
 )
 from nmtalign.names import SIDES

@@ -29,7 +29,6 @@ from nmtalign.text.containers import PairTable, as_table
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.training.word_parts import possible_parts, translations_of_parts
 from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
@@ -613,3 +612,69 @@ def _content_phrases(
         found = [word for word in content if word in possible]
         result[phrase] = _Phrase(len(content), found, words, all(map(vocabulary.has, words)))
     return result
+
+
+# --- parts of words ------------------------------------------------------------------------------
+# In scripts without spaces, a dictionary often lacks a word such as 电脑公司, but has its parts.
+
+MAX_PART_CHARS = 6
+MAX_WHOLE_CHARS = 30  # longer words are not split, so that their parts do not take much memory
+PART_WEIGHT = 0.5  # multiplied by the part's share of the letters of the word
+
+Translations = Mapping[str, Sequence[tuple[str, float]]]  # translations of each word, with their weights
+
+
+def possible_parts(words: Iterable[str]) -> set[str]:
+    """Return the parts that words may be split into.
+
+    >>> sorted(possible_parts(["abc"]))
+    ['a', 'ab', 'b', 'bc', 'c']
+    """
+    parts = set()
+    for word in words:
+        if len(word) > MAX_WHOLE_CHARS:
+            continue
+        for start in range(len(word)):
+            for end in _ends_of_parts(word, start):
+                parts.add(word[start:end])
+    return parts
+
+
+def _ends_of_parts(word: str, start: int) -> range:
+    """Return the ends of the parts that begin at `start`, the farthest one first."""
+    farthest = min(start + MAX_PART_CHARS, len(word) if start else len(word) - 1)
+    return range(farthest, start, -1)
+
+
+def known_parts(word: str, known: Translations) -> list[str]:
+    """Return the parts of a word that have translations: from the left, the longest one each time.
+
+    >>> known_parts("abcd", {"ab": [], "abcd": [], "bcd": [], "d": []})
+    ['ab', 'd']
+    """
+    parts: list[str] = []
+    start = 0
+    if len(word) > MAX_WHOLE_CHARS:
+        return parts
+    while start < len(word):
+        candidates = [word[start:end] for end in _ends_of_parts(word, start)]
+        part = next((candidate for candidate in candidates if candidate in known), "")
+        if part:
+            parts.append(part)
+        start += len(part) or 1
+    return parts
+
+
+def translations_of_parts(
+    words: Iterable[str], translations: Translations
+) -> Iterator[tuple[str, str, float]]:
+    """Yield words with the translations of their parts, and weights.
+
+    >>> list(translations_of_parts(["abc"], {"ab": [("x", 1.0)]}))
+    [('abc', 'x', 0.3333333333333333)]
+    """
+    for word in words:
+        for part in known_parts(word, translations):
+            share = len(part) / len(word)
+            for translation, weight in translations[part]:
+                yield word, translation, PART_WEIGHT * share * weight

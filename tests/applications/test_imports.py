@@ -18,7 +18,6 @@ FORMATS = {
 # A conversion checks, as all commands do, whether links fit the unit of their text
 EXCEPTIONS = {
     "nmtalign.applications.concordance": {"nmtalign.corpus.bitext_index"},
-    "nmtalign.applications.frame_labels": {"nmtalign.corpus.bitext_index"},
     "nmtalign.applications.conversion": {"nmtalign.corpus.unit_check"},
 }
 

@@ -14,8 +14,7 @@ from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.line_languages import find_languages
-from nmtalign.checks.pairs import find_unusual_lengths
-from nmtalign.checks.translations import find_slips
+from nmtalign.checks.pairs import find_slips, find_unusual_lengths
 from nmtalign.names import SIDES
 from nmtalign.text import slips
 from nmtalign.text.slips import LineRun

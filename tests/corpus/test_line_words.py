@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nmtalign.corpus.line_words import number_line_words
+from nmtalign.corpus.sides import number_line_words
 from nmtalign.corpus.text import encode_lines
 from nmtalign.text.tokenization import TextSettings
 

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.report.html import report_page
+from nmtalign.report.html import findings_panel, report_page
 from nmtalign.report.sample import SamplePair
-from nmtalign.report.static_text import findings_panel
 from tests.cli.running import run
 from tests.text.test_slips import write
 

@@ -24,11 +24,13 @@ from nmtalign.text.containers import as_table
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
     MAX_PIVOT_WORDS,
+    MAX_WHOLE_CHARS,
     WeightedWordPair,
     dictionary_pairs,
+    known_parts,
     open_dictionaries,
+    possible_parts,
 )
-from nmtalign.training.word_parts import MAX_WHOLE_CHARS, known_parts, possible_parts
 from tests.aligner.toy_language import training_job
 
 UNDECIDED = [("red car", "auto rot")] * 10

@@ -20,8 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
-    from nmtalign.applications.bilingual_lexicon import LexiconEntry
-    from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
+    from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry
     from nmtalign.applications.linked_pairs import LinkedPair
     from nmtalign.text.tokenization import TextSettings
 
@@ -100,8 +99,12 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     Example: nmtalign lexicon --model model -o lex
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
-    from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
+    from nmtalign.applications.bilingual_lexicon import (
+        TABLE_HEADER,
+        JumpAndFertilityCounts,
+        choose_entries,
+        most_frequent,
+    )
 
     uses_texts = bool(linked.files) or linked.lowercase
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
@@ -197,7 +200,7 @@ def _entries_of_links(
 def _jumps_of_model(aligner: na.Aligner) -> Iterator[str]:
     """Yield the jumps of a model as lines of priors; jumps that it hardly expects are omitted."""
     from nmtalign.aligner.training_job import jumps_of_model
-    from nmtalign.applications.eflomal_priors import format_jumps
+    from nmtalign.applications.bilingual_lexicon import format_jumps
 
     counts = jumps_of_model(aligner)
     if counts is None:
