@@ -16,7 +16,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.paths import FileVersion, expand_home, file_version
 from nmtalign.names import SubwordMarks
-from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
+from nmtalign.text.tokenization import SentencePieceModel, Span, join_pieces, load_tokenizer, word_numbers
 
 SPACE_MARK = "▁"  # the character that sentencepiece writes for a space
 MAX_CHARACTER_BYTES = 4  # the longest character in UTF-8
@@ -147,23 +147,6 @@ class Segmenter(Protocol):
         ...
 
 
-class _SentencePieceSegmenter:
-    """Splits lines into sub-words with a model of sentencepiece."""
-
-    def __init__(self, file: str) -> None:
-        with require_extra("sentencepiece", "a sub-word model needs the package sentencepiece"):
-            from sentencepiece import SentencePieceProcessor
-        try:
-            self._processor = SentencePieceProcessor(model_file=file)
-        except (OSError, RuntimeError) as error:
-            expected = "expected a sentencepiece model or a tokenizer.json"
-            raise DataError(f"{expected} ({error})").at(file) from None
-
-    def encode(self, line: str) -> tuple[list[str], list[Span]]:
-        encoded = self._processor.encode(line, return_type="offset_mapping")
-        return list(encoded["pieces"]), list(encoded["offsets"])
-
-
 class _TokenizersSegmenter:
     """A ``tokenizer.json`` of Hugging Face, without the special tokens that a model adds."""
 
@@ -196,7 +179,7 @@ def _open_segmenter(path: str, version: FileVersion) -> Segmenter:
     """Open a sub-word model."""
     if path.endswith(".json"):
         return _TokenizersSegmenter(path)
-    return _SentencePieceSegmenter(path)
+    return SentencePieceModel(path, expected="a sentencepiece model or a tokenizer.json")
 
 
 def segment_line(line: str, segmenter: Segmenter) -> PieceLine:

@@ -311,22 +311,42 @@ class _IcuTokenizer(Tokenizer):
 # --- sentencepiece -------------------------------------------------------------------------------
 
 
+class SentencePieceModel:
+    """Splits lines into sub-words with a model of sentencepiece, of version 0.1.99 or later."""
+
+    def __init__(self, file: str, *, expected: str = "a sentencepiece model") -> None:
+        with require_extra("sentencepiece", "a sentencepiece model needs its package"):
+            from sentencepiece import SentencePieceProcessor
+        try:
+            self._processor = SentencePieceProcessor(model_file=file)
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"expected {expected} ({error})").at(file) from None
+        self._has_offsets = True
+        try:
+            self._processor.encode("", return_type="offset_mapping")
+        except TypeError:  # before version 0.2.1
+            self._has_offsets = False
+
+    def encode(self, line: str) -> tuple[list[str], list[Span]]:
+        """Return the pieces, and where each of them is in the line, in characters."""
+        if self._has_offsets:
+            encoded = self._processor.encode(line, return_type="offset_mapping")
+            return list(encoded["pieces"]), list(encoded["offsets"])
+        pieces = self._processor.encode(line, out_type="immutable_proto").pieces  # type: ignore[arg-type]
+        return [piece.piece for piece in pieces], [(piece.begin, piece.end) for piece in pieces]
+
+
 class _SentencePieceTokenizer:
     """Pieces of a sentencepiece model; the spans do not include the space before the letters."""
 
     def __init__(self, file: str) -> None:
-        with require_extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
-            from sentencepiece import SentencePieceProcessor
-        try:
-            self._encode = SentencePieceProcessor(model_file=file).encode
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"expected a sentencepiece model ({error})").at(file) from None
+        self._encode = SentencePieceModel(file).encode
 
     def split(self, text: str) -> list[str]:
-        return list(self._encode(text, return_type=str))
+        return self._encode(text)[0]
 
     def spans(self, text: str) -> list[Span]:
-        offsets = self._encode(text, return_type="offset_mapping")["offsets"]
+        offsets = self._encode(text)[1]
         return [(end - len(text[start:end].lstrip()), end) for start, end in offsets]
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 import unicodedata
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
@@ -17,6 +18,7 @@ from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
+    SentencePieceModel,
     TextSettings,
     _pattern,
     load_tokenizer,
@@ -305,6 +307,40 @@ def test_a_sentencepiece_model_that_has_changed_is_opened_again(tmp_path):
     assert splits[0] != splits[1]
     with pytest.raises(DataError, match=r"absent.model: expected a sentencepiece model"):
         load_tokenizer(f"sentencepiece:{tmp_path}/absent.model")
+
+
+def test_an_older_sentencepiece_says_where_pieces_are_too(tmp_path, monkeypatch):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    model = str(tmp_path / "tokens")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the café"] * 9),
+        model_prefix=model,
+        vocab_size=20,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_file=f"{model}.model")
+
+    class Older:
+        """The interface before version 0.2.1, as OpusTrainer needs it."""
+
+        def __init__(self, model_file):
+            assert model_file == f"{model}.model"
+
+        def encode(self, line, out_type):
+            assert out_type == "immutable_proto"
+            encoded = processor.encode(line, return_type="offset_mapping")
+            triples = [
+                (piece, *span) for piece, span in zip(encoded["pieces"], encoded["offsets"], strict=True)
+            ]
+            return SimpleNamespace(pieces=[SimpleNamespace(piece=p, begin=b, end=e) for p, b, e in triples])
+
+    answers = []
+    for kind in (sentencepiece.SentencePieceProcessor, Older):
+        monkeypatch.setattr(sentencepiece, "SentencePieceProcessor", kind)
+        answers.append(SentencePieceModel(f"{model}.model").encode(" the  cafe\u0301 ½"))
+    assert answers[0] == answers[1]
+    assert answers[0][1][-1][1] == 13
 
 
 def test_locate_refuses_tokens_of_another_text():
