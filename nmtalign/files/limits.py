@@ -1,4 +1,4 @@
-"""Limits of what is read from files that others have written; SECURITY.md lists them.
+"""Limits of what several readers read from files that others have written.
 
 Modules read these constants as ``limits.NAME``, so that a test can set one of them for all readers.
 """
