@@ -145,11 +145,16 @@ def _side_keys(record: Any) -> tuple[str, str]:
     parts = [record, record.get("translation")] if isinstance(record, dict) else []
     for part in reversed(parts):
         if isinstance(part, dict) and "source" not in record:
-            names = [name for name, value in part.items() if isinstance(value, str | list)]
-            sides = find_side_columns(names)
-            if sides is not None:
-                return names[sides.source], names[sides.target]
+            names = _side_names([name for name, value in part.items() if isinstance(value, str | list)])
+            if names is not None:
+                return names
     return "source", "target"
+
+
+def _side_names(names: list[str]) -> tuple[str, str] | None:
+    """Return which of the names are those of both sides; None if none are."""
+    sides = find_side_columns(names)
+    return None if sides is None else (names[sides.source], names[sides.target])
 
 
 def _value_at_key(record: Any, key: str) -> str:
@@ -387,12 +392,11 @@ def _with_end(line: LineOrError) -> str:
 def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each row, an error where a side is not text.
 
-    `select` names the two columns, ``a.b`` field b of a column a; by default ``source`` and ``target``.
+    `select` names the two columns, ``a.b`` field b of a column a; by default, they have usual names.
     """
     if str(path) == "-":
         raise UsageError("a Parquet file cannot come from standard input; name the file")
-    columns = select or ("source", "target")
-    file = _open_parquet_columns(path, columns)
+    file, columns = _open_parquet_columns(path, select)
     with reraise_as_data_error(path, "the Parquet file is damaged"):
         batches = file.iter_batches(batch_size=10_000, columns=list(columns))
         rows = (zip(*(_column_values(batch, column) for column in columns), strict=True) for batch in batches)
@@ -404,20 +408,29 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
                 yield DataError(expected).at(f"{path}, row {number}")
 
 
-def _open_parquet_columns(path: str | Path, columns: tuple[str, str]) -> Any:
-    """Open a Parquet file; DataError if it is too large, or a column is missing."""
+def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[str, str]]:
+    """Open a Parquet file, and choose its columns; DataError if it is too large, or a column is missing."""
     with require_extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
     with reraise_as_data_error(path, "expected a Parquet file"):
         file = ParquetFile(path)
+        names = [file.schema.column(n).path for n in range(len(file.schema))]
+        columns = select or _side_columns(names)
         _check_parquet_size(file.metadata, columns, os.path.getsize(path))
-        names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))
             raise DataError(f"expected a column {column!r}, found {found}; choose source and target").at(path)
     # read_dictionary keeps equal texts as one object: many rows may share a text as long as the whole file
-    return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns))
+    return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns)), columns
+
+
+def _side_columns(names: list[str]) -> tuple[str, str]:
+    """Return the columns of both sides, which have usual names, perhaps inside of ``translation``."""
+    nested = [name.removeprefix("translation.") for name in names if name.startswith("translation.")]
+    if "source" not in names and (inner := _side_names(nested)) is not None:
+        return f"translation.{inner[0]}", f"translation.{inner[1]}"
+    return _side_names([name for name in names if "." not in name]) or ("source", "target")
 
 
 def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> None:

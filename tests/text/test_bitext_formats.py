@@ -497,7 +497,14 @@ def test_parquet_columns(tmp_path):
         ("", ""),
     ]
     assert "a.parquet, row 2: expected text in translation.fr" in str(errors[0])
-    with pytest.raises(DataError, match=r"expected a column 'source', found n, translation.en"):
+    assert next(iter(read_bitext(path))) == ("a b", "c")  # by the names of the keys, as in JSON lines
+    parquet.write_table(pyarrow.table({"id": [1], "fr": ["un chat"], "en": ["a cat"]}), path)
+    assert list(read_bitext(path)) == [("un chat", "a cat")]
+    parquet.write_table(pyarrow.table({"en": ["a"], "fr": ["b"], "de": ["c"]}), path)
+    with pytest.raises(DataError, match=r"a.parquet: expected the names of two sides, found en, fr, de"):
+        list(read_bitext(path))
+    parquet.write_table(pyarrow.table({"left": ["a"], "right": ["b"]}), path)
+    with pytest.raises(DataError, match=r"expected a column 'source', found left, right"):
         list(read_bitext(path))
     with pytest.raises(DataError, match="expected a Parquet file"):
         list(read_bitext(write(tmp_path / "b.parquet", "plain")))
