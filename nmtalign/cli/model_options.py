@@ -24,17 +24,12 @@ from nmtalign.settings import (
 from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.external.links_from import Linker
     from nmtalign.external.matrix_files import TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
-
-    Heads = dict[str, NDArray[np.floating]]
 
 
 @dataclass(frozen=True, kw_only=True)

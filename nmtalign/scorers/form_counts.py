@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Floats, Integers
 from nmtalign.corpus.word_pairs import WordPairIndex
-from nmtalign.scorers.forms import EVERY, FormPairs
+from nmtalign.scorers.forms import FormPairs
 from nmtalign.state import Stored
 
 MAX_COUNT = 10**12  # no training text has more words or links
@@ -63,7 +63,7 @@ def form_pair_counts(
     """
     counted = np.flatnonzero(links)  # late in training, at most one word pair in ten
     # if most word pairs have a count, adding all of them is faster than picking these
-    linked = counted if 4 * len(counted) < 3 * len(links) else EVERY
+    linked = counted if 4 * len(counted) < 3 * len(links) else slice(None)
     source_linked = sum_at(word_pairs.source[linked], len(source_null), links[linked])
     target_linked = sum_at(word_pairs.target[linked], len(target_null), links[linked])
     source_words = FormCounts(source_linked, source_null, float(source_null.sum()))

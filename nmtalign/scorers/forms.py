@@ -31,7 +31,6 @@ from nmtalign.text.tokenization import normal_form
 MAX_SHORT_LETTERS = 3.0  # words are short if their mean length is below this
 HASH_BITS = 127  # size of the set of hashed letter pairs of a form
 MIN_DICE = 0.4  # two forms are similar if their Dice coefficient is above this
-EVERY = slice(None)
 # the forms of a side: n > 0 is the first n letters of a word, n < 0 its last -n letters, 0 the whole word,
 # and a string the language whose lemmas are the forms
 FormKind = int | str
@@ -128,10 +127,6 @@ class FormPairs:
     target: Ints  # (Q,): number of the target form of each pair
     similar_pairs: Longs  # the pairs of forms with similar spellings, distinct
     spelling_counts: Floats  # prior counts of the similar pairs
-
-    def by_word_pair(self, values: Floats, part: slice = EVERY) -> Floats:
-        """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
-        return values[part] if self.pair_numbers is None else values.take(self.pair_numbers[part])
 
 
 def make_form_pairs(

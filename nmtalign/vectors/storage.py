@@ -79,8 +79,6 @@ from nmtalign.vectors.word2vec_files import (
     write_word2vec,
 )
 
-StripPrefix = str | tuple[str, str]  # one prefix for both sides, or one per side
-
 _FILE_NAMES = {
     "folder": "{}",
     "word2int": "word2int_{}.pkl",

@@ -15,6 +15,7 @@ from nmtalign.corpus.word_pairs import index_word_pairs
 from nmtalign.scorers.form_counts import FormCounts, form_pair_counts
 from nmtalign.scorers.forms import (
     MIN_DICE,
+    FormPairs,
     Forms,
     Spellings,
     make_form_pairs,
@@ -45,6 +46,11 @@ def text(bitext):
     """Both sides, and the pairs that meet."""
     source, target = (encode_side([pair[side].split(" ") for pair in bitext]) for side in (0, 1))
     return source, target, index_word_pairs(make_buckets(source, target), source, target)
+
+
+def by_word_pair(forms: FormPairs, values: np.ndarray) -> np.ndarray:
+    """Return the values of pairs of forms by word pair."""
+    return values if forms.pair_numbers is None else values[forms.pair_numbers]
 
 
 def random_counts(seed: int = 0, *, empty: float = 0.0):
@@ -140,8 +146,8 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
-        counts = counts._replace(links=whole.by_word_pair(summed.links), sides=summed.sides)
-    found = kind.by_word_pair(form_pair_ratios(kind, counts, SMOOTHING))
+        counts = counts._replace(links=by_word_pair(whole, summed.links), sides=summed.sides)
+    found = by_word_pair(kind, form_pair_ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
@@ -174,7 +180,7 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     found = form_pair_counts(forms, index, *counts)
     words = emission_ratios(TextFormCounts(forms, found, SMOOTHING))
     each = [
-        kind.by_word_pair(form_pair_ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)
+        by_word_pair(kind, form_pair_ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)
     ]
     np.testing.assert_allclose(words.pair_ratios[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pair_ratios[0] == 0
