@@ -112,3 +112,28 @@ def test_an_older_folder_and_its_files_give_their_permissions(tmp_path):
     assert mode(folder) == 0o700
     assert mode(folder / "meta.json") == 0o600
     assert (folder / "other").read_text() == "new"
+
+
+def test_a_symbolic_link_stays_and_its_file_is_written(tmp_path):
+    (tmp_path / "disk").mkdir()
+    file, link, new = tmp_path / "disk" / "file", tmp_path / "links.gz", tmp_path / "new.csv"
+    file.write_text("old", encoding="utf-8")
+    link.symlink_to(file)
+    new.symlink_to(tmp_path / "disk" / "new")
+    for path in (link, new):
+        with atomic_file(path) as partial:
+            assert str(partial).endswith(path.name)  # the ending names the format
+            Path(partial).write_text("complete", encoding="utf-8")
+        assert path.is_symlink()
+        assert path.resolve().read_text("utf-8") == "complete"
+    assert sorted(os.listdir(tmp_path / "disk")) == ["file", "new"]
+
+
+def test_a_symbolic_link_to_a_folder_stays(tmp_path):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "model"
+    link.symlink_to(tmp_path / "disk")
+    with atomic_folder(link) as new:
+        (new / "meta.json").write_text("{}", encoding="utf-8")
+    assert link.is_symlink()
+    assert os.listdir(tmp_path / "disk") == ["meta.json"]

@@ -28,7 +28,7 @@ def atomic_file(path: str | Path) -> Iterator[str | Path]:
     """Yield a temporary name beside `path`; the file gets its own name when the block ends well.
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
-    The new file has the permissions of the older one.
+    The new file has the permissions of the older one; a symbolic link stays, and its file is written.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
     The block must not write other files: the error of a full disk may name no file, and then names this one.
     """
@@ -48,8 +48,10 @@ def _renamed(path: str | Path) -> Iterator[str | Path]:
     if str(path) == "-" or (final.exists() and not final.is_file()):
         yield path
         return
+    name = final.name  # whose ending names the format
+    final = _followed(final)
     check_parent_folder(final)
-    partial = create_partial_file(final)  # keeps the ending: it names the format
+    partial = create_partial_file(final, name)
     try:
         yield partial
         os.replace(partial, final)
@@ -101,7 +103,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     If the block fails, the new folder is removed and the older one stays as it was. Call
     :func:`check_replaceable` first, which raises an error if files would be lost.
     """
-    final = as_path(path)
+    final = _followed(as_path(path))
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial:
         new = Path(partial, "new")
@@ -155,13 +157,18 @@ def check_replaceable(
         raise UsageError(f"{folder} contains {kind}; {_HOW_TO_REPLACE}, or choose another folder")
 
 
-def create_partial_file(path: Path) -> Path:
-    """Make an empty file beside `path` whose name no other process has; it keeps the ending of `path`.
+def _followed(path: Path) -> Path:
+    """Return the file or folder that a symbolic link names; a path that is no link is itself."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def create_partial_file(path: Path, name: str | None = None) -> Path:
+    """Make an empty file beside `path` whose name no other process has; it ends as `name`, else as `path`.
 
     If there is an older file, the new one has its permissions before anything is written: what its owner made
     private stays private.
     """
-    partial = path.with_name(f".partial-{uuid4().hex}-{path.name[-_KEPT_NAME_CHARS:]}")
+    partial = path.with_name(f".partial-{uuid4().hex}-{(name or path.name)[-_KEPT_NAME_CHARS:]}")
     try:
         if path.is_file():
             partial.touch(0o600, exist_ok=False)
