@@ -131,9 +131,12 @@ def hide_signature(
 
 
 def write_commands(app: Any) -> None:
-    """Write a page for each command."""
+    """Write a page for each command; remove pages of commands that are gone."""
     folder = Path(app.srcdir, "reference", "commands")
     folder.mkdir(exist_ok=True)
+    for page_of_old_build in folder.glob("*.rst"):
+        if page_of_old_build.stem not in COMMANDS:
+            page_of_old_build.unlink()
     for name, (module, attribute, _) in COMMANDS.items():
         page = f".. click:: {module}:{attribute}\n   :prog: nmtalign {name}\n   :nested: full\n"
         path = folder / f"{name}.rst"
