@@ -344,7 +344,7 @@ class GivenVectorsSettings(VectorFileSettings):
         "--unknown",
         "Treatment of words without a vector: `zero` (no links), `subword` (composed of its n-grams, fastText"
         " only), `backoff` (a similarly spelled word, else a hash of the spelling).",
-        shown_defaults={"align": "backoff", OTHER_COMMANDS: "zero"},
+        shown_defaults={OTHER_COMMANDS: "backoff; with --positions none or diagonal: zero"},
     )
     score: ScoreName | VectorScore | None = setting(
         None, "--score", "Attention score of two vectors.  [cosine]"
@@ -366,7 +366,7 @@ class GivenVectorsSettings(VectorFileSettings):
         "--positions",
         "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
         " model, fitted to the text).",
-        shown_defaults={"align": "hmm", OTHER_COMMANDS: "diagonal with cosine, else none"},
+        shown_defaults={OTHER_COMMANDS: "hmm"},
     )
     diagonal: float | None = setting(None)
 

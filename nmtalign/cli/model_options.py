@@ -167,27 +167,24 @@ class ModelOptions(Options):
             names = ", ".join(given)
             raise UsageError(f"{names} cannot be combined with {name}, whose links are made; remove {names}")
 
-    def load_for_text(self) -> na.Aligner:
-        """Open what the options name, with the best links of a whole text as the default over vectors.
+    def load(self) -> na.Aligner:
+        """Open what the options name; without any, the bundled English-French model.
 
-        Over vectors, the positions are by default those of a hidden Markov model, which is fitted to the
-        text, and unknown words get vectors by back-off. One sentence says so. Other positions are plain
+        Over vectors, the positions are by default those of a hidden Markov model, which has to be fitted to
+        the text, and unknown words get vectors by back-off. One sentence says so. Other positions are plain
         attention, and keep the policy for unknown words that the vectors have.
         """
         vectors = self.vectors
-        if self.path is None or self.model is not None:
-            return self.load()
         positions = vectors.positions or "hmm"
-        if positions != "hmm":
-            return self.load()
-        aligner = replace(self, vectors=replace(vectors, positions=positions)).load()
+        if self.path is None or self.model is not None or positions != "hmm":
+            return self._open()
+        aligner = replace(self, vectors=replace(vectors, positions=positions))._open()
         if vectors.unknown is None:
             aligner = replace(aligner, scorer=aligner.scorer.with_back_off())
         _log_defaults(vectors)
         return aligner
 
-    def load(self) -> na.Aligner:
-        """Open what the options name; without any, the bundled English-French model."""
+    def _open(self) -> na.Aligner:
         from nmtalign.aligner.opening import open_aligner
 
         path = self.path
@@ -204,6 +201,19 @@ class ModelOptions(Options):
             encoder=self.encoder,
             scorers=scorers,
         )
+
+
+def load_given(*, model: str | None = None, vectors: str | None = None, score: Any = None) -> na.Aligner:
+    """Open a model or vectors with the defaults of all commands; see :meth:`ModelOptions.load`."""
+    options = ModelOptions(
+        model=model,
+        scorers=None,
+        vectors=AlignerVectorOptions(vectors=vectors, source_vectors=None, target_vectors=None, score=score),
+        encoder=EncoderSettings(),
+        links=LinkSettings(),
+        text=WordSettings(),
+    )
+    return options.load()
 
 
 def _log_defaults(vectors: AlignerVectorOptions) -> None:

@@ -46,7 +46,7 @@ def files(tmp_path: Path, vectors: Path) -> dict[str, Path]:
 def report(files: dict[str, Path], *arguments: object) -> dict:
     """Write a report and return the data in it."""
     command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
-    assert run(*command, *arguments) == 0
+    assert run(*command, "--positions", "diagonal", *arguments) == 0
     return data_of(files["out"].read_text(encoding="utf-8"))
 
 
@@ -97,6 +97,40 @@ def test_gold_lines_without_a_pair_are_refused(
 
 def numbers(data: dict) -> list[int]:
     return [pair["n"] for pair in data["pairs"]]
+
+
+def test_the_commands_have_one_default_over_vectors(files, capsys) -> None:
+    """The positions are fitted to the text, and unknown words get vectors by back-off, as in align."""
+    sides = files["source"], files["target"]
+    vectors = ("--vectors", files["vectors"])
+    links = files["out"].with_name("links")
+    assert run("align", *sides, *vectors, "-o", links, "--verbose") == 0
+    settings = capsys.readouterr().err.splitlines()[-1].removeprefix("nmtalign: ")
+    assert "unknown=backoff positions=hmm(fitted on 4 pairs)" in settings
+    assert run("report", *sides, *vectors, "-o", files["out"]) == 0
+    data = data_of(files["out"].read_text(encoding="utf-8"))
+    assert data["settings"] == settings
+    shown = [
+        [f"{s}-{t}" for s, t in zip(pair["l"][::3], pair["l"][1::3], strict=True)] for pair in data["pairs"]
+    ]
+    assert [" ".join(pair) for pair in shown] == links.read_text(encoding="utf-8").splitlines()
+    # find counts the links of align: the translations of a word are those of the links
+    capsys.readouterr()
+    assert run("find", "cat", *sides, *vectors) == 0
+    found = capsys.readouterr().out
+    assert run("find", "cat", *sides, "--links", links) == 0
+    assert capsys.readouterr().out == found
+    # a typed pair is a text of one pair
+    sentences = SOURCE[2], TARGET[2]
+    for side, sentence in zip(sides, sentences, strict=True):
+        side.write_text(f"{sentence}\n", encoding="utf-8")
+    table = files["out"].with_suffix(".npz")
+    assert run("align", *sides, *vectors, "-o", links, "--attention", table, "--values", "combined") == 0
+    aligned = np.load(table)["pair-1"]
+    drawn = files["out"].with_suffix(".tsv")
+    assert run("heatmap", *sentences, *vectors, "--values", "combined", "-o", drawn) == 0
+    rows = [line.split("\t") for line in drawn.read_text(encoding="utf-8").splitlines()]
+    np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], aligned, atol=1e-6)
 
 
 def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

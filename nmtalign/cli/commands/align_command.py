@@ -167,7 +167,7 @@ def _open_aligner(
     model: model_options.ModelOptions, engine: running.EngineOptions, expert: str | None
 ) -> na.Aligner:
     """Open the aligner that the options name; raise UsageError if the engine cannot use it."""
-    aligner = replace(model.load_for_text(), workers=engine.workers)
+    aligner = replace(model.load(), workers=engine.workers)
     if expert is not None:
         aligner = aligner.with_given_links()
     if engine.engine == "dask" and not aligner.allows_processes:

@@ -24,7 +24,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.declare import Options, command, option
-from nmtalign.cli.model_options import check_folder
+from nmtalign.cli.model_options import load_given
 from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -85,13 +85,12 @@ class ServedOptions(Options):
 
     def load(self) -> dict[str, na.Aligner]:
         """Return the aligners by the names that the page shows."""
-        for path in self.model:
-            check_folder("model", path)
-        for path in self.vectors:
-            check_folder("vectors", path)
         score_of_models = None if self.vectors else self.score  # a model refuses a score
-        aligners = {Path(path).name or path: na.load(path, score=score_of_models) for path in self.model}
-        aligners |= {Path(path).name or path: na.load(path, score=self.score) for path in self.vectors}
+        aligners: dict[str, na.Aligner] = {}
+        for path in self.model:
+            aligners[Path(path).name or path] = load_given(model=path, score=score_of_models)
+        for path in self.vectors:
+            aligners[Path(path).name or path] = load_given(vectors=path, score=self.score)
         if len(aligners) < len(self.model) + len(self.vectors):
             problem = "two models have the same folder name, under which the page lists them"
             raise UsageError(f"{problem}; rename one")
@@ -224,11 +223,14 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
 
     If the models split the text into different tokens, all show the space-separated words.
     """
+    from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.report.corpus import CorpusRecord, align_for_report
 
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
     records = [CorpusRecord(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
-    shown, *others = (align_for_report(records, aligner) for aligner in models.values())
+    # the positions of vectors are fitted to the pairs that were typed
+    fitted = [fit_text(aligner, pairs)[0] for aligner in models.values()]
+    shown, *others = (align_for_report(records, aligner) for aligner in fitted)
     for name, shown_by_other in zip(list(models)[1:], others, strict=True):
         shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, shown_by_other, strict=True)]
     return shown

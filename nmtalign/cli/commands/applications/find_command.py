@@ -67,12 +67,8 @@ class NamedAlignerOptions(Options):
         if self.model is not None and self.vectors is not None:
             raise UsageError("--model and --vectors cannot be combined; remove one")
         if self.model is not None:
-            model_options.check_folder("model", self.model)
-            return na.load(self.model)
-        if self.vectors is not None:
-            model_options.check_folder("vectors", self.vectors)
-            return na.load(self.vectors)
-        return None
+            return model_options.load_given(model=self.model)
+        return None if self.vectors is None else model_options.load_given(vectors=self.vectors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,13 +197,15 @@ def _corpus(
 
 def _align_files(aligner: na.Aligner, linked: SearchedTextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
+    from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.corpus.units import TOKENS
     from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import chunk_pairs
 
     assert linked.source is not None
     pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding, on_error=bad.add)
-    for chunk in align_chunks(aligner, chunk_pairs(bad.track(pairs)), workers=1, unit=TOKENS):
+    aligner, tracked = fit_text(aligner, bad.track(pairs), aligned_unit="tokens")
+    for chunk in align_chunks(aligner, chunk_pairs(tracked), workers=1, unit=TOKENS):
         source_words, target_words = chunk.linked_strings()
         for n in range(len(chunk.batch)):
             yield source_words[n], target_words[n], chunk.batch.links(n)
