@@ -24,7 +24,7 @@ from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by", "encoding", "strip_prefix"}
-WORDS |= {"word", "translation", "words", "shard", "scheduler", "memory"}
+WORDS |= {"word", "translation", "words", "neighbors", "shard", "scheduler", "memory"}
 WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces", "pin"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
