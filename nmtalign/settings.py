@@ -47,7 +47,7 @@ RUNNING = "Running"  # the section of --help for settings that name no other
 OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
 # What a text means on the command line: `nmtalign.cli.parameter_types` has the type that reads it.
 ValueKind = Literal[
-    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "prefixes", "numbers"
+    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "numbers"
 ]
 # types of fields that this module cannot import
 _TYPES_ABOVE = dict.fromkeys(
@@ -271,10 +271,10 @@ class LinkSettings(Settings):
 
     extract: ExtractionName | None = setting(
         None,
-        "--extract",
+        "--extract METHOD",
         "Method that chooses the links: `posterior` takes the cells above --threshold, and second words;"
         " `one-to-one` at most one link per word; `mutual` the cells that are the best of their row and of"
-        " their column.",
+        " their column. docs/reference/extraction.md describes the others.",
         shown_defaults={
             "links-from": "mutual; with --method: the rule of the method",
             OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",
@@ -308,23 +308,13 @@ class LinkSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorFileSettings(Settings):
-    """How files of word vectors are read."""
+    """How files of word vectors are read; on the command line, only `vectors` commands have these options."""
 
     section = "Vectors"
 
-    limit: int | None = setting(None, "--limit N", "Read only the first N vectors of a file.", minimum=1)
-    unsafe_pickle: bool = setting(
-        False,
-        "--unsafe-pickle",
-        "Allow pickles to run code; use only with files that you trust.",
-        only_on_command_line=True,
-    )
-    strip_prefix: str | tuple[str, str] | None = setting(
-        None,
-        "--strip-prefix P[,Q]",
-        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, and remove this prefix.",
-        kind="prefixes",
-    )
+    limit: int | None = setting(None, minimum=1)
+    unsafe_pickle: bool = setting(False)
+    strip_prefix: str | tuple[str, str] | None = setting(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,19 +453,8 @@ class TrainingSettings(Settings):
         kind="input",
         is_repeated=True,
     )
-    bridge: GivenDictionaries | None = setting(
-        None,
-        "--bridge FILE",
-        "Dictionary from a third language into one of the text's: --prior English-German and --bridge"
-        " German-Russian act as English-Russian. May be repeated.",
-        kind="input",
-        is_repeated=True,
-    )
-    headwords: Side | None = setting(
-        None,
-        "--headwords SIDE",
-        "Side in whose language the headwords of --prior are: source or target.  [detected]",
-    )
+    bridge: GivenDictionaries | None = setting(None)
+    headwords: Side | None = setting(None)
     lemmas: bool = setting(
         False,
         "--lemmas",

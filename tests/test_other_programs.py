@@ -173,7 +173,8 @@ def subword_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_opustrainer_restores_lossless_tokens(place: Path, subword_models: list[str], has_models: bool):
     pytest.importorskip("icu4py", reason="pip install 'nmtalign[icu]'")
     raw = [str(SAMPLE / f"text.{side}") for side in ("en", "fr")]
-    ours(f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided rows --quiet -o links")
+    tokens = "--tokenizer icu --tokens cut --count tokens+spaces"
+    ours(f"align {' '.join(raw)} {tokens} --guided rows --quiet -o links")
     rows = Path("rows").read_text("utf-8").split("\n")[:-1]
     if has_models:
         _need_older_sentencepiece()
@@ -206,9 +207,8 @@ def test_opustrainer_runs_the_configuration_with_lossless_tokens(place: Path, su
     program = other("opustrainer-train")
     _need_older_sentencepiece()
     raw = [str(SAMPLE / f"text.{side}") for side in ("en", "fr")]
-    ours(
-        f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided corpus.tsv --quiet -o links"
-    )
+    tokens = "--tokenizer icu --tokens cut --count tokens+spaces"
+    ours(f"align {' '.join(raw)} {tokens} --guided corpus.tsv --quiet -o links")
     page = "howtos/guided_training.md"
     modifiers = block(page, "yaml", "modifiers")
     plain = block(page, "yaml", "datasets")

@@ -26,6 +26,8 @@ _OPTION_OF_PARAMETER = {
     "overwrite": "force",
     "select": "sides",
 }
+# Options for files of vectors, which only the commands that read a single file have.
+_OPTIONS_OF_VECTOR_FILES = ("strip_prefix", "unsafe_pickle")
 # Switches of the command that runs: log_json, verbose, quiet, debug.
 enabled_switches: set[str] = set()
 
@@ -64,7 +66,10 @@ def as_options(text: str) -> str:
 def _as_option(parameter: re.Match[str]) -> str:
     name, value = parameter.groups()
     option = "--" + _OPTION_OF_PARAMETER.get(name, name).replace("_", "-")
-    return option if value in (None, "True") else f"{option} {value}".replace("'", "")
+    text = option if value in (None, "True") else f"{option} {value}".replace("'", "")
+    if name in _OPTIONS_OF_VECTOR_FILES and value is not None:
+        return f"`nmtalign vectors convert FILE FOLDER --to folder {text}`"
+    return text
 
 
 def detail(text: str, *, event: str) -> None:

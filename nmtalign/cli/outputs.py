@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
@@ -45,6 +45,7 @@ class OutputFileOptions(Options):
     )
 
 
+MARK_OF_SPACES = "▁"  # as programs that train with such tokens write it
 MIN_JUDGED_WORDS = 10  # words of either side, below which a model that no option names is not refused
 
 
@@ -91,12 +92,9 @@ class LinkOutputOptions(Options):
         "Write the tokens, or the pieces, to PREFIX.source and PREFIX.target; positions count these.",
         type=OutputPrefix(".source", ".target"),
     )
-    spaces: str | None = option(
-        "--spaces MARK",
-        "In the --tokens files, write each space as a token MARK, such as ▁, so that no character is lost.",
-    )
-    count: LinkUnitName | None = unit_options.count_option(
-        "[words; with --tokens: tokens; with --spm: pieces]"
+    count: LinkUnitName | Literal["tokens+spaces"] | None = unit_options.count_option(
+        "`tokens+spaces` makes each space a token ▁ of the --tokens files, so that no character is lost."
+        "  [words; with --tokens: tokens; with --spm: pieces]"
     )
     spm: str | None = unit_options.spm_option()
 
@@ -129,15 +127,14 @@ class LinkOutputOptions(Options):
         """The unit that positions count; `pieces` are the marks of lines of sub-words."""
         from nmtalign.corpus.units import link_unit
 
-        if self.spaces is not None and self.tokens is None:
-            raise UsageError("--spaces requires --tokens PREFIX; add it")
-        return link_unit(
-            count=self.count,
-            pieces=pieces,
-            spm=self.spm,
-            spaces=self.spaces,
-            writes_tokens=self.tokens is not None,
-        )
+        writes_tokens = self.tokens is not None
+        if self.count != "tokens+spaces":
+            return link_unit(count=self.count, pieces=pieces, spm=self.spm, writes_tokens=writes_tokens)
+        if not writes_tokens:
+            raise UsageError("--count tokens+spaces requires --tokens PREFIX; add it")
+        if pieces is not None or self.spm is not None:
+            raise UsageError("--count tokens+spaces cannot be combined with --pieces and --spm; remove them")
+        return link_unit(spaces=MARK_OF_SPACES)
 
     @property
     def have_plain_words(self) -> bool:

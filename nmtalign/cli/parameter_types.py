@@ -157,19 +157,6 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
         return names[0], names[1]
 
 
-class Prefixes(click.ParamType):  # type: ignore[type-arg]
-    """Prefixes of source and target words, such as ``/c/en/,/c/fr/``; one alone is that of both."""
-
-    name = "prefixes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
-        prefixes = str(value).split(",")
-        if len(prefixes) > 2 or not all(prefixes):
-            option = "the value" if param is None else param.opts[0]
-            raise UsageError(f"{option} must be a prefix of words, or two with a comma; found {value!r}")
-        return prefixes[0], prefixes[-1]
-
-
 class TokenizerType(click.Choice[str]):
     """The name of a tokenizer, with the files of its models where it has any."""
 
@@ -193,6 +180,5 @@ TYPE_OF_KIND: dict[ValueKind, click.ParamType[Any]] = {
     "Hugging Face model": HUGGING_FACE,
     "tokenizer": TokenizerType(),
     "languages": LANGUAGES,
-    "prefixes": Prefixes(),
     "numbers": NumberList(0),
 }

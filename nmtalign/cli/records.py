@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, tee
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import nmtalign as na
@@ -19,6 +20,8 @@ from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import INPUT, NumberList
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
+from nmtalign.names import DeviceName, UnicodeForm
+from nmtalign.settings import EncoderSettings, WordSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.names import SubwordMarks
@@ -26,6 +29,33 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoEncoderOptions(EncoderSettings):
+    """The encoder of a model, which no option changes."""
+
+    encoder: str | Path | None = setting(None)
+    layer: int | None = setting(None)
+    device: DeviceName | None = setting(None)
+    cache: str | Path | None = setting(None)
+
+
+@dataclass(frozen=True)
+class TokenizerOptions(WordSettings):
+    """The tokenizer; the model decides about the form of words."""
+
+    lowercase: bool | None = setting(None)
+    unicode: UnicodeForm | None = setting(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownModelOptions(model_options.ModelOptions):
+    """The aligner whose weights are shown, as it is."""
+
+    scorers: str | None = setting(None)
+    encoder: NoEncoderOptions
+    text: TokenizerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +73,7 @@ class RecordOptions(Options):
         "Show the words, links and weights that `links-from --attention` has written for this text.",
         type=INPUT,
     )
-    options: model_options.ModelOptions
+    options: ShownModelOptions
 
     @property
     def pieces(self) -> SubwordMarks | None:

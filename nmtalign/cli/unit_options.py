@@ -72,6 +72,6 @@ def without_space_marks(
         if sides:
             path, line = bitext.place(number, sides[0])
             found = f"the line has {unit.spaces!r}, which would become a space"
-            bad.add(DataError(f"{found}; choose another mark: `spaces=CHARACTER`").at(path, line=line))
+            bad.add(DataError(f"{found}; replace it in the text").at(path, line=line))
             pair = SentencePair("", "")
         yield pair

@@ -213,9 +213,8 @@ def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
     if len(prefixes) == 1 and names[0].startswith("/"):
         warn_caller(f"{path}: words are read without their common prefix {names[0]}")
         return embeddings.without_prefix(names[0])
-    example = ",".join(names[:2])
     shown = ", ".join(names) + (", ..." if len(prefixes) > len(names) else "")
-    advice = f"to keep those of one language, without it, name it for each side: `strip_prefix={example}`"
+    advice = f"to keep those of one language, without it, use `strip_prefix={names[0]}`"
     warn_caller(f"{path}: all words begin with a language ({shown}); {advice}")
     return embeddings
 

@@ -105,13 +105,17 @@ def test_a_file_of_several_languages_is_the_vectors_of_both_sides(tmp_path, bite
     path = tmp_path / "numberbatch.txt"
     path.write_text("\n".join(["16 8", *rows, ""]), encoding="utf-8")
     both = "align", *bitext, "--source-vectors", path, "--target-vectors", path, "--positions", "none"
-    assert run(*both, "--strip-prefix", "/c/en/,/c/fr/") == 0
-    assert capsys.readouterr().out.startswith("0-0 1-2 2-1 3-3 4-4\n")
     assert run(*both) == 0
-    assert "name it for each side: --strip-prefix /c/en/,/c/fr/" in capsys.readouterr().err
-    for wrong in ("/c/en/,", "a,b,c"):
-        assert run(*both, "--strip-prefix", wrong) == 2
-        assert "--strip-prefix must be a prefix of words, or two with a comma" in capsys.readouterr().err
+    advice = "`nmtalign vectors convert FILE FOLDER --to folder --strip-prefix /c/en/`"
+    assert advice in capsys.readouterr().err
+    sides = []
+    for side in ("en", "fr"):
+        sides.append(tmp_path / side)
+        convert = "vectors", "convert", path, sides[-1], "--to", "folder"
+        assert run(*convert, "--strip-prefix", f"/c/{side}/") == 0
+    both = "align", *bitext, "--source-vectors", sides[0], "--target-vectors", sides[1], "--positions", "none"
+    assert run(*both) == 0
+    assert capsys.readouterr().out.startswith("0-0 1-2 2-1 3-3 4-4\n")
 
 
 def test_two_files_of_vectors(tmp_path, bitext, capsys):
@@ -139,11 +143,6 @@ def test_two_files_of_vectors(tmp_path, bitext, capsys):
 def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, *options) == 0
     assert set(first.split()) <= set(capsys.readouterr().out.split("\n")[0].split())
-
-
-def test_limit_reads_the_first_vectors_only(bitext, vectors, capsys):
-    assert run("align", *bitext, "--vectors", vectors, "--limit", 3) == 0
-    assert "; 44.4 % of the en and 44.4 % of the fr words are known\n" in capsys.readouterr().err
 
 
 def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
@@ -419,7 +418,6 @@ def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, cap
         (["--positions", "none"], "--positions"),
         (["--score", "dot", "--unknown", "backoff"], "--score, --unknown"),
         (["--temperature", "0.5"], "--temperature"),
-        (["--limit", "5"], "--limit"),
     ],
 )
 def test_no_option_changes_the_aligner_without_naming_one(options, names, bitext, tmp_path, capsys):

@@ -215,7 +215,7 @@ def test_lossless_tokens_give_back_the_lines(tmp_path, capsys):
         ["Le chat noir.", "mené", "suivi", "vide", "10\u202f000 $"],
     ]
     files = write(tmp_path / "a", given[0]), write(tmp_path / "b", given[1])
-    options = "--spaces", "▁", "--tokens", tmp_path / "cut", "-o", tmp_path / "links", "-q"
+    options = "--count", "tokens+spaces", "--tokens", tmp_path / "cut", "-o", tmp_path / "links", "-q"
     assert run("align", *files, *options, "--guided", tmp_path / "guided") == 0
     for side, name in enumerate(SIDES):
         cut = lines(tmp_path / f"cut.{name}")
@@ -244,9 +244,8 @@ def test_lossless_tokens_give_back_the_lines(tmp_path, capsys):
         (["--count", "pieces"], "--pieces bpe"),
         (["--spm", "x.model", "--pieces", "bpe"], "cannot be combined"),
         (["--spm", "x.model", "--count", "words"], "with --spm, positions count pieces"),
-        (["--spaces", "▁"], "--tokens PREFIX"),
-        (["--spaces", "ab", "--tokens", "cut"], "one visible character"),
-        (["--spaces", "_", "--tokens", "cut", "--count", "words"], "--spaces"),
+        (["--count", "tokens+spaces"], "--tokens PREFIX"),
+        (["--count", "tokens+spaces", "--tokens", "cut", "--spm", "x.model"], "--pieces and --spm"),
         (["--spm", "a,b,c"], "one for each side"),
     ],
 )

@@ -146,7 +146,7 @@ def test_tokens_of_a_batch_are_what_its_links_count(text, tmp_path, spaces):
     pairs = list(na.read_bitext(*text))
     given = {"spaces": spaces} if spaces else {"count": "tokens"}
     aligner = na.load()
-    mark = ["--spaces", spaces] if spaces else []
+    mark = ["--count", "tokens+spaces"] if spaces else []
     assert run("align", *text, "--tokens", tmp_path / "cut", *mark, "-o", tmp_path / "links", "-q") == 0
     batch = aligner.align_batch(pairs, **given)
     sides = [lines(tmp_path / f"cut.{side}") for side in ("source", "target")]

@@ -147,10 +147,9 @@ def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.Ca
 
 def test_lines_and_samples_are_shown_in_the_order_of_the_corpus(files: dict[str, Path]) -> None:
     assert numbers(report(files, "--lines", "4-5,1")) == [1, 4, 5]
-    samples = {tuple(numbers(report(files, "--sample", 2, "--sample-seed", seed))) for seed in range(12)}
-    assert len(samples) > 4
-    assert all(len(sample) == 2 and sample[0] < sample[1] for sample in samples)
-    assert numbers(report(files, "--sample", 2)) == numbers(report(files, "--sample", 2))
+    first, second = numbers(report(files, "--sample", 2))
+    assert first < second
+    assert numbers(report(files, "--sample", 2)) == [first, second]
 
 
 def test_the_worst_come_first_with_figures_of_the_whole_corpus(files: dict[str, Path]) -> None:

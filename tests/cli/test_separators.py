@@ -265,7 +265,7 @@ LONG_CUE = SAME_CUES.replace("00:00:04,000\nthe dog\n\n3\n00:00:05,000 --> ", ""
 def test_cues_of_subtitles_are_named(files, target, pair, place, capsys):
     (files / "a.srt").write_text(SUBTITLES.format(first="the cat"), encoding="utf-8")
     (files / "b.srt").write_text(target, encoding="utf-8")
-    command = ("align", "a.srt", "b.srt", "-o", "l", "--tokens", "t", "--spaces", "▁")
+    command = ("align", "a.srt", "b.srt", "-o", "l", "--tokens", "t", "--count", "tokens+spaces")
     assert run(*command) == 3
     assert f"error: a.srt, {place}: the line has" in capsys.readouterr().err
     assert run(*command, *MARKED) == 0
@@ -277,5 +277,5 @@ def test_a_sentence_of_a_treebank_is_named(files, capsys):
     filled = [row + 7 * "\t_" if row else row for row in rows]
     for name in ("a.conllu", "b.conllu"):
         write(files / name, filled)
-    assert run("align", "a.conllu", "b.conllu", "-o", "l", "--tokens", "t", "--spaces", "▁") == 3
+    assert run("align", "a.conllu", "b.conllu", "-o", "l", "--tokens", "t", "--count", "tokens+spaces") == 3
     assert "error: a.conllu, sentence 2: the line has" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from nmtalign.vectors.storage import save_embeddings, save_pair
@@ -47,12 +46,6 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
     alone = "--scorers", "vectors", "-v"
     assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "new", *alone) == 0
     assert "scorers=vectors " in capsys.readouterr().err
-
-
-def test_only_the_first_vectors_are_read(folder, tmp_path: Path, capsys):
-    assert run(*command(folder, tmp_path / "model", "--vectors", "@vectors", "--limit", "4")) == 0
-    for side in ("source", "target"):
-        assert np.load(tmp_path / "model" / f"scorer.vectors.{side}.npy").any(axis=1).sum() == 4
 
 
 @pytest.mark.parametrize(

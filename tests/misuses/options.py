@@ -73,8 +73,8 @@ def read_train(outputs: train_command.OutputOptions, learning: TrainingSettings)
     learning.preset == "fast"
     learning.preset == "quick"  # rejected
     learning.priors  # rejected
-    learning.headwords == "target"
-    learning.headwords == "left"  # rejected
+    learning.sample
+    learning.samples  # rejected
     learning.lemma  # rejected
 
 

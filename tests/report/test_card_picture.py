@@ -338,10 +338,8 @@ def test_several_cards_are_the_pages_of_a_pdf(tmp_path: Path) -> None:
 def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sentences = "the cat", "le chat"
     output = ["-o", tmp_path / "card.svg"]
-    assert run("heatmap", "--card", "--light", "--curves", *sentences, *output) == 2
-    assert "remove --curves, --light" in capsys.readouterr().err
-    assert run("heatmap", "--dark", *sentences, *output) == 2
-    assert "--dark applies to cards only; add --card" in capsys.readouterr().err
+    assert run("heatmap", "--card", "--numbers", "--curves", *sentences, *output) == 2
+    assert "remove --curves, --numbers" in capsys.readouterr().err
     assert run("heatmap", "--pin", "cat", *sentences, *output) == 2
     assert "--pin applies to cards only; add --card" in capsys.readouterr().err
     assert run("heatmap", "--card", "--pin", "cat", "--rows", "0", *sentences, *output) == 2

@@ -95,8 +95,9 @@ class PictureOptions(Options):
         f"Source words to draw, such as 3,10-20.  [the first {MAX_PICTURE_WORDS}]",
         type=NumberList(0),
     )
-    light: bool = option("--light", "Use light colors, for paper.", default=False)
-    linear: bool = option("--linear", "Make colors proportional to the weights.", default=False)
+    light: bool | None = option(
+        "--light/--dark", "Use light colors, as for paper, or dark ones.  [a card: light; else dark]"
+    )
     curves: bool = option(
         "--curves", "Draw the links as curves between the words instead of a matrix.", default=False
     )
@@ -105,7 +106,6 @@ class PictureOptions(Options):
         "Draw the card of the report: curves, an explanation, and the matrix.",
         default=False,
     )
-    dark: bool = option("--dark", "Draw the card in dark colors.", default=False)
     pin: str | None = option(
         "--pin WORD",
         "Show on the card what a word looks at, and why it is linked: a word of the pair, or its place,"
@@ -141,8 +141,6 @@ def heatmap_command(
     as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
     if picture.card:
         _check_card(picture, as_numbers=as_numbers)
-    elif picture.dark:
-        raise UsageError("--dark applies to cards only; add --card")
     elif picture.pin is not None:
         raise UsageError("--pin applies to cards only; add --card")
     elif picture.curves:
@@ -190,8 +188,8 @@ def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
     """Raise UsageError if an option is about cells, of which curves show none."""
     used = {
         "--values": picture.values in ("all", "parts"),
-        "--light": picture.light,
-        "--linear": picture.linear,
+        "--light": picture.light is True,
+        "--dark": picture.light is False,
         f"-o {picture.output}": as_numbers,
     }
     _refuse_used(used, "--curves draws the links of one matrix, not its cells")
@@ -204,11 +202,9 @@ def _check_card(picture: PictureOptions, *, as_numbers: bool) -> None:
         "--curves": picture.curves,
         "--numbers": picture.numbers is not None,
         "--no-mark-links": not picture.mark_links,
-        "--light": picture.light,
-        "--linear": picture.linear,
         f"-o {picture.output}": as_numbers,
     }
-    _refuse_used(used, "--card draws curves and the combined matrix, in light colors or --dark")
+    _refuse_used(used, "--card draws curves and the combined matrix")
     if picture.pin is not None:
         cropped = {"--rows": picture.rows is not None, "--columns": picture.columns is not None}
         _refuse_used(cropped, "--pin shows what a word looks at in the whole pair")
@@ -374,7 +370,7 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
             threshold=shown.threshold,
             has_second_words=shown.has_second_words,
             title=title_of_card(title.capitalize(), shown.languages),
-            dark=picture.dark,
+            dark=picture.light is False,
             pin=shown.pin,
         )
     if picture.curves:
@@ -387,6 +383,5 @@ def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Pictur
         gold=gold,
         title=title,
         numbers=picture.numbers,
-        linear=picture.linear or None,
         cmap=LIGHT_COLORMAP if picture.light else DARK_COLORMAP,
     )

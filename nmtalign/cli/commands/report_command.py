@@ -44,7 +44,6 @@ class SampleOptions(Options):
     sample: int | None = option(
         "--sample N", f"Show a random sample of N pairs.  [{DEFAULT_SAMPLE_PAIRS}]", type=Integer(min=1)
     )
-    sample_seed: int = option("--sample-seed", "Random seed of --sample.", type=Integer(min=0), default=1)
     worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Integer(min=1))
     by: str | None = option(
         "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
@@ -215,7 +214,7 @@ def _choose_records(
     if lines is not None:
         return list(pick_lines(records, lines)), [], None
     if drawn.worst is None:
-        return random_sample(records, drawn.sample or DEFAULT_SAMPLE_PAIRS, seed=drawn.sample_seed), [], None
+        return random_sample(records, drawn.sample or DEFAULT_SAMPLE_PAIRS), [], None
     by = drawn.by or "score"
     worst = worst_sample(records, drawn.worst, aligner, by=by)
     figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]

@@ -18,6 +18,7 @@ from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.records import TokenizerOptions
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
@@ -28,7 +29,7 @@ from nmtalign.names import (
     ReadVectorsFormat,
     WrittenVectorsFormat,
 )
-from nmtalign.settings import VectorFileSettings, WordSettings
+from nmtalign.settings import VectorFileSettings, WordSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
@@ -42,6 +43,13 @@ class ReadingOptions(VectorFileSettings):
 
     section = "Input"
 
+    limit: int | None = setting(None, "--limit N", "Read only the first N vectors of a file.", minimum=1)
+    unsafe_pickle: bool = setting(
+        False,
+        "--unsafe-pickle",
+        "Allow pickles to run code; use only with files that you trust.",
+        only_on_command_line=True,
+    )
     format: Literal["auto"] | ReadVectorsFormat = option(
         "--from", "Format of the vectors that are read.", default="auto"
     )
@@ -116,7 +124,7 @@ class ShownOptions(Options):
 
 
 @command("info")
-def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: WordSettings) -> None:
+def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TokenizerOptions) -> None:
     """Show the words, dimensions and norms of word vectors.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
@@ -334,13 +342,19 @@ class MappingOptions(Options):
     refine: bool = option(
         "--refine/--no-refine", "Find more pairs by mutual nearest neighbors.", default=True
     )
-    words: int = option(
-        "--words N", "Let --refine use the N most frequent words.", type=Integer(min=1), default=5_000
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MappedFileOptions(ReadingOptions):
+    """Files of vectors that are read without special treatment, which `convert` has."""
+
+    unsafe_pickle: bool = setting(False)
+    strip_prefix: str | None = setting(None)
+    errors: DecodingErrors | None = setting(None)
 
 
 @command("map")
-def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
+def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
     """Map the word vectors of two languages into one space.
 
     The seed pairs come from a dictionary, or are the words that are spelled the same in both languages.
@@ -355,7 +369,7 @@ def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: Mapping
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
         seeds = read_seed_dictionary(mapping.dictionary, encoding=reading.encoding)
-    learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
+    learned = map_spaces(first, second, seeds, refine=mapping.refine)
     languages = mapping.langs or texts.languages_of_files(mapping.source, mapping.target)
     folder.save(learned.source, learned.target, languages)
     kept = first.subwords is None is second.subwords
@@ -406,7 +420,7 @@ class LearnedAttentionOptions(Options):
 @command("attention")
 def vectors_attention(
     bitext: BitextOptions,
-    tokenization: WordSettings,
+    tokenization: TokenizerOptions,
     vectors: model_options.VectorOptions,
     learning: LearnedAttentionOptions,
 ) -> None:
@@ -438,8 +452,6 @@ def vectors_attention(
             progress=progress,
             languages=vectors.langs,
             tokenizer=tokenization.tokenizer,
-            lowercase=tokenization.lowercase,
-            unicode=tokenization.unicode,
             limit=vectors.limit,
             unsafe_pickle=vectors.unsafe_pickle,
             strip_prefix=vectors.strip_prefix,
