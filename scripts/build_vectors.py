@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-LEARN = ["--dimension", "128", "--min-count", "3", "--seed", "1"]
+LEARN = ["--dimension", "128", "--min-count", "3"]
 STEPS = 128  # to a unit
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 DATA = Path(__file__).resolve().parent.parent / "data"

@@ -189,17 +189,11 @@ _CELL_FORMATS = {
 }
 
 
-def save_matrices(
-    pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]],
-    path: str | Path,
-    *,
-    escape_formulas: bool = False,
-) -> None:
+def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], path: str | Path) -> None:
     """Save the numbers of matrices: .tsv or .csv for one, with its words as labels, .npz for any.
 
     `pairs` are read one by one: the number of each pair, and its matrices by name. In .npz ``pair-3`` is the
-    only matrix of pair 3, ``forward-3`` one of several. `escape_formulas` puts an apostrophe before words
-    that a spreadsheet would take for formulas.
+    only matrix of pair 3, ``forward-3`` one of several.
     """
     path = as_path(path)
     with AtomicFiles() as files:
@@ -213,15 +207,14 @@ def save_matrices(
         if len(listed) != 1:
             count = len(listed) or "none"
             raise UsageError(f"{path}: a {path.suffix} file has one matrix, found {count}; save to .npz")
-        word = without_formula if escape_formulas else str
-        files.text(path).writelines(_matrix_lines(listed[0], path.suffix.lower(), word))
+        files.text(path).writelines(_matrix_lines(listed[0], path.suffix.lower()))
 
 
-def _matrix_lines(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]) -> Iterator[str]:
-    """Yield a line of source words, then one for each target word with its weights; `word` changes words."""
+def _matrix_lines(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
+    """Yield a line of source words, then one for each target word with its weights."""
     separator, format_cell = _CELL_FORMATS[kind]
-    source = [format_cell(word(token)) for token in matrix.source_tokens]
-    target = [format_cell(word(token)) for token in matrix.target_tokens]
+    source = [format_cell(token) for token in matrix.source_tokens]
+    target = [format_cell(token) for token in matrix.target_tokens]
     yield separator.join(["", *source]) + "\n"
     for token, row in zip(target, matrix.weights.tolist(), strict=True):
         weights = [f"{weight:.6f}" for weight in row]

@@ -231,10 +231,6 @@ def test_formulas_can_be_made_text(files, capsys):
     assert run("lexicon", "a", "b", "l", "-o", "lex", "--escape-formulas") == 0
     assert f"\n'{word}\t'{word}\t" in (files / "lex.tsv").read_text("utf-8")
     assert f"\n{word} {word} " in "\n" + (files / "lex.s2t").read_text("utf-8")
-    heatmap = "heatmap", f"{word} a=b", f"{word} a=b", "-o", "m.csv", "--escape-formulas"
-    heatmap += "--tokenizer", "space"
-    assert run(*heatmap) == 0
-    assert (files / "m.csv").read_text("utf-8").startswith(f",'{word},a=b\n'{word},")
 
 
 SUBTITLES = """1

@@ -12,7 +12,7 @@ from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
-from nmtalign.cli.parameter_types import INPUT, Integer, Number
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import ReadLinksFormat
@@ -25,7 +25,6 @@ MIN_SHIFT_GAIN = 0.1
 MIN_COVERED_BY_GOLD = 0.5  # words with a gold link, as a share of the words up to the last gold link
 MIN_PAIRS_OUTSIDE = 5  # fewer pairs with links beyond the last gold link may be errors in single lines
 Read = TypeVar("Read")
-_OPEN_UNIT_INTERVAL = Number(0, 1, min_open=True, max_open=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +55,8 @@ class ScoredOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class IntervalOptions(Options):
-    """The bootstrap that estimates intervals."""
-
-    section = "Intervals"
-
-    bootstrap_samples: int = option(
-        "--bootstrap-samples N", "Number of bootstrap samples.", type=Integer(1), default=1000
-    )
-    confidence: float = option(
-        "--confidence", "Confidence level of the intervals.", type=_OPEN_UNIT_INTERVAL, default=0.95
-    )
-    seed: int = option("--seed", "Random seed of the bootstrap.", type=Integer(min=0), default=1)
-
-
 @command("evaluate")
-def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions, intervals: IntervalOptions) -> None:
+def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
@@ -80,13 +64,12 @@ def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions, intervals: I
     with AtomicFiles() as files:
         bad = errors.open(files)
         golds, systems = _read_scored(scored, bad)
-        _print_scores(scored, intervals, golds, systems)
+        _print_scores(scored, golds, systems)
     errors.say(bad)
 
 
 def _print_scores(
     scored: ScoredOptions,
-    intervals: IntervalOptions,
     golds: Sequence[na.GoldAlignment],
     systems: dict[str, list[frozenset[na.Link]]],
 ) -> None:
@@ -98,9 +81,7 @@ def _print_scores(
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
-    bootstrap = evaluation.Bootstrap(
-        samples=intervals.bootstrap_samples, confidence=intervals.confidence, seed=intervals.seed
-    )
+    bootstrap = evaluation.Bootstrap()
     results = {}
     for path, system in systems.items():
         try:

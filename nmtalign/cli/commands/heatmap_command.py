@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 import nmtalign as na
-from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
@@ -112,7 +111,6 @@ class PictureOptions(Options):
         " such as s0 (the first source word) or t7.",
     )
     dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Integer(10, 1200), default=150)
-    escape_formulas: bool = texts.formula_option()
 
 
 @command("heatmap")
@@ -172,7 +170,7 @@ def heatmap_command(
         )
         if as_numbers:
             matrices = ((number or 1, pair.matrices) for number, pair in shown)
-            save_matrices(matrices, output, escape_formulas=picture.escape_formulas)
+            save_matrices(matrices, output)
         else:
             pictures = (_draw_pair(number, pair, picture) for number, pair in shown)
             na.save_heatmaps(pictures, output, dpi=picture.dpi)

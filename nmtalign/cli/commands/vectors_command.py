@@ -258,7 +258,6 @@ class CountingOptions(Options):
     subwords: bool = option(
         "--subwords", "Concatenate the vector of each word and of its first letters.", default=False
     )
-    seed: int = option("--seed", "Random seed of the decomposition.", type=Integer(min=0), default=1)
 
     def embeddings_of(self, lexicon: Lexicon) -> tuple[na.Embeddings, na.Embeddings]:
         """Return vectors that are learned from the counts of a lexicon."""
@@ -267,7 +266,6 @@ class CountingOptions(Options):
             dimension=self.dimension,
             minimum=self.min_count,
             subwords=self.subwords,
-            seed=self.seed,
         )
 
 
