@@ -416,7 +416,7 @@ def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, cap
     ("options", "names"),
     [
         (["--positions", "none"], "--positions"),
-        (["--score", "dot", "--unknown", "backoff"], "--score, --unknown"),
+        (["--score", "dot", "--unknown", "backoff"], "--unknown, --score"),
         (["--temperature", "0.5"], "--temperature"),
     ],
 )

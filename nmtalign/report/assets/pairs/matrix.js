@@ -52,7 +52,7 @@ function weightsToDraw(pair, view, minus) {
   };
 }
 
-// A square root shows small weights; linear opacity is that of `nmtalign heatmap --linear`.
+// A square root shows small weights; linear opacity is that of `draw_heatmap(linear=True)`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawCells(pair, { w, level }, place, cell) {
