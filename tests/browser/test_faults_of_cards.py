@@ -23,6 +23,16 @@ BOXES = (
     ".map((node) => { const { left, right, top, bottom } = node.getBoundingClientRect();"
     "  return [node.textContent, left, right, top + 4, bottom - 4] })"
 )
+# The labels that lie on a curve of a link.
+ON_CURVES = (
+    "return [...document.querySelectorAll('.attention text')].filter((label) => {"
+    "  const { left, right, top, bottom } = label.getBoundingClientRect();"
+    "  return [...document.querySelectorAll('path.link')].some((path) =>"
+    "    Array.from({ length: 60 }, (_, n) => path.getPointAtLength((n / 59) * path.getTotalLength())"
+    "      .matrixTransform(path.getScreenCTM()))"
+    "      .some(({ x, y }) => x > left + 1 && x < right - 1 && y > top + 4 && y < bottom - 4)) })"
+    ".map((label) => label.textContent)"
+)
 TOPS = "return [...document.querySelectorAll('.sentences')].map((box) => box.getBoundingClientRect().top)"
 FAMILY = "👩\u200d👩\u200d👧\u200d👦"
 
@@ -83,10 +93,36 @@ def test_marks_and_labels_are_apart(open_report: Open) -> None:
         wait(page, f"return document.querySelector('[data-side={side[0]}][aria-pressed=true]')")
         assert len(find(page, ".attention text")) >= 2
         assert overlaps(page) == []
-    page = open_report([SamplePair(1, replace(pair, forward=np.full((4, 4), 0.2)))], width=390)
-    page.execute_script("location.hash = '#pair-1&pin=t1'")
+    page = open_report([SamplePair(1, replace(pair, forward=np.full((4, 4), 0.2)), gold)], width=390)
+    page.execute_script("location.hash = '#pair-1&pin=t0'")
     wait(page, "return document.querySelector('.pair.lit')")
+    assert "no partner 20 %" in map(plain, texts(page, ".attention text"))
     assert overlaps(page) == []
+    assert page.execute_script(ON_CURVES) == []
+
+
+def test_a_weight_is_beside_its_own_curve(open_report: Open) -> None:
+    pair = of_links({(1, 1): 0.9}, 30, 30)  # so many words that the two curves are close together
+    reverse = np.zeros((30, 30))
+    reverse[:2, 1] = 0.03, 0.97
+    both = GoldAlignment({(1, 0), (1, 1)}, {(1, 0), (1, 1)})
+    page = open_report([SamplePair(1, replace(pair, reverse=reverse), both)], width=1700)
+    page.execute_script("location.hash = '#pair-1&pin=s1'")
+    wait(page, "return document.querySelector('.pair.lit')")
+    nearest = page.execute_script(
+        "const away = (path, x, y) => Math.min(...Array.from({ length: 60 }, (_, n) => {"
+        "  const at = path.getPointAtLength((n / 59) * path.getTotalLength())"
+        "    .matrixTransform(path.getScreenCTM());"
+        "  return Math.hypot(at.x - x, at.y - y) }));"
+        "return [...document.querySelectorAll('.attention text')].map((label) => {"
+        "  const { left, right, top, bottom } = label.getBoundingClientRect();"
+        "  const [x, y] = [(left + right) / 2, (top + bottom) / 2];"
+        "  const [path] = [...document.querySelectorAll('.link.on')]"
+        "    .sort((a, b) => away(a, x, y) - away(b, x, y));"
+        "  return [label.textContent, path.dataset.link] })"
+    )
+    assert {plain(text): link for text, link in nearest} == {"3 %": "1-0", "97 %": "1-1"}
+    assert page.execute_script(ON_CURVES) == []
 
 
 def test_an_edit_moves_nothing_and_explains_the_link_that_it_made(open_report: Open) -> None:
@@ -165,6 +201,11 @@ def test_links_between_rows_end_beside_their_words_and_flat_crossings_have_no_ha
         "return [...d.matchAll(/v(-?[0-9]+)/g)].map(([, length]) => Number(length))"
     )
     assert heights == [15, 15]
+    gold = GoldAlignment({(10, 79)}, {(10, 79)})
+    page = open_report([SamplePair(1, long, gold)], width=1200)
+    signs = [sign for sign, *_ in page.execute_script(BOXES) if sign in "+×"]
+    assert (signs.count("+"), signs.count("×")) == (1, 40)
+    assert overlaps(page) == []  # the sign of a stub, too, leaves that of another link in sight
     halos = "return document.querySelectorAll('.halo').length"
     for far, count in ((1, 2), (12, 1)):
         crossing = of_links({(0, far): 0.9, (1, far - 1): 0.9}, 13, 13)
@@ -173,7 +214,7 @@ def test_links_between_rows_end_beside_their_words_and_flat_crossings_have_no_ha
 
 
 def test_emoji_are_whole_and_forced_colors_keep_the_bars(open_report: Open) -> None:
-    names = (f"{FAMILY * 12}", "a"), ("x", "y")
+    names = (f"{FAMILY * 12}", "a"), ("jusqu'", "y")
     pair = AlignedPair(
         Alignment([(0, 0)], 2, 2),
         AlignmentMatrix([[0.6, 0.4], [0.3, 0.5]], *names),
@@ -182,12 +223,25 @@ def test_emoji_are_whole_and_forced_colors_keep_the_bars(open_report: Open) -> N
     )
     page = open_report([SamplePair(1, pair)])
     name = plain(texts(page, ".group .share .name")[0])
-    assert name == f"{FAMILY * 4}…{FAMILY * 4} – x"
+    assert name == f"{FAMILY * 4}…{FAMILY * 4} – jusqu'"
+    assert plain(texts(page, ".headline")[0]).endswith("– “jusqu'”")  # no ’ after an apostrophe
+    assert texts(page, "#found") == ["1 pair"]
     assert "�" not in page.execute_script("return document.body.textContent")
     features = [{"name": "forced-colors", "value": "active"}]
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     image = page.execute_script("return getComputedStyle(document.querySelector('.track')).backgroundImage")
     assert "gradient" in image
+
+
+def test_the_note_on_columns_from_right_to_left_is_off_the_line(open_report: Open) -> None:
+    pair = aligned_pair(["وقع", "الوزير", "الاتفاق"], ["he", "signed", "it"])
+    page = open_report([SamplePair(1, pair)], width=1600)
+    assert texts(page, ".matrix > .caption") == ["← columns run from right to left, as their sentence does"]
+    room = page.execute_script(
+        "const edge = (css) => document.querySelector(css).getBoundingClientRect();"
+        "return edge('.low').top - edge('.matrix > .caption').bottom"
+    )
+    assert room >= 8
 
 
 def test_paper_says_which_pairs_are_missing(open_report: Open) -> None:
@@ -208,6 +262,7 @@ def test_a_page_without_scripts_has_a_summary(open_report: Open) -> None:
     try:
         page.refresh()
         assert "Pairs shown: 1" in texts(page, "#static")[0]
+        assert find(page, "#static")[0].rect["width"] > 900  # not in the column of the list
         assert not any(part.is_displayed() for part in find(page, "#lexicon, #terms, nav, #theme, aside"))
     finally:
         page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -13,7 +13,7 @@ import pytest
 from nmtalign.cli.commands.serve_command import Server
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.browser.conftest import wait
-from tests.browser.test_report_page import find, point_at, texts
+from tests.browser.test_report_page import assert_no_violation, find, point_at, texts
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
 WINDOW = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -94,7 +94,7 @@ def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
     assert page.switch_to.active_element == boxes[0]
 
 
-def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
+def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any, axe: str) -> None:
     page = typing_page
     fill(page, f"{EXAMPLE[0]}\nx", f"{EXAMPLE[1]}\ny")
     wait(page, "return document.querySelectorAll('.pair').length === 2")
@@ -105,8 +105,17 @@ def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
     fill(page, EXAMPLE[0], f"{EXAMPLE[1]}\nb\nc")
     told = "3 target lines, 1 source: the last 2 wait for their partners. "
     wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
-    fill(page, "", "")
-    wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
+    dimmed = "return document.getElementById('list').classList.contains('old')"
+    assert not page.execute_script(dimmed)
+    for emptied in ((EXAMPLE[0], ""), ("", "")):  # the card is not the answer to them
+        fill(page, *EXAMPLE)
+        wait(page, f"{dimmed} === false")
+        fill(page, *emptied)
+        wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
+        assert page.execute_script(dimmed)
+        opacity = "return Number(getComputedStyle(document.getElementById('list')).opacity)"
+        assert page.execute_script(opacity) < 1
+    assert_no_violation(page, axe)
 
 
 def test_what_is_typed_survives_a_reload_and_a_cut_is_told(typing_page: Any) -> None:

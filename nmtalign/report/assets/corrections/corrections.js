@@ -14,7 +14,7 @@ const done = [];
 const undone = [];
 
 const startOf = (pair) => pair.inherited ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
-export const goldOf = (pair) => pair.gold ?? startOf(pair);
+export const goldOf = (pair) => pair.reviewed?.links ?? startOf(pair); // what is edited
 
 // The links whose kinds differ.
 const differences = (links, others) =>

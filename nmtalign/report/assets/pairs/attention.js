@@ -2,7 +2,7 @@
 // weights are written on their curves, and that of the null word next to the word.
 
 import { clamp, quote, share, svg, wholePercent, width } from "../page.js";
-import { LABEL_SIZE, boxOf, marksIn, placesAlong, takePlace } from "./labels.js";
+import { LABEL_SIZE, boxOf, drawnBoxes, marksIn, placesAlong, takePlace } from "./labels.js";
 import { OTHER, extentOf, isShare, shownWeights } from "./pairs.js";
 import { wordAt } from "./words.js";
 import { placesOf } from "./curves.js";
@@ -52,7 +52,7 @@ export function drawAttention(pair, card, side, i) {
     const whole = Math.max(1, extentOf(view)[1]);
     const drawn = svg("g", { class: "attention" });
     const labels = [];
-    const taken = marksIn(box);
+    const taken = drawnBoxes(box);
     const largest = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]).slice(0, LABELED);
     weights.forEach((weight, j) => {
       const w = weight / whole;
@@ -77,9 +77,10 @@ export function drawAttention(pair, card, side, i) {
   }
 }
 
-// On its curve, where no mark and no other label is.
+// Beside its curve, where no other curve, mark or label is.
 function labelOf(points, text, taken) {
-  const places = placesAlong(points).map(([x, y]) => [x - 10, y]);
+  const wide = width(text, LABEL_SIZE);
+  const places = placesAlong(points).flatMap(([x, y]) => [[x - 10, y], [x + 10 + wide, y]]); // of the end of the text
   const [x, y] = takePlace(places, (place) => boxOf(text, LABEL_SIZE, place, "end"), taken);
   return svg("text", { x, y }, text);
 }
@@ -101,9 +102,8 @@ function labelOfNone([x, y], side, told, box, taken) {
   const way = side === "s" ? -1 : 1;
   if (box.classList.contains("down")) {
     const anchor = side === "s" ? "start" : "end";
-    const curves = [...box.querySelectorAll(".hit-area")].flatMap(dotsAlong);
     const places = [-16, 16, -26, 26].map((down) => [x - 6 * way, y + down]);
-    const best = takePlace(places, (one) => boxOf(text, LABEL_SIZE, one, anchor), [...taken, ...curves]);
+    const best = takePlace(places, (one) => boxOf(text, LABEL_SIZE, one, anchor), taken);
     return svg("text", { class: "none", x: best[0], y: best[1], "text-anchor": anchor }, text);
   }
   const half = width(text, LABEL_SIZE) / 2;
@@ -112,15 +112,6 @@ function labelOfNone([x, y], side, told, box, taken) {
   const inside = clamp(x, Math.min(half, wide / 2), Math.max(wide - half, wide / 2));
   const away = word + (box.classList.contains("rows") ? 4 : 12);
   return svg("text", { class: "none", x: inside, y: y + way * away }, text);
-}
-
-// Small boxes along a curve that is drawn.
-function dotsAlong(path) {
-  const length = path.getTotalLength();
-  return Array.from({ length: 16 }, (_, n) => {
-    const { x, y } = path.getPointAtLength((n / 15) * length);
-    return [x - 3, y - 3, x + 3, y + 3];
-  });
 }
 
 export function clearAttention(card) {

@@ -24,7 +24,7 @@ const MANY_WORDS = 40; // from which a card says how many it has
 
 function tellErrorRates(pair) {
   const others = data.others.map((_, i) => `${shortNameOf(i)} ${percent(pair.scoreOf(i))}`);
-  const own = !pair.inherited || pair.error === null ? null : term("AER", `AER ${percent(pair.error)}`);
+  const own = !pair.gold || pair.error === null ? null : term("AER", `AER ${percent(pair.error)}`);
   if (data.gold) return own || others.length ? [[own, own && others.length ? ", " : null, others.join(", ")]] : [];
   return [...(own ? [[own]] : []), ...others.map((other) => [`F1 with ${other}`])];
 }
@@ -34,7 +34,7 @@ function factsOf(pair) {
   const facts = state.edit ? [[tellShown(pair)]] : [];
   facts.push([counted(pair.links.size, "link")]);
   if (Math.max(pair.S, pair.T) >= MANY_WORDS) facts.push([`${pair.S} and ${pair.T} words`]);
-  if (pair.inherited) {
+  if (pair.gold) {
     const keys = new Set([...pair.links.keys(), ...pair.gold.keys()]);
     const judged = [...keys].map((key) => judge(pair, pair.links, key));
     for (const kind of ["wrong", "missed"]) {
@@ -55,7 +55,7 @@ function factsOf(pair) {
 
 // Whose links an editor shows.
 function tellShown(pair) {
-  const whose = pair.inherited ? "the gold links" : "the links of the model";
+  const whose = pair.gold ? "the gold links" : "the links of the model";
   return `shown: ${whose}${isCorrected(pair) ? ", as you changed them" : ""}`;
 }
 

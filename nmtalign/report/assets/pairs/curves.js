@@ -3,7 +3,7 @@
 import { onPaper, state, svg } from "../page.js";
 import { positions } from "./pairs.js";
 import { drawnLinks, isYours } from "../corrections/corrections.js";
-import { LABEL_SIZE, TAG_SIZE, boxOf, keepMarks, placesAlong, takePlace } from "./labels.js";
+import { LABEL_SIZE, TAG_SIZE, boxOf, keepDrawn, placesAlong, takePlace } from "./labels.js";
 import { makeNotes } from "./notes.js";
 
 const APART = 8; // pixels between the ends of two links of a word
@@ -87,6 +87,8 @@ function directionAt([a, b, c, d], t) {
 }
 
 const STUB = 15; // pixels of a link to another row, which would run through words; as a stub at both of its ends
+/** @param {number[]} end */
+const placesAtStub = ([x, y]) => [0, -14, 14].map((beside) => [x + beside, y + STUB + 6]);
 
 export function makeCurves(pair, box) {
   const curves = box.querySelector(".curves");
@@ -118,14 +120,13 @@ export function makeCurves(pair, box) {
     const text = classes.includes("yours") ? "yours" : tag;
     if (text) {
       const size = text === "yours" ? LABEL_SIZE : TAG_SIZE;
-      const [x, y] = far
-        ? [points[0][0], points[0][1] + STUB + 6]
-        : takePlace(placesAlong(points), (place) => boxOf(text, size, place), taken);
+      const places = far ? placesAtStub(points[0]) : placesAlong(points);
+      const [x, y] = takePlace(places, (place) => boxOf(text, size, place), taken);
       marks.push(svg("text", { class: `tag ${kind}${classes}`, x, y, "data-link": key }, text));
     }
     marks.push(svg("path", { class: `hit-area${far ? " far" : ""}`, ...about }));
   });
-  keepMarks(box, taken);
+  keepDrawn(box, drawn.filter(({ far }) => !far).map(({ points }) => points), taken);
   const notes = makeNotes(pair, box, places, drawn);
   return () => curves.append(...paths, ...marks, ...notes);
 }

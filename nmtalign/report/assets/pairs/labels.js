@@ -9,7 +9,7 @@ export const LABEL_SIZE = 12;
 const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8];
 
 // The place of a Bézier curve at t, from 0 to 1.
-export const pointAt = ([a, b, c, d], t) => {
+const pointAt = ([a, b, c, d], t) => {
   const u = 1 - t;
   return [0, 1].map((k) => u * u * u * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t * t * t * d[k]);
 };
@@ -39,6 +39,12 @@ export function takePlace(places, boxAt, taken) {
   return best.place;
 }
 
-const boxesOf = new WeakMap(); // the sentences of a panel -> the boxes of the marks on their curves
-export const keepMarks = (sentences, boxes) => boxesOf.set(sentences, boxes);
-export const marksIn = (sentences) => [...(boxesOf.get(sentences) ?? [])];
+// Small boxes along a curve, which a label beside it does not touch.
+const boxesAlong = (points) =>
+  Array.from({ length: 25 }, (_, n) => pointAt(points, n / 24)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
+
+const drawnIn = new WeakMap(); // the sentences of a panel -> the boxes of their curves, and of the marks on these
+export const keepDrawn = (sentences, curves, marks) =>
+  drawnIn.set(sentences, { curves: curves.flatMap(boxesAlong), marks });
+export const marksIn = (sentences) => [...(drawnIn.get(sentences)?.marks ?? [])];
+export const drawnBoxes = (sentences) => [...(drawnIn.get(sentences)?.curves ?? []), ...marksIn(sentences)];

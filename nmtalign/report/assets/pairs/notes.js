@@ -2,15 +2,12 @@
 // where it would touch a curve or another note, or leave the card.
 
 import { onPaper, quote, state, svg, width } from "../page.js";
-import { boxOf, marksIn, pointAt, touch } from "./labels.js";
+import { boxOf, drawnBoxes, touch } from "./labels.js";
 import { pairs, positions } from "./pairs.js";
 
 const NOTE_SIZE = 12;
 const RING = 4.5; // radius
 const BESIDE = 12; // pixels that a note may reach beyond the curves, into the edge of the card
-
-// Places along the curves, which notes may not touch.
-const along = (points) => Array.from({ length: 25 }, (_, n) => pointAt(points, n / 24));
 
 // The longest run of neighboring words whose only links run against each other: [first, last] source position.
 export function reversedRun(pair) {
@@ -31,10 +28,9 @@ export function reversedRun(pair) {
 }
 
 class Board {
-  constructor(curves, marks, wide) {
+  constructor(taken, wide) {
     this.wide = wide;
-    const dots = curves.flatMap(({ points }) => along(points)).map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]);
-    this.taken = [...dots, ...marks];
+    this.taken = taken;
     this.group = svg("g", { class: "notes" });
   }
 
@@ -58,7 +54,7 @@ class Board {
 
 export function makeNotes(pair, box, places, curves) {
   const rings = svg("g", { class: "rings" });
-  const board = new Board(curves.filter(({ far }) => !far), marksIn(box), places.frame.width);
+  const board = new Board(drawnBoxes(box), places.frame.width);
   const across = box.classList.contains("across");
   const alone = [...box.querySelectorAll(".token.alone")].map((word) => [word.dataset.side, Number(word.dataset.at)]);
   for (const [side, i] of alone) {

@@ -41,6 +41,7 @@ export class Pair {
   cursor = null; // the cell that the keys have come to
   h;
   reviewed = null; // its correction, where somebody has looked
+  isOfFile = false; // whether the report was made with a correction of it, which is its gold
   #links; #gold; #others; #directions; #shown;
   #chosen = new Map();
 
@@ -53,9 +54,10 @@ export class Pair {
     return (this.#links ??= flatSet(this.l, 3));
   }
 
-  // "s-t" -> 1 sure, 0 possible
+  // The links that judge: "s-t" -> 1 sure, 0 possible. Null in a pair that the report has no gold of: the reader has
+  // made its correction from these very links.
   get gold() {
-    return this.reviewed?.links ?? this.inherited;
+    return this.inherited || this.isOfFile ? (this.reviewed?.links ?? this.inherited) : null;
   }
 
   // the gold that the report was made with
@@ -64,7 +66,7 @@ export class Pair {
   }
 
   get error() {
-    return this.reviewed ? errorOf(this.links, this.gold) : this.a;
+    return this.reviewed && this.gold ? errorOf(this.links, this.gold) : this.a;
   }
 
   // the AER of another system, or, in a report without gold, its F1 with the links; null where one is not known

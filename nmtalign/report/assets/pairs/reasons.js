@@ -3,7 +3,7 @@
 
 import { counted, data, isolate, nameOfSide, quote, share, shortenWord, state } from "../page.js";
 import { isError, judge } from "../panels.js";
-import { isCorrected, isRemoved, isYours } from "../corrections/corrections.js";
+import { goldOf, isCorrected, isRemoved, isYours } from "../corrections/corrections.js";
 import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, directionView, tellAttention, tellWeight } from "./attention.js";
 
@@ -22,7 +22,7 @@ export const tellProbability = (pair, s, t) => tellWeight("combined", probabilit
 
 const judgedKind = (pair, s, t) => {
   const key = `${s}-${t}`;
-  const judged = pair.inherited ? judge(pair, pair.links, key) : "";
+  const judged = pair.gold ? judge(pair, pair.links, key) : "";
   return judged || (pair.links.has(key) ? "right" : "");
 };
 
@@ -129,9 +129,9 @@ function tellTogether(pair, s, t) {
 
 function tellGold(pair, s, t) {
   const key = `${s}-${t}`;
-  if (isYours(pair, key)) return [`You made this link${pair.gold.get(key) ? "" : ", as a possible one"}.`];
+  if (isYours(pair, key)) return [`You made this link${goldOf(pair).get(key) ? "" : ", as a possible one"}.`];
   if (isRemoved(pair, key)) return ["You removed this link."];
-  if (!pair.inherited) return [];
+  if (!pair.gold) return [];
   const linked = pair.links.has(key);
   if (!pair.gold.has(key)) {
     if (linked) return ["The gold standard does not link them: ", ["wrong", "wrong"], "."];
@@ -250,7 +250,7 @@ export function explainWord(pair, side, i) {
   const made = partnerMade(pair, side, i);
   if (made !== null) return explainCell(pair, ...cellOf(side, i, made));
   const partners = partnersIn(pair, side, i, pair.links);
-  const missed = pair.inherited ? partnersIn(pair, side, i, pair.gold) : [];
+  const missed = pair.gold ? partnersIn(pair, side, i, pair.gold) : [];
   const { weights } = attentionOf(pair, side, i, directionView(pair, side));
   const likeliest = weights.length ? weights.indexOf(Math.max(...weights)) : null;
   const partner = partners[0] ?? missed[0] ?? likeliest;
@@ -350,8 +350,9 @@ function explainCertainty(pair) {
 
 // Without gold, what the reader has changed judges nothing.
 function explainChanges(pair) {
-  const added = [...pair.gold.keys()].filter((key) => !pair.links.has(key));
-  const removed = [...pair.links.keys()].filter((key) => !pair.gold.has(key));
+  const own = goldOf(pair);
+  const added = [...own.keys()].filter((key) => !pair.links.has(key));
+  const removed = [...pair.links.keys()].filter((key) => !own.has(key));
   const stay = pair.links.size - removed.length;
   const say = [`You have added ${counted(added.length, "link")} and removed ${removed.length}; ` +
     `${stay} of the ${counted(pair.links.size, "link")} of the model stay${stay === 1 ? "s" : ""}.`];
@@ -361,7 +362,7 @@ function explainChanges(pair) {
 
 // What a card says while nothing is pointed at, with the closest calls.
 export function explainWhole(pair) {
-  const explain = pair.inherited ? explainErrors : isCorrected(pair) ? explainChanges : explainCertainty;
+  const explain = pair.gold ? explainErrors : isCorrected(pair) ? explainChanges : explainCertainty;
   const reason = explain(pair);
   return { ...reason, calls: closestCalls(pair) };
 }

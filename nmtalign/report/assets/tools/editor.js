@@ -135,6 +135,7 @@ function leastCertainFirst() {
 // What was corrected before: in the file that the report was made with, and in this browser, if that is not older.
 function restore() {
   const known = new Map(data.corrections.map(fromRecord).filter(Boolean));
+  for (const pair of pairs) pair.isOfFile = known.has(pair.n);
   for (const { n, at, correction } of readKept()) {
     if (at <= (known.get(n)?.at ?? "")) continue;
     if (correction) known.set(n, correction);
@@ -155,13 +156,14 @@ function tellFound(found) {
   const last = `the last ${at.slice(0, 10)}${by ? ` by ${by}` : ""}`;
   const before = `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}`;
   const hidden = notShown();
-  const told = "Your corrections now serve as gold for these pairs. Tick “edit links” to continue.";
+  const gold = data.corrections.length ? "Your corrections now serve as gold for these pairs. " : "";
+  const told = `${gold}Tick “edit links” to continue.`;
   if (hidden === found.length) {
     return tellNotice(`${before}: none of them is shown here. Tick “edit links” to download what was corrected.`);
   }
   const of = hidden ? ` ${hidden} of them ${hidden === 1 ? "is" : "are"} not shown here.` : "";
   tellNotice(`${before}. ${told}${of}`);
-  if (!data.gold) state.compare = "gold";
+  if (gold && !data.gold) state.compare = "gold";
 }
 
 async function openFile(file) {

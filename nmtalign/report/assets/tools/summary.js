@@ -1,7 +1,7 @@
 // The systems against the gold, the summary of the report, and the lexicon. What the report was made with has intervals
 // that a page cannot compute anew: after a correction it is called "as reported", and the new error stands beside it.
 
-import { byId, data, directionOf, html, languages, percent, state, svg } from "../page.js";
+import { byId, counted, data, directionOf, html, languages, percent, state, svg } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
 import { isChanged } from "../corrections/corrections.js";
@@ -67,6 +67,12 @@ export function tellTotals() {
   if (!corrected) return;
   for (const figure of document.querySelectorAll(".of-gold")) {
     figure.append(html("small", { class: "reported" }, " (as reported)"));
+  }
+  if (!pairs.some(({ gold }) => gold)) {
+    byId("corrected").textContent =
+      `You have reviewed ${counted(corrected, "pair")}. Your own links do not judge those that they were made from: ` +
+      "there is no gold, and no error rate.";
+    return;
   }
   const { pairs: judged, precision, recall, f1, aer } = scoresNow();
   const told = `AER ${percent(aer)} after corrections`;

@@ -41,7 +41,7 @@ function extent(view) {
 export function makeToolbar() {
   const tools = document.querySelector(".toolbar");
   const views = data.views.map((view) => [view, view + extent(view)]);
-  const hasGold = data.gold || root.dataset.kind !== "cards"; // that which is corrected
+  const hasGold = data.gold || pairs.some(({ gold }) => gold); // that of the report, or of its corrections
   const against = [
     ["none", "nothing"],
     ...(hasGold ? [["gold", "gold"]] : []),

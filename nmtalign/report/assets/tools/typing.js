@@ -28,6 +28,7 @@ function tell(text, { wrong = false, old = wrong } = {}) {
   told.textContent = text;
   told.classList.toggle("wrong", wrong);
   byId("list").classList.toggle("old", old); // the pairs are those of an earlier text
+  byId("list").inert = old; // and no answer to read
 }
 
 function showAnswer(answer) {
