@@ -18,10 +18,11 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_lines, read_linked_pairs
+from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_lines
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
+from nmtalign.text.subwords import SPACE_MARK
 from nmtalign.validation import check_number, check_type
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ class LinkCounts:
                 word_pairs.append((None, word))
         self._counts.update(word_pairs)
 
+    def add_without_marks(self, counts: LinkCounts) -> None:
+        """Add the counts of words of lines, without the punctuation at the edges of the words.
+
+        Sub-words, which have a mark of spaces or ``@@``, are added as they are.
+        """
+        bare = cache(_without_marks)
+        for (source, target), links in counts._counts.items():
+            self._counts[bare(source), bare(target)] += links
+
     def entries(self) -> list[LexiconEntry]:
         """Return the linked words by source word, the most frequent target first."""
         counts = self._counts
@@ -106,6 +116,12 @@ class LinkCounts:
             )
             entries.append(entry)
         return sorted(entries, key=lambda entry: (entry.source, -entry.links, entry.target))
+
+
+def _without_marks(word: str | None) -> str | None:
+    if word is None or SPACE_MARK in word or word.endswith("@@"):
+        return word
+    return without_edge_marks(word)
 
 
 def association(joint: int, source_links: int, target_links: int, all_links: int) -> float:
@@ -150,8 +166,13 @@ def choose_entries(
 ) -> list[LexiconEntry]:
     """Return the entries whose probability in either direction is at least `min_probability`.
 
-    With a `word`, only its entries are returned, in upper or lower case.
+    With a `word`, only its entries are returned, in upper or lower case; if there are none, those of the word
+    without the punctuation at its edges.
     """
+    if word is not None:
+        entries = list(entries)
+        if not any(_has_word(entry, word) for entry in entries):
+            word = without_edge_marks(word)
     chosen: list[LexiconEntry] = []
     for entry in entries:
         is_of_word = word is None or _has_word(entry, word)
@@ -234,7 +255,8 @@ def lexicon(
 
     Words without a link count as linked to the null word, as in Moses, so the probabilities of a word may
     sum to less than 1. Space-separated words of lines count without the punctuation at their edges, so
-    ``dog.`` counts as ``dog``; words in lists, and the tokens of a batch, count as they are.
+    ``dog.`` counts as ``dog``; words in lists, sub-words (``▁dog``, ``do@@``), and the tokens of a batch
+    count as they are.
 
     Parameters
     ----------
@@ -282,15 +304,9 @@ def lexicon(
     check_number(min_probability, "`min_probability`, a probability from 0 to 1", minimum=0, maximum=1)
     if word is not None:
         check_type(word, str, "a `word` as text")
-    entries: Iterable[LexiconEntry]
-    if isinstance(pairs, Aligner):
-        entries = entries_of_model(pairs)
-    else:
-        entries = counted = _count_words(pairs).entries()
-        if word is not None and not any(_has_word(entry, word) for entry in counted):
-            word = without_edge_marks(word)
-    entries = (entry for entry in entries if entry.links >= min_links)
+    entries = entries_of_model(pairs) if isinstance(pairs, Aligner) else _count_words(pairs).entries()
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
+    chosen = [entry for entry in chosen if entry.links >= min_links]
     links = 0.5 if isinstance(pairs, Aligner) else 1
     table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})
@@ -303,24 +319,13 @@ def _has_word(entry: LexiconEntry, word: str) -> bool:
 
 def _count_words(pairs: LinkedBitext) -> LinkCounts:
     """Return the counts of linked words; words between spaces have no punctuation at their edges."""
-    bare = cache(without_edge_marks)
-    counts = LinkCounts()
-    for lines in read_linked_lines(pairs):
-        pair = lines.pair
-        if lines.words_are_between_spaces:
-            source = [bare(word) for word in pair.source]
-            target = [bare(word) for word in pair.target]
-            pair = LinkedPair(source, target, pair.links)
-        counts.add(pair)
-    return counts
-
-
-def count_links(pairs: LinkedBitext) -> LinkCounts:
-    """Return the counts of the linked words of all pairs."""
-    counts = LinkCounts()
-    for pair in read_linked_pairs(pairs):
-        counts.add(pair)
-    return counts
+    words = LinkCounts()
+    words_of_lines = LinkCounts()
+    for linked in read_linked_lines(pairs):
+        counts = words_of_lines if linked.words_are_between_spaces else words
+        counts.add(linked.pair)
+    words.add_without_marks(words_of_lines)
+    return words
 
 
 # --- jumps and fertilities -----------------------------------------------------------------------

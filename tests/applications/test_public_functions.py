@@ -12,6 +12,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.corpus.bitext_index import write_index_file
+from nmtalign.files.paths import bundled_path
 from nmtalign.text.tokenization import TextSettings
 from tests.cli.running import run
 
@@ -177,6 +178,36 @@ def test_the_command_lists_the_lexicon_of_the_function(files, capsys):
         for source, target, count, forward, reverse, association in table.itertuples(index=False)
     ]
     assert sorted(rows) == sorted(expected)
+
+
+def test_the_command_and_the_function_count_the_same_words_of_raw_text(capsys, tmp_path):
+    """Of raw text, the table has words without punctuation at the edges; other programs get the words."""
+    texts = [str(bundled_path("en_fr_sample") / f"text.{side}") for side in ("en", "fr")]
+    pairs = [(pair.source, pair.target) for pair in na.read_bitext(*texts)]
+    batch = na.load().align_batch(pairs)
+    links = [" ".join(f"{s}-{t}" for s, t in sorted(pair.links)) for pair in batch]
+    (tmp_path / "links").write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    given = *texts, str(tmp_path / "links"), "--min-probability", "0"
+    header, *printed = output_of(capsys, "lexicon", *given, "--max-rows", "1000000")
+    table = na.lexicon([(*pair, line) for pair, line in zip(pairs, links, strict=True)])
+    expected = [
+        f"{source}\t{target}\t{count}\t{forward:.4f}\t{reverse:.4f}\t{association:.2f}"
+        for source, target, count, forward, reverse, association in table.itertuples(index=False)
+    ]
+    assert sorted(printed) == sorted(expected)
+    pd.testing.assert_frame_equal(table, na.lexicon(batch))
+    assert not any(word.endswith(",") and len(word) > 1 for word in table["source"])
+    assert run("lexicon", *given, "-o", str(tmp_path / "lex"), "--quiet") == 0
+    assert (tmp_path / "lex.tsv").read_text("utf-8").split("\n") == [header, *expected, ""]
+    shortlist = (tmp_path / "lex.s2t").read_text("utf-8").splitlines()
+    assert len(shortlist) > len(expected)
+    assert any(line.split(" ")[1].endswith("y,") for line in shortlist)
+
+
+def test_pieces_of_lines_are_counted_as_they_are():
+    pieces = [("▁(a ▁. do@@", "▁(b ▁. cha@@", "0-0 1-1 2-2")]
+    assert na.lexicon(pieces)["source"].tolist() == ["do@@", "▁(a", "▁."]
+    assert na.lexicon(pieces, word="▁.")["target"].tolist() == ["▁."]
 
 
 def test_a_lexicon_is_chosen_by_links_probability_and_word():

@@ -20,8 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
-    from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry
-    from nmtalign.applications.linked_pairs import LinkedPair
+    from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
     from nmtalign.text.tokenization import TextSettings
 
 MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
@@ -84,6 +83,12 @@ class LexiconOptions(Options):
         section="Model",
     )
 
+    def choose(self, entries: Iterable[LexiconEntry]) -> list[LexiconEntry]:
+        """Return the entries that are listed."""
+        from nmtalign.applications.bilingual_lexicon import choose_entries
+
+        return choose_entries(entries, min_probability=self.min_probability, word=self.word)
+
 
 @command("lexicon")
 def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
@@ -93,18 +98,14 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     as linked to the null word.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`.
-    PREFIX.tsv has one line per word pair: the number of its links (of a model, the expected number), both
-    probabilities, and for LINKS the log-likelihood ratio of the two words.
+    The table, also in PREFIX.tsv, has one line per word pair: the number of its links (of a model, the
+    expected number), both probabilities, and for LINKS the log-likelihood ratio of the two words. Of LINKS,
+    it counts words without the punctuation at their edges; the other files have the words as they are.
 
     Example: nmtalign lexicon --model model -o lex
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.applications.bilingual_lexicon import (
-        TABLE_HEADER,
-        JumpAndFertilityCounts,
-        choose_entries,
-        most_frequent,
-    )
+    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, JumpAndFertilityCounts, most_frequent
 
     uses_texts = bool(linked.files) or linked.lowercase
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
@@ -114,26 +115,30 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
         others: Iterable[str] = ()  # lines of priors beside word pairs
         if listed.model is None:
-            counts = None if listed.priors is None else JumpAndFertilityCounts()
-            entries = _entries_of_links(linked, bad, plain=plain, others=counts)
-            others = () if counts is None else counts.lines()
+            jumps = None if listed.priors is None else JumpAndFertilityCounts()
+            counts = _counts_of_links(linked, bad, plain=plain, others=jumps)
+            units = listed.choose(counts.entries())
+            table = listed.choose(_without_marks(counts).entries())
+            others = () if jumps is None else jumps.lines()
         else:
             aligner = load_aligner(listed.model)
-            entries = _entries_of_model(aligner, listed.model, bad, plain=plain)
+            units = table = listed.choose(_entries_of_model(aligner, listed.model, bad, plain=plain))
             others = _jumps_of_model(aligner)
-        chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
-        if listed.word is not None and not chosen:
+        if listed.word is not None and not units and not table:
             raise DataError(_no_translation(listed.word))
-        files = _files(chosen, listed, others)
+        files = _files(units, table, listed, others)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
     if files and listed.model is not None and (listed.output is not None or listed.vmap is not None):
         why = "a translation model whose vocabularies are pieces finds few of these words"
         warn(f"{why}; for it, write nmtalign lexicon SOURCE_PIECES TARGET_PIECES LINKS -o PREFIX")
     if files:
-        log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
+        text = f"{len(units):,} word pairs in {', '.join(files)}"
+        if listed.output is not None and len(table) != len(units):
+            text += f"; {len(table):,} in the table, without the punctuation at the edges of words"
+        log(text, event="written")
     else:
-        rows = _table_rows(most_frequent(chosen, listed.max_rows), listed)
+        rows = _table_rows(most_frequent(table, listed.max_rows), listed)
         print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
 
@@ -144,9 +149,12 @@ def _no_translation(word: str) -> str:
 
 
 def _files(
-    entries: list[LexiconEntry], listed: LexiconOptions, others: Iterable[str]
+    units: list[LexiconEntry], table: list[LexiconEntry], listed: LexiconOptions, others: Iterable[str]
 ) -> dict[str, Iterable[str]]:
-    """Return the lines of each file that is written, by its path; `others` are priors beside word pairs."""
+    """Return the lines of each file that is written, by its path; `others` are priors beside word pairs.
+
+    Programs read the `units` that links count, people the words of the `table`.
+    """
     from nmtalign.applications.bilingual_lexicon import (
         TABLE_HEADER,
         format_priors,
@@ -156,14 +164,14 @@ def _files(
 
     files: dict[str, Iterable[str]] = {}
     if listed.output is not None:
-        files[f"{listed.output}.s2t"] = format_shortlist(entries, limit=listed.limit)
-        files[f"{listed.output}.t2s"] = format_shortlist(entries, reverse=True, limit=listed.limit)
-        rows = chain([TABLE_HEADER], _table_rows(entries, listed))
+        files[f"{listed.output}.s2t"] = format_shortlist(units, limit=listed.limit)
+        files[f"{listed.output}.t2s"] = format_shortlist(units, reverse=True, limit=listed.limit)
+        rows = chain([TABLE_HEADER], _table_rows(table, listed))
         files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
     if listed.priors is not None:
-        files[listed.priors] = chain(format_priors(entries), others)
+        files[listed.priors] = chain(format_priors(units), others)
     if listed.vmap is not None:
-        files[listed.vmap] = format_vocabulary_map(entries, limit=listed.limit)
+        files[listed.vmap] = format_vocabulary_map(units, limit=listed.limit)
     return files
 
 
@@ -175,26 +183,34 @@ def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iter
         yield format_row(entry, escape_formulas=listed.escape_formulas)
 
 
-def _entries_of_links(
+def _counts_of_links(
     linked: CountedTextOptions,
     bad: BadRecords,
     *,
     plain: bool,
     others: JumpAndFertilityCounts | None,
-) -> Iterable[LexiconEntry]:
-    """Return the linked words of a bitext, and count jumps and fertilities in `others`.
+) -> LinkCounts:
+    """Return the counts of the linked words of a bitext, and count jumps and fertilities in `others`.
 
     Pairs with words that `plain` files cannot contain are bad.
     """
-    from nmtalign.applications.bilingual_lexicon import count_links
+    from nmtalign.applications.bilingual_lexicon import LinkCounts
 
-    def counted() -> Iterator[LinkedPair]:
-        for _, pair in linked.read(bad, separator="" if plain else None):
-            if others is not None and pair.source and pair.target:
-                others.add(pair)
-            yield pair
+    counts = LinkCounts()
+    for _, pair in linked.read(bad, separator="" if plain else None):
+        counts.add(pair)
+        if others is not None and pair.source and pair.target:
+            others.add(pair)
+    return counts
 
-    return count_links(counted()).entries()
+
+def _without_marks(counts: LinkCounts) -> LinkCounts:
+    """Return the counts of words without the punctuation at their edges."""
+    from nmtalign.applications.bilingual_lexicon import LinkCounts
+
+    bare = LinkCounts()
+    bare.add_without_marks(counts)
+    return bare
 
 
 def _jumps_of_model(aligner: na.Aligner) -> Iterator[str]:
