@@ -24,8 +24,6 @@ from nmtalign.names import DeviceName, UnicodeForm
 from nmtalign.settings import EncoderSettings, WordSettings, setting
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from nmtalign.names import SubwordMarks
     from nmtalign.report.corpus import CorpusRecord, PartWeights
     from nmtalign.text.bitext import SentencePair
@@ -52,18 +50,10 @@ class TokenizerOptions(WordSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownVectorOptions(model_options.AlignerVectorOptions):
-    """Word vectors, and the parameters of their score that are in their folder."""
-
-    parameters: str | Path | Mapping[str, ArrayLike] | None = setting(None)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ShownModelOptions(model_options.ModelOptions):
     """The aligner whose weights are shown, as it is."""
 
     scorers: str | None = setting(None)
-    vectors: ShownVectorOptions
     encoder: NoEncoderOptions
     text: TokenizerOptions
 

@@ -115,7 +115,7 @@ CASES = [
         f"heatmap --pairs worse --model model --lines 1 -o out.svg {MARKED}",
         bad="model/meta.json",
     ),
-    Case("output", "symmetrize links links2 -o out", bad="links2"),
+    Case("output", "convert links links2 --symmetrize union -o out", bad="links2"),
     Case("output", "convert links --from pharaoh --to talp -o out", bad="links"),
     Case("output", "phrases " + LINKED + "-o out", bad="links"),
     Case("output", "project " + LINKED + "--tags tags --tags-format bio -o out", bad="tags"),
@@ -131,12 +131,11 @@ CASES = [
     Case("output", "vectors convert x.vec word2int_xx.pkl --to word2int", "x.vec", BAD_ROW),
     Case("output", "vectors learn source target --dimension 8 -o out"),
     Case("output", "vectors learn source target --dimension 8 -o out"),
-    Case("output", "vectors map x.vec y.vec --langs en,fr --to word2int -o out", "y.vec", BAD_ROW),
+    Case("output", "vectors map x.vec y.vec --langs en,fr -o out", "y.vec", BAD_ROW),
     Case("output", "vectors attention source target --score scaled-dot --vectors xy --model model -o o.npz"),
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
     Case("vmap", "lexicon " + LINKED + "-o out --vmap vmap", bad="links"),
-    Case("output", "index " + LINKED + "-o out", bad="links"),
     Case("error_report", "links-from --pairs worse --encoder tiny --layer 1 " + MARKED, bad=""),
     *(
         Case("error_report", f"{line} {MARKED}", bad="bad-links", tail=b"0-0\n0-0\n")
@@ -145,10 +144,9 @@ CASES = [
             "phrases source target bad-links",
             "project source target bad-links --tags tags --tags-format bio",
             "lexicon source target bad-links",
-            "symmetrize bad-links links",
-            "index source target bad-links -o out",
-            "find 53ab source target bad-links",
-            "info bad-links source target",
+            "convert bad-links links --symmetrize union",
+            "find 53ab source target --links bad-links",
+            "check source target --links bad-links",
         )
     ),
 ]

@@ -35,20 +35,17 @@ OUTPUTS = {
     "train": "output links probabilities pair_scores cache error_report",
     "check": "output error_report",
     "evaluate": "error_report",
-    "symmetrize": "output error_report",
     "convert": "output error_report",
     "phrases": "output error_report",
     "project": "output error_report",
-    "heatmap": "cache output error_report",
-    "report": "cache output error_report",
+    "heatmap": "output error_report",
+    "report": "output error_report",
     "vectors convert": "output",
     "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output error_report priors vmap",
-    "index": "output error_report",
     "find": "error_report",
-    "info": "error_report",
 }
 
 
