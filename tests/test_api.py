@@ -334,7 +334,7 @@ LOADED = {  # what is opened, and the settings
         USAGE,
         "`temperature` as a number above 0, found True",
     ),
-    "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
+    "junk": (Path(__file__).parent / "corpus", {}, DATA, "name two files by --source-vectors"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
     "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score` applies to word vectors only"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "above 0 and at most 1, found 1.5"),
@@ -351,7 +351,7 @@ LOADED = {  # what is opened, and the settings
     ),
     "a limit": ("en_fr_vectors", {"limit": 0}, USAGE, "`limit` as an integer of at least 1, found 0"),
     "positions": ("en_fr_vectors", {"positions": "ibm4"}, USAGE, "found 'ibm4'"),
-    "a language": ("en_fr_vectors", {"languages": ("en", "de")}, DATA, "no vectors for language 'de'"),
+    "a language": ("en_fr_vectors", {"languages": ("en", "de")}, DATA, "of the language 'de', found en, fr"),
     "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
     "weights": (
         "en_fr_vectors",
@@ -1008,12 +1008,17 @@ def test_messages_name_parameters_and_the_command_line_its_options():
 
     with pytest.raises(na.UsageError, match=r"requires an encoder: pass `encoder=NAME`") as caught:
         na.load(device="cpu")
-    assert "pass --encoder NAME" in as_options(str(caught.value))
-    assert (
-        as_options("replace it with `overwrite=True`, or `languages`")
-        == "replace it with --force, or --langs"
+    options = {name: f"--{name}" for name in ("encoder", "force", "langs", "from")} | {"path": "path"}
+    assert "pass --encoder NAME" in as_options(str(caught.value), options)
+    said = "replace it with `overwrite=True`, or `languages`; read it as `format=word2vec`"
+    assert as_options(said, options) == "replace it with --force, or --langs; read it as --from word2vec"
+    unchanged = "found '`encoder`', `score` in `path`"
+    assert as_options(unchanged, options) == unchanged
+    converts = "`nmtalign vectors convert FILE FOLDER --to folder --strip-prefix c/en/`"
+    assert as_options("use `strip_prefix='c/en/'`", options) == f"use {converts}"
+    assert as_options("use `strip_prefix='c/en/'`", {"strip_prefix": "--strip-prefix"}) == (
+        "use --strip-prefix c/en/"
     )
-    assert as_options("found '`score`'") == "found '`score`'"
 
 
 def test_what_holds_pairs_is_cut_as_it_is_read(bitext):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nmtalign.cli.declare import Options, option
-from nmtalign.cli.messages import as_options, log, printable
+from nmtalign.cli.messages import as_options, log, options_of_command, printable
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
@@ -65,7 +65,7 @@ class BadRecords:
         if self._write is None:
             raise error
         self._bad_numbers.add(number)
-        self._write(f"{number}\t{printable(as_options(str(error)))}\n")
+        self._write(f"{number}\t{printable(as_options(str(error), options_of_command))}\n")
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
         """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""

@@ -7,8 +7,9 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 import click
 
@@ -23,6 +24,7 @@ _PARAMETER_IN_MESSAGE = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")
 _OPTION_OF_PARAMETER = {
     "languages": "langs",
     "minimum": "min_count",
+    "format": "from",
     "overwrite": "force",
     "select": "sides",
 }
@@ -30,10 +32,15 @@ _OPTION_OF_PARAMETER = {
 _OPTIONS_OF_VECTOR_FILES = ("strip_prefix", "unsafe_pickle")
 # Switches of the command that runs: log_json, verbose, quiet, debug.
 enabled_switches: set[str] = set()
+# The options of the command that runs, or ran last, by the names of their parameters.
+options_of_command: dict[str, str] = {}
 
 
 def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> None:
-    """Switch a kind of messages on, by an option of its name."""
+    """Switch a kind of messages on, by an option of its name; note the options of the command."""
+    options_of_command.clear()
+    for known in context.command.params:
+        options_of_command[str(known.name)] = max(known.opts, key=len)
     enabled_switches.update({str(parameter.name)} if on else ())
 
 
@@ -54,22 +61,28 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def as_options(text: str) -> str:
+def as_options(text: str, options: Mapping[str, str]) -> str:
     """Return a message of the library with its parameters spelled as options of the command line.
 
-    >>> as_options("cut the text with `tokenizer=simple`, or set `attention_heads`")
-    'cut the text with --tokenizer simple, or set --attention-heads'
+    `options` are those of the command by the names of their parameters. Other words remain.
+
+    >>> options = {"tokenizer": "--tokenizer", "langs": "--langs"}
+    >>> as_options("split the text with `tokenizer=simple`, or set `languages` or `heads`", options)
+    'split the text with --tokenizer simple, or set --langs or `heads`'
     """
-    return _PARAMETER_IN_MESSAGE.sub(_as_option, text)
+    return _PARAMETER_IN_MESSAGE.sub(partial(_as_option, options), text)
 
 
-def _as_option(parameter: re.Match[str]) -> str:
+def _as_option(options: Mapping[str, str], parameter: re.Match[str]) -> str:
     name, value = parameter.groups()
-    option = "--" + _OPTION_OF_PARAMETER.get(name, name).replace("_", "-")
+    option = options.get(name) or options.get(_OPTION_OF_PARAMETER.get(name, name))
+    converts = option is None and name in _OPTIONS_OF_VECTOR_FILES and value is not None
+    if converts:
+        option = "--" + name.replace("_", "-")
+    if option is None or not option.startswith("-"):
+        return parameter.group()
     text = option if value in (None, "True") else f"{option} {value}".replace("'", "")
-    if name in _OPTIONS_OF_VECTOR_FILES and value is not None:
-        return f"`nmtalign vectors convert FILE FOLDER --to folder {text}`"
-    return text
+    return f"`nmtalign vectors convert FILE FOLDER --to folder {text}`" if converts else text
 
 
 def detail(text: str, *, event: str) -> None:
@@ -82,7 +95,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: obj
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     if "quiet" in enabled_switches and level == "info":
         return
-    text = "\nnmtalign: ".join(map(printable, as_options(text).split("\nnmtalign: ")))
+    text = "\nnmtalign: ".join(map(printable, as_options(text, options_of_command).split("\nnmtalign: ")))
     if "log_json" in enabled_switches:
         import json
         from datetime import UTC, datetime

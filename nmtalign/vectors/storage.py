@@ -515,10 +515,11 @@ def load_both_languages(
 ) -> tuple[Embeddings, Embeddings]:
     """Load source and target vectors from one folder.
 
-    For each of two languages XX, the folder contains ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a
-    sub-folder ``XX`` in nmtalign's own format. The vectors of a static model are those of both sides. By
-    default, the languages are those of ``pair.json``, or the only two in the folder in alphabetical order.
-    The vectors have the same dimension, and the settings of ``pair.json``.
+    For each of two languages XX, the folder contains ``word2int_XX.pkl`` and ``embeddings_XX.npz``, a
+    sub-folder ``XX`` in nmtalign's own format, or a file such as ``XX.vec`` or ``wiki.XX.vec.gz``. The
+    vectors of a static model are those of both sides. By default, the languages are those of ``pair.json``,
+    or the only two in the folder in alphabetical order. The vectors have the same dimension, and the
+    settings of ``pair.json``.
     """
     folder = as_path(folder)
     if is_static_model(folder):
@@ -531,7 +532,8 @@ def load_both_languages(
         )
     for name in names:
         if name not in paths:
-            raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
+            found = f"found {', '.join(paths) or 'none'}"
+            raise DataError(f"expected vectors of the language {name!r}, {found}; {_TWO_FILES}").at(folder)
     noted = _pair_note(folder).get("settings", {})
     with reraise_as_data_error(folder):
         sides = both_embeddings([paths[name] for name in names], files=files)
@@ -629,16 +631,38 @@ def with_text_settings(embeddings: Embeddings, text_settings: TextSettings) -> E
     return replace(embeddings, settings={**embeddings.settings, "text": text_settings.as_dict()})
 
 
+_TWO_FILES = "name two files by --source-vectors and --target-vectors, in Python as (source, target)"
+# The language in names such as en.vec and wiki.de.vec.gz.
+_LANGUAGE_OF_FILE = re.compile(r"(?:.*[._-])?([a-z]{2,3})\.(?:vec|bin|kv)(?:\.gz|\.bz2|\.xz)?")
+
+
 def languages_of(folder: str | Path) -> dict[str, Path]:
     """Return the path of each language in a folder of several languages; empty for any other folder."""
     folder = as_path(folder)
     dictionaries = (path for path in folder.glob("word2int_*") if is_word2int_path(path))
     paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
     paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    if not paths:
+        paths = _files_of_languages(folder)
     for path in paths.values():
         name = path.relative_to(folder)
         file_inside(folder, str(name / "meta.json" if path.is_dir() else name))
     return dict(sorted(paths.items()))
+
+
+def _files_of_languages(folder: Path) -> dict[str, Path]:
+    paths: dict[str, Path] = {}
+    for path in sorted(folder.glob("*")):
+        match = _LANGUAGE_OF_FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        other = paths.setdefault(match[1], path)
+        if other != path:
+            found = f"found {other.name} and {path.name}, both of {match[1]!r}"
+            raise DataError(f"expected one file of vectors for each language, {found}; {_TWO_FILES}").at(
+                folder
+            )
+    return paths
 
 
 def _pair_note(folder: Path) -> dict[str, Any]:
@@ -653,8 +677,8 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
     names = list(languages_of(folder))
     if not names:
-        found = "found neither a model (meta.json) nor vectors of two languages (word2int_XX.pkl or XX)"
-        raise DataError(f"expected a model or vectors of two languages; {found}").at(folder)
+        expected = "expected a model (meta.json) or vectors of two languages (word2int_XX.pkl, XX.vec or XX)"
+        raise DataError(f"{expected}; {_TWO_FILES}").at(folder)
     note = _pair_note(folder)
     if "languages" in note:
         return _noted_languages(note["languages"], folder / "pair.json")

@@ -158,7 +158,8 @@ def test_python_hears_the_sentence_of_the_command_once_a_call(source, target, tm
         with pytest.warns(UserWarning, match="are known|knows more") as heard:
             call()
         (warning,) = heard
-        assert messages.as_options(str(warning.message)) == said.split("warning: ")[1]
+        shown = messages.as_options(str(warning.message), messages.options_of_command)
+        assert shown == said.split("warning: ")[1]
         assert warning.filename == __file__
     with pytest.warns(UserWarning, match="are known|knows more") as heard:
         aligner.align(*pairs[0])

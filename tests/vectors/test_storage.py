@@ -404,7 +404,7 @@ def test_pairs_come_back_in_their_order(format: str, tmp_path: Path) -> None:
     assert first.settings == second.settings == {"method": "mine"}
     swapped, _ = load_both_languages(tmp_path, languages=("en", "fr"))
     assert swapped.vocabulary.words == ["a"]
-    with pytest.raises(DataError, match="no vectors for language 'de'"):
+    with pytest.raises(DataError, match="expected vectors of the language 'de', found en, fr"):
         load_both_languages(tmp_path, languages=("en", "de"))
 
 
@@ -528,3 +528,21 @@ def test_a_folder_of_two_languages_names_the_vectors_of_one(tmp_path):
         save_embeddings(embeddings, tmp_path / f"word2int_{language}.pkl", format="word2int")
     with pytest.raises(DataError, match=r"vectors of one language, .* of en, fr; pass .*word2int_en\.pkl"):
         load_embeddings(tmp_path)
+
+
+def test_files_whose_names_end_in_their_languages_are_a_folder_of_vectors(tmp_path):
+    (tmp_path / "wiki.en.vec").write_text("2 2\nthe 1 0\ncat 0 1\n", encoding="utf-8")
+    (tmp_path / "fr.vec").write_text("2 2\nle 1 0\nchat 0 1\n", encoding="utf-8")
+    (tmp_path / "text.en").write_text("the cat\n", encoding="utf-8")
+    assert list(languages_of(tmp_path)) == ["en", "fr"]
+    source, target = load_both_languages(tmp_path, languages=("fr", "en"))
+    assert list(source.vocabulary) == ["le", "chat"]
+    assert list(target.vocabulary) == ["the", "cat"]
+
+    third = tmp_path / "de.vec"
+    third.write_text("1 2\nder 1 0\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="expected vectors of two languages"):
+        load_both_languages(tmp_path)
+    third.rename(tmp_path / "news.en.vec")
+    with pytest.raises(DataError, match=r"found news.en.vec and wiki.en.vec, both of 'en'; name two files"):
+        load_both_languages(tmp_path)
