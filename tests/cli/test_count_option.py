@@ -341,6 +341,61 @@ def test_marian_reads_links_and_shortlists_of_pieces(text, models, tmp_path):
         assert 0 < float(probability) <= 1
 
 
+def test_a_lexicon_of_pieces_is_that_of_the_piece_links(text, models, tmp_path):
+    """Links of words with the models, or links of pieces with the pieces: the same files."""
+    spm = ",".join(map(str, models))
+    assert (
+        run("align", *text, "--spm", spm, "--tokens", tmp_path / "cut", "-o", tmp_path / "pieces", "-q") == 0
+    )
+    assert run("align", *text, "-o", tmp_path / "words", "-q") == 0
+    cut = [tmp_path / f"cut.{side}" for side in SIDES]
+    for name, given in {
+        "one": [*cut, tmp_path / "pieces"],
+        "two": [*text, tmp_path / "words", "--spm", spm],
+    }.items():
+        written = [f"--{kind}={tmp_path / name}.{kind}" for kind in ("vmap", "priors")]
+        assert run("lexicon", *given, "-o", tmp_path / name, *written, "-q") == 0
+    assert len(lines(tmp_path / "two.s2t")) > 300
+    for kind in ("s2t", "t2s", "tsv", "vmap", "priors"):
+        assert lines(tmp_path / f"two.{kind}") == lines(tmp_path / f"one.{kind}"), kind
+    known = [{piece for line in lines(path) for piece in line.split(" ")} for path in cut]
+    row = next(line.split(" ") for line in lines(tmp_path / "two.s2t") if "▁the " in line)
+    assert row[1] in known[0]
+    assert row[0] in known[1]
+
+
+def test_a_lexicon_of_pieces_by_hand(tmp_path, capsys, monkeypatch):
+    """Pieces without a linked word count as linked to the null word, also those of spaces alone."""
+
+    class Halves:
+        def encode(self, line):
+            spans = [(n, min(n + 2, len(line))) for n in range(0, len(line), 2)]
+            return [line[a:b].replace(" ", "▁") for a, b in spans], spans
+
+    monkeypatch.setattr("nmtalign.corpus.units.load_segmenter", lambda file: Halves())
+    given = [write(tmp_path / "a", ["abc de", "ab"]), write(tmp_path / "b", ["xy", "xy"])]
+    given.append(write(tmp_path / "links", ["0-0", ""]))
+    assert run("lexicon", *given, "--spm", "any") == 0
+    rows = [line.split("\t")[:5] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["ab", "xy", "1", "0.5000", "0.3333"], ["c▁", "xy", "1", "1.0000", "0.3333"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [(["--lowercase"], 2), (["--model", "en_fr_model"], 2), ([], 3)]
+)
+def test_pieces_of_a_lexicon_need_links_and_a_model(text, models, tmp_path, capsys, options, code):
+    links = write(tmp_path / "links", ["0-99"] * 60)
+    given = [] if "--model" in options else [*text, links]
+    assert run("lexicon", *given, "--spm", models[0], *options) == code
+    err = capsys.readouterr().err
+    assert (
+        "--lowercase and --spm cannot" in err
+        or "or --model DIR alone" in err
+        or "link 0-99 is outside" in err
+    )
+    assert run("lexicon", *text, links, "--spm", tmp_path / "none.model") == 3
+
+
 def test_fairseq_and_opennmt_read_links_of_pieces(text, models, tmp_path, monkeypatch):
     """Rules of both: positions below the number of pieces; of OpenNMT-py: no pair without links.
 

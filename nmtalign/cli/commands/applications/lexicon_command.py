@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import texts
+from nmtalign.cli import texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, print_text, warn
@@ -21,6 +21,9 @@ from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
+    from nmtalign.applications.linked_pairs import LinkedPair
+    from nmtalign.corpus.units import LinkUnit
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
@@ -28,14 +31,62 @@ MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
 @dataclass(frozen=True, kw_only=True)
 class CountedTextOptions(OptionalLinkedOptions):
-    """Two texts and the links of their words, and the form of the words that are counted."""
+    """Two texts and the links of their words, and the form in which the words are counted."""
 
     lowercase: bool = option("--lowercase", "Count words in lower case.", default=False)
+    spm: str | None = option(
+        "--spm SRC[,TGT]",
+        "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; count the pieces of linked"
+        " words.",
+        type=unit_options.SubwordModels(writes=False),
+    )
 
     @property
     def text_settings(self) -> TextSettings:
         """Settings that split lines at spaces."""
         return super().text_settings.updated(WordSettings(lowercase=self.lowercase))
+
+    def read_units(self, bad: BadRecords, *, plain: bool) -> Iterator[LinkedPair]:
+        """Yield the words of each pair, or the pieces of `--spm`, with their links.
+
+        Pairs with words or pieces that `plain` files cannot contain are bad, and empty.
+        """
+        separator = "" if plain else None
+        if self.spm is None:
+            yield from (pair for _, pair in self.read(bad, separator=separator))
+            return
+        if self.lowercase:
+            raise UsageError(
+                "--lowercase and --spm cannot be combined, because models split lines as they are"
+            )
+        from nmtalign.corpus.units import link_unit
+
+        unit = link_unit(spm=self.spm)
+        for number, (lines, pair) in enumerate(self.read(bad), 1):
+            yield self._in_pieces(lines, pair, unit, number, bad, separator)
+
+    def _in_pieces(
+        self,
+        lines: SentencePair,
+        pair: LinkedPair,
+        unit: LinkUnit,
+        number: int,
+        bad: BadRecords,
+        separator: str | None,
+    ) -> LinkedPair:
+        """Return the pieces of both lines, with a link of all pieces of linked words; none for a bad pair."""
+        from nmtalign.applications.linked_pairs import LinkedPair
+        from nmtalign.corpus.regrouping import into_pieces, regroup_links
+        from nmtalign.links.separators import find_split_word
+
+        piece_lines = unit.piece_lines(lines, self.text_settings)
+        source, target = piece_lines[0].pieces, piece_lines[1].pieces
+        if separator is not None and (cut := find_split_word(source, target, separator)):
+            side, problem = cut
+            bad.add_cut(problem, str((self.source, self.target)[side]), number)
+            return LinkedPair([], [], na.Alignment((), 0, 0))
+        links = regroup_links(pair.links.links, into_pieces([piece_lines]))
+        return LinkedPair(source, target, na.Alignment(links, len(source), len(target)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +146,8 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     """List translations with their probabilities, from LINKS or from a learned model.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Words without a link count
-    as linked to the null word.
+    as linked to the null word. With --spm, a link of two words is a link of all their pieces, as in the links
+    of `align --spm`, and each piece is counted as a word is.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`.
     The table, also in PREFIX.tsv, has one line per word pair: the number of its links (of a model, the
@@ -107,7 +159,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, JumpAndFertilityCounts, most_frequent
 
-    uses_texts = bool(linked.files) or linked.lowercase
+    uses_texts = bool(linked.files) or linked.lowercase or linked.spm is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected SOURCE TARGET LINKS, or --model DIR alone")
     with AtomicFiles() as outputs:
@@ -118,7 +170,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
             jumps = None if listed.priors is None else JumpAndFertilityCounts()
             counts = _counts_of_links(linked, bad, plain=plain, others=jumps)
             units = listed.choose(counts.entries())
-            table = listed.choose(_without_marks(counts).entries())
+            table = units if linked.spm is not None else listed.choose(_without_marks(counts).entries())
             others = () if jumps is None else jumps.lines()
         else:
             aligner = load_aligner(listed.model)
@@ -131,7 +183,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
             outputs.text(path).writelines(lines)
     if files and listed.model is not None and (listed.output is not None or listed.vmap is not None):
         why = "a translation model whose vocabularies are pieces finds few of these words"
-        warn(f"{why}; for it, write nmtalign lexicon SOURCE_PIECES TARGET_PIECES LINKS -o PREFIX")
+        warn(f"{why}; for it, write nmtalign lexicon SOURCE TARGET LINKS --spm SRC,TGT -o PREFIX")
     if files:
         text = f"{len(units):,} word pairs in {', '.join(files)}"
         if listed.output is not None and len(table) != len(units):
@@ -192,12 +244,12 @@ def _counts_of_links(
 ) -> LinkCounts:
     """Return the counts of the linked words of a bitext, and count jumps and fertilities in `others`.
 
-    Pairs with words that `plain` files cannot contain are bad.
+    Pairs with words or pieces that `plain` files cannot contain are bad.
     """
     from nmtalign.applications.bilingual_lexicon import LinkCounts
 
     counts = LinkCounts()
-    for _, pair in linked.read(bad, separator="" if plain else None):
+    for pair in linked.read_units(bad, plain=plain):
         counts.add(pair)
         if others is not None and pair.source and pair.target:
             others.add(pair)
