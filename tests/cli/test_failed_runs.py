@@ -44,7 +44,7 @@ TRAIN = "train source target --preset fast --workers 1 -o out "
 LINKED = "source target links "
 MARKED = "--on-error skip-marked --error-report report "
 ENCODER = "--encoder tiny --layer 1 --cache cache "
-ALONE = "align source target --workers 1 "
+ALONE = "align source target --model en_fr_model --workers 1 "
 FROM = "links-from source target --method simalign-argmax --encoder tiny --layer 1 "
 
 

@@ -90,9 +90,9 @@ def test_a_default_that_differs_by_command_is_that_of_the_command():
     for command in leaves():
         output = CliRunner().invoke(group, [*command, "--help"]).output
         described[" ".join(command)] = " ".join(output.split())
-    assert "their column. [mutual; with --method: the rule of the method] " in described["links-from"]
+    assert "[mutual; with --method: the rule of the method] " in described["links-from"]
     for command in ("align", "heatmap", "report"):
-        assert "their column. [posterior; with --positions none or diagonal: mutual] " in described[command]
+        assert "[posterior; with --positions none or diagonal: mutual] " in described[command]
         assert "fitted to the text). [hmm] " in described[command]
         assert "spelling). [backoff; with --positions none or diagonal: zero] " in described[command]
     assert not [name for name, text in described.items() if "other commands" in text]
