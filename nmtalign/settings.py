@@ -366,9 +366,8 @@ class GivenVectorsSettings(VectorFileSettings):
         if given:
             names = ", ".join(given)
             applies = "applies" if len(given) == 1 else "apply"
-            removed = "it" if len(given) == 1 else "them"
             problem = f"{names} {applies} to word vectors only, and {found}"
-            raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {BUNDLED_VECTORS}")
+            raise UsageError(f"{problem}; remove {names}, or open word vectors, such as {BUNDLED_VECTORS}")
 
 
 @dataclass(frozen=True, kw_only=True)

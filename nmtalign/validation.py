@@ -104,14 +104,16 @@ def reject_exhausted(rows: Iterator[Any], what: str) -> Iterator[Any]:
     yield from chain(first, rows)
 
 
-def check_same_index(first: Any, second: Any, what: str) -> None:
-    """Raise UsageError if two indexes of pandas have the same length, but differ."""
+def check_same_index(first: Any, second: Any, what: str, *, by_label: str) -> None:
+    """Raise UsageError if two indexes of pandas have the same length, but differ.
+
+    `by_label` says what pairs the rows by their labels.
+    """
     if len(first) != len(second) or first.equals(second):
         return
     found = _first_difference(first, second)
     by_position = "column.reset_index(drop=True) of both pairs them by position"
-    by_label = "a frame, pd.DataFrame({'source': first, 'target': second}), by index"
-    raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label}")
+    raise UsageError(f"expected the same index of {what}, {found}; {by_position}, {by_label} by index")
 
 
 def check_same_pairs(first: Any, second: Any, what: str) -> None:

@@ -48,7 +48,7 @@ from nmtalign.files.text_files import is_encodable
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES, Side
 from nmtalign.results import table_of_rows, with_row_index
-from nmtalign.validation import check_choice, check_number
+from nmtalign.validation import check_choice, check_number, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -361,6 +361,7 @@ def find(
     """
     if side is not None:
         check_choice(side, SIDES, "sides")
+    check_type(words, str, "the pairs, then the words to find as text")
     if isinstance(pairs, BitextIndex):
         index = pairs
     elif isinstance(pairs, str | Path):

@@ -346,7 +346,8 @@ def project(
     frame_index = frame_index_of(pairs)
     if frame_index is not None and hasattr(tags, "iloc"):
         column: Any = tags
-        check_same_index(frame_index, column.index, "the pairs and `tags`")
+        by_label = "tags.loc[batch.frame_index], or tags.loc[frame.index],"
+        check_same_index(frame_index, column.index, "the pairs and `tags`", by_label=by_label)
     projected: list[Any] = []
     unlinked_pairs: list[int] = []  # a pair occurs once for each annotation
     displaced: list[tuple[int, LabeledSpan]] = []
@@ -392,7 +393,10 @@ def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, 
         annotation = without_line_end(annotation)
     if _is_markup(format):
         if not isinstance(annotation, str):
-            raise DataError(f"expected a line with tags as text, found {short_repr(annotation)}")
+            found = f"found {short_repr(annotation)}"
+            raise DataError(
+                f"expected a line with tags as text, {found}; labels need format='bio' or 'labels'"
+            )
         return Projected(*_project_markup(annotation, lines, format, split))
     if _is_label(format):
         labels = split_spaces(annotation) if isinstance(annotation, str) else annotation

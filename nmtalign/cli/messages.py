@@ -26,6 +26,7 @@ _OPTION_OF_PARAMETER = {
     "minimum": "min_count",
     "format": "from",
     "overwrite": "force",
+    "seeds": "dictionary",
     "select": "sides",
 }
 # Options for files of vectors, which only the commands that read a single file have.

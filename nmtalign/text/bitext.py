@@ -615,7 +615,8 @@ def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
     """
     indexes: list[pd.Index] = [side.index for side in (sources, targets) if hasattr(side, "iloc")]
     if len(indexes) == 2:
-        check_same_index(indexes[0], indexes[1], "the two columns")
+        by_label = "a frame, pd.DataFrame({'source': first, 'target': second}),"
+        check_same_index(indexes[0], indexes[1], "the two columns", by_label=by_label)
     lengths = {len(side) for side in (sources, targets) if hasattr(side, "__len__")}
     has_length = hasattr(sources, "__len__") and hasattr(targets, "__len__")
     return indexes[0] if indexes and has_length and len(lengths) == 1 else None

@@ -226,6 +226,11 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
     sides = [source.vocabulary.rows(a for a, _ in pairs), target.vocabulary.rows(b for _, b in pairs)]
     rows = np.stack(sides, axis=1).astype(np.int64)
     known: Longs = np.unique(rows[(rows >= 0).all(axis=1)], axis=0)
+    if not pairs:
+        raise DataError(
+            "there are no seed pairs: no word is spelled the same in both languages, or `seeds` is empty;"
+            " pass pairs of translations as `seeds`"
+        )
     if not len(known):
         raise DataError(
             f"none of the {len(pairs)} seed pairs has both vectors; pass a dictionary of these words"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.applications.concordance import GAP_SIGN, search
+from nmtalign.applications.concordance import GAP_SIGN, find, search
 from nmtalign.corpus import bitext_index
 from nmtalign.corpus.bitext_index import build_index, open_index, write_index_file
 from nmtalign.errors import DataError, UsageError
@@ -213,3 +213,8 @@ def test_errors_of_what_gives_the_pairs_stay_what_they_are(tmp_path, error):
 
     with pytest.raises(error, match="of the caller"):
         write_index_file(tmp_path / "x.db", pairs(), TEXT)
+
+
+def test_pairs_in_the_place_of_the_words_are_named():
+    with pytest.raises(UsageError, match="expected the pairs, then the words to find as text, found"):
+        find("house", [("the house", "la maison", "0-0 1-1")])

@@ -19,7 +19,7 @@ from nmtalign.applications.labels import (
     project_spans,
     spans_of_labels,
 )
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.names import LABEL_FORMATS
 
 links_of_six = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 6)))
@@ -307,3 +307,15 @@ def test_errors_of_annotations_have_the_index_of_the_frame():
     for pairs in (batch, linked):
         with pytest.raises(DataError, match=r"pair 1 \(index 's2'\): expected a label for each"):
             na.project(pairs, ["O O", "O"], format="bio")
+
+
+def test_refused_tags_come_with_advice_on_tags():
+    pairs = pd.DataFrame({"source": ["a b"], "target": ["x y"], "links": ["0-0 1-1"]}, index=[7])
+    tags = pd.Series([["O", "B-X"]])
+    with pytest.raises(
+        UsageError, match=r"tags\.loc\[batch\.frame_index\], or tags\.loc\[frame\.index\], by index"
+    ):
+        na.project(pairs, tags, format="bio")
+    with pytest.raises(DataError, match="labels need format='bio' or 'labels'"):
+        na.project(pairs, tags.set_axis([7]))
+    assert na.project(pairs, tags.set_axis([7]), format="bio") == [["O", "B-X"]]

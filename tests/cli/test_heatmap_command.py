@@ -173,7 +173,9 @@ def test_files_without_lines_are_no_sentences_and_sentences_no_files(
     draw = "heatmap", "--vectors", vectors, "-o", "out.svg"
     for given in (("text.en", "text.fr"), ("text.en", "no.fr"), ("the cat", "text.fr"), ("cat", "chat")):
         assert run(*draw, *given) == 2
-        assert "expected two sentences, found the file" in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert "expected two sentences, found the file" in err
+        assert "is a word, add a space: '" in err
     assert not Path("out.svg").exists()
     assert run(*draw, "cat ", "chat") == 0
     Path("pairs.tsv").write_text("the cat\tle chat\n")  # as paste makes it

@@ -157,6 +157,11 @@ def test_seeds_without_vectors_are_an_error() -> None:
     source, target = turned_spaces()
     with pytest.raises(DataError, match="none of the 1 seed pairs"):
         map_spaces(source, target, [("x", "y")])
+    with pytest.raises(
+        DataError,
+        match="no seed pairs: no word is spelled the same in both languages, or `seeds` is empty; pass",
+    ):
+        map_spaces(source, target, [])
     with pytest.raises(UsageError, match="equal dimension"):
         map_spaces(source, named("t", np.eye(3)), [])
 

@@ -270,7 +270,8 @@ def _check_sentence_files(sides: SentencePair) -> None:
 def _check_not_files(sides: SentencePair) -> None:
     """Raise UsageError if a sentence is the name of a file."""
     for sentence in filter(os.path.isfile, sides):
-        advice = f"for pairs of two files, add --lines, such as --lines 1; for a word, write '{sentence} '"
+        word = f"if {sentence} is a word, add a space: '{sentence} '"
+        advice = f"for pairs of two files, add --lines, such as --lines 1; {word}"
         raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
 
 
