@@ -93,12 +93,19 @@ def test_marks_and_labels_are_apart(open_report: Open) -> None:
         wait(page, f"return document.querySelector('[data-side={side[0]}][aria-pressed=true]')")
         assert len(find(page, ".attention text")) >= 2
         assert overlaps(page) == []
-    page = open_report([SamplePair(1, replace(pair, forward=np.full((4, 4), 0.2)), gold)], width=390)
-    page.execute_script("location.hash = '#pair-1&pin=t0'")
-    wait(page, "return document.querySelector('.pair.lit')")
-    assert "no partner 20 %" in map(plain, texts(page, ".attention text"))
-    assert overlaps(page) == []
-    assert page.execute_script(ON_CURVES) == []
+    for size, layout in ((4, "across"), (9, "down")):  # few words stand in lines on a phone, more in columns
+        pair = replace(of_links({(0, 1): 0.9, (3, 2): 0.9}, size, size), forward=np.full((size, size), 0.1))
+        page = open_report([SamplePair(1, pair, gold)], width=390)
+        page.execute_script("location.hash = '#pair-1&pin=t0'")
+        wait(page, "return document.querySelector('.pair.lit')")
+        assert find(page, f".sentences.{layout}")
+        told = {4: "no partner 60 %", 9: "no partner 10 %"}[size]
+        assert told in map(plain, texts(page, ".attention text"))
+        assert told not in map(plain, page.execute_script(ON_CURVES))
+        room = find(page, ".pair")[0].rect
+        for text, left, right, *_ in page.execute_script(BOXES):
+            assert room["x"] < left < right < room["x"] + room["width"], text
+        assert overlaps(page) == []
 
 
 def test_a_weight_is_beside_its_own_curve(open_report: Open) -> None:
@@ -234,7 +241,8 @@ def test_emoji_are_whole_and_forced_colors_keep_the_bars(open_report: Open) -> N
 
 
 def test_the_note_on_columns_from_right_to_left_is_off_the_line(open_report: Open) -> None:
-    pair = aligned_pair(["وقع", "الوزير", "الاتفاق"], ["he", "signed", "it"])
+    words = [f"word{n}" for n in range(9)]
+    pair = aligned_pair(["وقع", "الوزير", "الاتفاق", *["الجديد"] * 6], words)
     page = open_report([SamplePair(1, pair)], width=1600)
     assert texts(page, ".matrix > .caption") == ["← columns run from right to left, as their sentence does"]
     room = page.execute_script(

@@ -48,7 +48,7 @@ export function drawAttention(pair, card, side, i) {
     const shown = box.dataset.view;
     const view = shown === "combined" ? directionView(pair, side) : shown;
     const { weights, none } = attentionOf(pair, side, i, view);
-    const { ends, bend, across } = placesOf(box);
+    const { ends, bend, across, frame } = placesOf(box);
     const whole = Math.max(1, extentOf(view)[1]);
     const drawn = svg("g", { class: "attention" });
     const labels = [];
@@ -62,8 +62,9 @@ export function drawAttention(pair, card, side, i) {
       const style = { "stroke-width": (0.7 + 6 * w).toFixed(2), opacity: (0.35 + 0.5 * w).toFixed(2) };
       drawn.append(svg("path", { d, ...style }));
       if (largest.includes(j)) {
-        const told = tellWeight(view, weight);
-        labels.push(across ? labelOf(points, told, taken) : labelAtEnd(side === "s" ? to : from, side, told, taken));
+        const end = side === "s" ? to : from;
+        const text = tellWeight(view, weight);
+        labels.push(across ? labelOf(points, text, taken, frame.width) : labelAtEnd(end, side, text, taken));
       }
       wordAt(box, OTHER[side], j).classList.add("attended");
     });
@@ -78,10 +79,11 @@ export function drawAttention(pair, card, side, i) {
 }
 
 // Beside its curve, where no other curve, mark or label is.
-function labelOf(points, text, taken) {
+function labelOf(points, text, taken, room) {
   const wide = width(text, LABEL_SIZE);
   const places = placesAlong(points).flatMap(([x, y]) => [[x - 10, y], [x + 10 + wide, y]]); // of the end of the text
-  const [x, y] = takePlace(places, (place) => boxOf(text, LABEL_SIZE, place, "end"), taken);
+  const inside = places.filter(([x]) => x >= wide && x <= room);
+  const [x, y] = takePlace(inside.length ? inside : places, (place) => boxOf(text, LABEL_SIZE, place, "end"), taken);
   return svg("text", { x, y }, text);
 }
 
