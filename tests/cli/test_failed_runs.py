@@ -98,6 +98,7 @@ CASES = [
     Case("probabilities", FROM + "--probabilities out"),
     Case("pair_scores", FROM + "--pair-scores out"),
     Case("table", FROM + "-o links-out --table out.tsv"),
+    Case("attention", FROM + "-o links-out --attention out.npz"),
     Case("guided", FROM + "--guided out"),
     Case("tokens", FROM + "--tokens out"),
     Case("output", TRAIN),

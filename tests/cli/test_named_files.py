@@ -54,7 +54,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("align a b --expert outside --tokens t", OUTSIDE),
         ("lexicon a b outside", OUTSIDE),
         ("phrases a b outside", OUTSIDE),
-        ("index a b outside -o db", OUTSIDE),
+        ("find w a b --links outside --index db", OUTSIDE),
         (
             "heatmap a longer --lines 1 -o h.npz",
             "expected the same number of lines in each file, found 60 in a and 61 in longer",
