@@ -361,7 +361,7 @@ def find(
     """
     if side is not None:
         check_choice(side, SIDES, "sides")
-    check_type(words, str, "the pairs, then the words to find as text")
+    check_type(words, str, "words as text, after the pairs")
     if isinstance(pairs, BitextIndex):
         index = pairs
     elif isinstance(pairs, str | Path):

@@ -216,5 +216,5 @@ def test_errors_of_what_gives_the_pairs_stay_what_they_are(tmp_path, error):
 
 
 def test_pairs_in_the_place_of_the_words_are_named():
-    with pytest.raises(UsageError, match="expected the pairs, then the words to find as text, found"):
+    with pytest.raises(UsageError, match="expected words as text, after the pairs, found"):
         find("house", [("the house", "la maison", "0-0 1-1")])

@@ -13,6 +13,7 @@ FORMATS = {
     "nmtalign.links.separators",
     "nmtalign.text.containers",
     "nmtalign.text.punctuation",
+    "nmtalign.text.subwords",
 }
 # A concordance searches arrays of word numbers, which the public interface does not have
 # A conversion checks, as all commands do, whether links fit the unit of their text

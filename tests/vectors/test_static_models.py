@@ -82,7 +82,7 @@ def test_one_folder_is_the_vectors_of_both_sides(tmp_path, monkeypatch, capsys):
     assert run("vectors", "info", "m") == 0
     assert "m: static\n  all words, 6 dimensions\n" in capsys.readouterr().out
     for command in (
-        ("vectors", "neighbors", "m", "cat"),
+        ("vectors", "info", "m", "--neighbors", "cat"),
         ("vectors", "convert", "m", "out", "--to", "folder"),
         ("vectors", "info", "m", "--limit", "3"),
     ):
