@@ -186,7 +186,7 @@ def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
 @pytest.mark.parametrize("values", VALUES)
 def test_a_table_has_the_words_as_labels(values, matrices, vectors, text):
     pair = 'w1 "w2" w3', "w3 a,b"
-    options = "--vectors", vectors, "--score", "scaled-dot", "--values", values
+    options = "--vectors", vectors, "--score", "scaled-dot", "--positions", "none", "--values", values
     expected = naive(matrices, *pair)[values]
     for name, form in (("m.csv", {}), ("m.tsv", {"delimiter": "\t", "quoting": csv.QUOTE_NONE})):
         assert run("heatmap", *pair, *options, "-o", name) == 0
@@ -199,18 +199,16 @@ def test_a_table_has_the_words_as_labels(values, matrices, vectors, text):
 
 def test_arrays_of_several_pairs_and_values(vectors, text, capsys):
     Path("pairs.tsv").write_text("".join(map("{}\t{}\n".format, SOURCE, TARGET)), encoding="utf-8")
-    draw = "heatmap", "--pairs", "pairs.tsv", "--vectors", vectors
+    plain = "--vectors", vectors, "--positions", "diagonal"  # each pair alone: the same bits in any text
+    draw = "heatmap", "--pairs", "pairs.tsv", *plain
     assert run(*draw, "-o", "m.npz", "--lines", "1,4", "--values", "all") == 0
     found = np.load("m.npz")
     assert found.files == [f"{name}-{n}" for n in (1, 4) for name in ("forward", "reverse", "combined")]
     assert run(*draw, "-o", "whole.npz") == 0
-    plain = "align", *text, "--vectors", vectors, "--positions", "diagonal", "-o", "links"
-    assert run(*plain, "--attention", "a.npz", "--values", "forward") == 0
+    assert run("align", *text, *plain, "-o", "links", "--attention", "a.npz", "--values", "forward") == 0
     whole, aligned = np.load("whole.npz"), np.load("a.npz")
     assert [*whole.files, "linkable-4"] == aligned.files
-    assert all(
-        np.array_equal(whole[name], aligned[name]) for name in whole.files
-    )  # a pair alone: the same bits
+    assert all(np.array_equal(whole[name], aligned[name]) for name in whole.files)
     assert run(*draw, "-o", "m.tsv") == 2
     assert "m.tsv: a .tsv file has one matrix, found 2; save to .npz" in capsys.readouterr().err
     assert not Path("m.tsv").exists()
@@ -225,10 +223,8 @@ def test_numbers_are_of_all_words_however_many(vectors, text):
 
 
 def test_words_without_a_vector_are_named(vectors, text, capsys):
-    assert (
-        run("heatmap", "w1 new", "w2 w3 other", "--vectors", vectors, "--positions", "none", "-o", "m.tsv")
-        == 0
-    )
+    options = "--vectors", vectors, "--unknown", "zero"
+    assert run("heatmap", "w1 new", "w2 w3 other", *options, "-o", "m.tsv") == 0
     assert "1 matrix in m.tsv" in (said := capsys.readouterr().err)
     assert "; words without a vector: new, other\n" in said
 

@@ -131,7 +131,6 @@ CASES = [
     Case("output", "vectors convert x.vec out --to folder", "x.vec", BAD_ROW),
     Case("output", "vectors convert x.vec word2int_xx.pkl --to word2int", "x.vec", BAD_ROW),
     Case("output", "vectors learn source target --dimension 8 -o out"),
-    Case("output", "vectors learn source target --dimension 8 -o out"),
     Case("output", "vectors map x.vec y.vec --langs en,fr -o out", "y.vec", BAD_ROW),
     Case("output", "vectors attention source target --score scaled-dot --vectors xy --model model -o o.npz"),
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),

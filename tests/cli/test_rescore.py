@@ -46,13 +46,8 @@ def test_it_rescores_unless_scorers_are_chosen_and_is_drawn(bitext, model, tmp_p
     assert run("train", *bitext, "-o", tmp_path / "other", "-q", "--probabilities", other) == 0
     assert found["plain"] == other.read_text()
     pair = TOY.source[0], TOY.target[0]
-    pictures = {}
-    for name, options in {"all": (), "plain": ("--scorers", "lexicon,spectral")}.items():
-        picture = tmp_path / f"{name}.svg"
-        assert run("heatmap", *pair, "--model", model, *options, "-o", picture) == 0
-        pictures[name] = picture.read_text()
-        assert TOY.source[0].split()[0] in pictures[name]
-    assert pictures["all"] != pictures["plain"]
+    assert run("heatmap", *pair, "--model", model, "-o", tmp_path / "all.svg") == 0
+    assert TOY.source[0].split()[0] in (tmp_path / "all.svg").read_text()
     assert run("heatmap", *pair, "--model", model, "--values", "parts", "-o", tmp_path / "heads.svg") == 0
     assert "spectral" in (tmp_path / "heads.svg").read_text()
 
