@@ -20,7 +20,7 @@ _LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
 # joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
 _INVISIBLE = re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ANY_TAG = re.compile("<[A-Za-z/][^<>]*+>")
-_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_ENTITY_IN_TEXT = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
 
 def find_characters(lines: Sequence[str], side: Side) -> Iterator[Finding]:
@@ -42,7 +42,7 @@ def _searches(text: str) -> dict[str, Search]:
         searches["bars"] = lambda line: "|||" if "|||" in line else ""
     if "\r" in text:
         searches["carriage-return"] = lambda line: "\\r" if "\r" in line else ""
-    if "&" in text and _ENTITY.search(text):
+    if "&" in text and _ENTITY_IN_TEXT.search(text):
         searches["html-entity"] = _entity_in_line
     if "\ufffd" in text:
         searches["replacement-character"] = lambda line: "U+FFFD" if "\ufffd" in line else ""
@@ -74,7 +74,7 @@ def _findings_of_line(
 
 def _entity_in_line(line: str) -> str:
     """Return an entity that text should not have; one that only Moses writes goes before others."""
-    entities = _ENTITY.findall(line)
+    entities = _ENTITY_IN_TEXT.findall(line)
     for entity in entities:
         if entity in ESCAPES_OF_MOSES_ONLY:
             return str(entity)

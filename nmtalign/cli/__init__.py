@@ -16,7 +16,7 @@ _INTERRUPTED = 1  # the exit code
 # A signal that comes this soon after the first is taken for the same one: `timeout` sends it to the program
 # and to its group.
 REPEAT_SECONDS = 2.0
-RETRY_SECONDS = 0.01  # an interrupt that was lost in a destructor is raised again after this time
+RAISE_AGAIN_SECONDS = 0.01  # an interrupt that was lost in a destructor is raised again after this time
 
 
 class StopSignals:
@@ -74,7 +74,7 @@ class StopSignals:
             return
         self._first = None
         signal.signal(signal.SIGALRM, self._stop)
-        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, RAISE_AGAIN_SECONDS)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

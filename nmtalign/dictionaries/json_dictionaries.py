@@ -26,7 +26,7 @@ from nmtalign.text.headers import find_side_columns, language_of_column
 _WORDS = re.compile(r'"word"\s*+:\s*+"((?:[^"\\]++|\\.)*+)"').findall
 # Keys that an entry of Wiktionary has besides its word
 _WIKTIONARY_KEYS = {"senses", "translations", "lang", "lang_code", "pos", "forms", "etymology_text"}
-_EXPECTED = (
+_EXPECTED_JSON = (
     'expected {"word": "translation"}, with a list or weights if there are several translations, an object'
     ' with two languages such as {"en": "cat", "fr": "chat"}, or an entry of Wiktionary'
 )
@@ -176,16 +176,16 @@ def _check_keys(lines: list[str]) -> None:
         keys = list(values[0])
         names = f"the keys {', '.join(keys)}"[:80]
         advice = f"name both languages, for instance with `jq -c '{{en: .{keys[0]}, fr: .{keys[1]}}}'`"
-        raise DataError(f"{_EXPECTED}; found {names} on each line; {advice}")
+        raise DataError(f"{_EXPECTED_JSON}; found {names} on each line; {advice}")
 
 
 def _object(text: str) -> dict[str, Any]:
     value = parse_json(text)
     if isinstance(value, list):
         advice = "write one object per line, for instance with `jq -c '.[]'`"
-        raise DataError(f"{_EXPECTED}; found a list: {advice}")
+        raise DataError(f"{_EXPECTED_JSON}; found a list: {advice}")
     if not isinstance(value, dict):
-        raise DataError(f"{_EXPECTED}; found {str(value)[:60]!r}")
+        raise DataError(f"{_EXPECTED_JSON}; found {str(value)[:60]!r}")
     return value
 
 
@@ -218,11 +218,11 @@ def _entries_of_object(number: int, value: dict[str, Any], sides: tuple[str, str
     headwords, translations = _texts(value[source]), _texts(value[target])
     weight = value.get("weight", 1.0)
     if headwords is None or translations is None or not _is_weight(weight):
-        yield DataError(f"{_EXPECTED}; found {str(value)[:60]}")
+        yield DataError(f"{_EXPECTED_JSON}; found {str(value)[:60]}")
         return
     language = language_of_column(source) or ""
     languages = [language_of_column(target) or ""] * len(translations)
-    entry = _entry(number, headwords, translations, float(weight))
+    entry = _json_entry(number, headwords, translations, float(weight))
     yield entry._replace(language=language, languages=languages if any(languages) else ())
 
 
@@ -231,16 +231,16 @@ def _entries_of_word(number: int, word: str, translations: Any) -> Iterator[Reco
     with_weights = translations if isinstance(translations, dict) else {}
     if with_weights and all(map(_is_weight, with_weights.values())):
         for translation, weight in with_weights.items():
-            yield _entry(number, [word], [translation], float(weight))
+            yield _json_entry(number, [word], [translation], float(weight))
         return
     texts = _texts(translations)
     if texts is None:
-        yield DataError(f"{_EXPECTED}; found {str(translations)[:60]!r} for {word[:40]!r}")
+        yield DataError(f"{_EXPECTED_JSON}; found {str(translations)[:60]!r} for {word[:40]!r}")
     else:
-        yield _entry(number, [word], texts)
+        yield _json_entry(number, [word], texts)
 
 
-def _entry(number: int, headwords: list[str], translations: list[str], weight: float = 1.0) -> Entry:
+def _json_entry(number: int, headwords: list[str], translations: list[str], weight: float = 1.0) -> Entry:
     """Return an entry whose translations are words, or glosses if they have spaces."""
     are_words = not any(" " in text.strip() for text in translations)
     return Entry(number, headwords, translations, weight, are_words)

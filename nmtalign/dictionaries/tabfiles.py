@@ -23,10 +23,10 @@ from nmtalign.dictionaries.entries import (
 from nmtalign.errors import DataError
 
 is_tabfile_header = re.compile(r"##\w+\t").match
-_ESCAPE = re.compile(r"\\(.)")
-_MEANINGS = {"n": "\n", "t": " ", "r": " ", "\\": "\\", "|": "|"}
+_TABFILE_ESCAPE = re.compile(r"\\(.)")
+_MEANING_OF_ESCAPE = {"n": "\n", "t": " ", "r": " ", "\\": "\\", "|": "|"}
 _HEADWORD = re.compile(r"(?:[^\\|]++|\\.)+")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*+)([^<>]*+)>")
+_HTML_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*+)([^<>]*+)>")
 # Elements that begin a line
 _BLOCKS = {
     *("blockquote", "br", "dd", "div", "dl", "dt", "dtrn", "h1", "h2", "h3", "h4", "hr", "li", "ol", "p"),
@@ -35,21 +35,21 @@ _BLOCKS = {
 # Elements of grammar, pronunciation and examples
 _REMARKS = {"abbr", "abr", "co", "ex", "font", "i", "iref", "k", "kref", "pos", "rref", "small", "sub", "sup"}
 _CLASS_OF_REMARK = re.compile(r"""class\s*+=\s*+["']?(?:example|k|abr|grammar|pron|phonetic|cm)\b""").search
-_NUMBERED = re.compile(r"\d{1,3}[.)]\s").match
+_NUMBERED_SENSE = re.compile(r"\d{1,3}[.)]\s").match
 _ABOUT_THE_DICTIONARY = ("00database", "00-database")  # headwords of dictd
 
 
 def read_tabfile(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
     """Yield the entries of a word list of PyGlossary."""
     return read_wanted_lines(
-        lines, path, wanted, headwords_of=_headwords, looks_like_entry=_looks_like_entry, parse=_entry
+        lines, path, wanted, headwords_of=_headwords, looks_like_entry=_is_tabfile_entry, parse=_tabfile_entry
     )
 
 
-def _entry(number: int, line: str) -> Record | None:
+def _tabfile_entry(number: int, line: str) -> Record | None:
     if is_tabfile_header(line):
         return None
-    if not _looks_like_entry(line):
+    if not _is_tabfile_entry(line):
         raise DataError(f"expected headwords, a tab and a text, found {line[:60]!r}")
     headwords = _headwords(line)
     if headwords[0].startswith(_ABOUT_THE_DICTIONARY):
@@ -57,7 +57,7 @@ def _entry(number: int, line: str) -> Record | None:
     return Entry(number, headwords, _glosses(line, headwords))
 
 
-def _looks_like_entry(line: str) -> bool:
+def _is_tabfile_entry(line: str) -> bool:
     headwords, tab, _ = line.partition("\t")
     return bool(tab) and not headwords.startswith("##") and headwords.strip() != ""
 
@@ -68,7 +68,7 @@ def _headwords(line: str) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda escape: _MEANINGS.get(escape[1], escape[1]), text)
+    return _TABFILE_ESCAPE.sub(lambda escape: _MEANING_OF_ESCAPE.get(escape[1], escape[1]), text)
 
 
 def _glosses(line: str, headwords: list[str]) -> list[str]:
@@ -85,7 +85,7 @@ def _glosses(line: str, headwords: list[str]) -> list[str]:
         glosses = glosses[1:]
     else:
         slash = ""
-    numbered = [gloss for gloss in glosses if _NUMBERED(gloss)]
+    numbered = [gloss for gloss in glosses if _NUMBERED_SENSE(gloss)]
     if numbered:
         return numbered
     return glosses[:1] if slash else glosses
@@ -104,7 +104,7 @@ def _without_tags(text: str) -> str:
     remark = ""  # the name of the element of a remark that has begun
     depth = 0  # elements of this name that have not ended
     place = 0
-    for tag in _TAG.finditer(text):
+    for tag in _HTML_TAG.finditer(text):
         if not remark:
             pieces.append(text[place : tag.start()])
         place = tag.end()

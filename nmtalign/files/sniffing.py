@@ -54,7 +54,7 @@ _SGML = FileKind(
     "write its segments as plain text, one per line: "
     r"sed -n 's/.*<seg[^>]*> *\(.*[^ ]\) *<\/seg>.*/\1/p' OLD > NEW",
 )
-_MARKUP = FileKind("an XML or SGML file", _AS_TEXT)
+_ELEMENT = FileKind("an XML or SGML file", _AS_TEXT)
 _SUBVIEWER = FileKind("subtitles (SubViewer)", "convert them to SubRip, whose names end in .srt")
 _LYRICS = FileKind("lyrics with times (LRC)", r"remove the times: sed 's/^\[[^]]*\] *//' OLD > NEW")
 _LATEX = FileKind("LaTeX", f"{_AS_TEXT}: detex OLD > NEW")
@@ -86,7 +86,7 @@ _KIND_OF_ROOT = {
     ),
     "tt": FileKind("subtitles (TTML)", "convert them to SubRip, whose names end in .srt"),
     **dict.fromkeys(("srcset", "refset", "tstset"), _SGML),
-    **dict.fromkeys(("mteval", "dataset", "cesdoc", "tei", "text"), _MARKUP),
+    **dict.fromkeys(("mteval", "dataset", "cesdoc", "tei", "text"), _ELEMENT),
 }
 _KIND_OF_ROOT["tbx"] = _KIND_OF_ROOT["martif"]
 
@@ -104,7 +104,7 @@ _is_element = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>.*</\1>").fullmatch
 _find_key = re.compile(r"(?:- )?(?:[^\W\d][\w.-]*+|\"[^\"]+\"|'[^']+')(?= *=|:(?: |$))").match
 _is_section = re.compile(r"\[[^\[\]]+\]|---").fullmatch
 _is_message = re.compile(r'"[^"]*" *= *".*";').fullmatch
-_is_label = re.compile(r"O|[BIES]-\S+").fullmatch
+_is_tag_label = re.compile(r"O|[BIES]-\S+").fullmatch
 _is_row_number = re.compile(r"\d+(?:[-.]\d+)?").fullmatch
 
 
@@ -191,7 +191,7 @@ def _kind_of_markup(head: str, lines: list[str]) -> FileKind | None:
         is_declared = is_declared or head[position : position + 5].lower() in ("<?xml", "<!doc")
         end = head.find(ending, position)
         if end < 0:
-            return _MARKUP if is_declared and head.count("\n", position) > 1 else None
+            return _ELEMENT if is_declared and head.count("\n", position) > 1 else None
         end = head.find(">", end) + 1 if ending == "]" else end + len(ending)
         position = _end_of_spaces(head, end)
     tag = _find_name(head, position)
@@ -205,7 +205,7 @@ def _kind_of_markup(head: str, lines: list[str]) -> FileKind | None:
     if name in _KIND_OF_ROOT:
         return _KIND_OF_ROOT[name]
     is_alone = "\n" in head[end:following] and len(lines) > 2 and all(line[0] == "<" for line in lines)
-    return _MARKUP if is_declared or is_alone else None
+    return _ELEMENT if is_declared or is_alone else None
 
 
 def _end_of_spaces(text: str, start: int) -> int:
@@ -275,8 +275,8 @@ def _kind_of_lines(lines: list[str]) -> FileKind | None:
         return _APPLE_STRINGS
     words = [re.split("[ \t]+", line) for line in lines]
     end_in_labels = len({len(row) for row in words}) == 1 < len(words[0]) and len(lines) > 2
-    end_in_labels = end_in_labels and all(_is_label(row[-1]) for row in words)
-    has_words = not all(_is_label(row[0]) for row in words)  # else each line has the labels of a sentence
+    end_in_labels = end_in_labels and all(_is_tag_label(row[-1]) for row in words)
+    has_words = not all(_is_tag_label(row[0]) for row in words)  # else each line has the labels of a sentence
     if words[0][0] == "-DOCSTART-" or (end_in_labels and has_words):
         return COLUMNS
     if len(lines) > 2 and all(isinstance(_parsed(line), str) for line in lines):

@@ -88,7 +88,7 @@ MIN_SHOWN_WEIGHT = 0.005
 MAX_LABELED_CURVES = 2  # curves of a pinned word with their weight
 DIM_ALPHA = 0.25  # of the other links
 RING_POINTS = 4.5  # radius
-STUB_POINTS = 15.0  # of a link to another row, at both of its ends
+CARD_STUB_POINTS = 15.0  # of a link to another row, at both of its ends
 STUB_ALPHA = 0.6
 FLAT_CROSSING = math.sin(math.radians(20))  # of flatter ones, a halo would shred the other curve
 PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73)  # along a curve
@@ -646,9 +646,9 @@ def _draw_links(
         is_dim = card.pin is not None and not is_own
         if source.row != target.row:  # a curve would run through words
             alpha = DIM_ALPHA if is_dim else 1.0 if is_own else STUB_ALPHA
-            for x, y, down_or_up in ((*points[0], STUB_POINTS), (*points[3], -STUB_POINTS)):
+            for x, y, down_or_up in ((*points[0], CARD_STUB_POINTS), (*points[3], -CARD_STUB_POINTS)):
                 card.line([(x, y), (x, y + down_or_up)], color, width, dashed=missed, alpha=alpha)
-            place = points[0][0], points[0][1] + STUB_POINTS + 6
+            place = points[0][0], points[0][1] + CARD_STUB_POINTS + 6
         else:
             if card.pin is None and not any(_crosses_flat(other, points, down=down) for other in drawn):
                 card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other

@@ -594,13 +594,13 @@ def text_summary(pairs: Sequence[SamplePair], figures: Sequence[Figure], data: M
 def _pair_as_text(pair: SamplePair) -> str:
     """Return the two sentences of a pair and its links, in words."""
     sides = pair.aligned.tokens
-    sentences = [f'<p dir="auto">{_escaped(" ".join(_first_words(words)))}</p>' for words in sides]
+    sentences = [f'<p dir="auto">{_escaped(" ".join(_first_words_of_pair(words)))}</p>' for words in sides]
     links = [f"{sides[0][s]} – {sides[1][t]}" for s, t in sorted(pair.aligned.links)]
-    linked = _escaped(", ".join(_first_words(links)) or "no links")
+    linked = _escaped(", ".join(_first_words_of_pair(links)) or "no links")
     return f"<h3>Pair {pair.line}</h3>{''.join(sentences)}<p>{linked}</p>"
 
 
-def _first_words(words: Sequence[str]) -> list[str]:
+def _first_words_of_pair(words: Sequence[str]) -> list[str]:
     return [*words[:MAX_WORDS_AS_TEXT], *(["…"] if len(words) > MAX_WORDS_AS_TEXT else [])]
 
 

@@ -93,7 +93,7 @@ def language_name(text: str) -> str:
     ('French', 'English (US)', 'tlh')
     """
     code, *subtags = language_tag(text).split("-")
-    name = _names().get(code)
+    name = _language_names().get(code)
     if name is None:
         return text
     told = [tag.upper() if len(tag) == 2 else tag.capitalize() for tag in subtags]
@@ -101,7 +101,7 @@ def language_name(text: str) -> str:
 
 
 @cache
-def _names() -> dict[str, str]:
+def _language_names() -> dict[str, str]:
     """Return the first name of each language, which is English, by its code of two letters."""
     names: dict[str, str] = {}
     for entry in re.split(r",\s+", _LANGUAGES.strip()):

@@ -33,7 +33,7 @@ _COMMENT_BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 _NUMBER = re.compile(r"\d{1,9}")
 _LONG_REFERENCE = re.compile(r"&#x?[0-9a-fA-F]{9,}+;?")  # no character, and no number for Python
 _MAX_SHOWN_CHARS = 60
-_SNIFFED_LINES = 10
+_CHECKED_LINES = 10
 
 
 class Cue(NamedTuple):
@@ -93,7 +93,7 @@ def iter_cues(path: str | Path, encoding: str) -> Iterator[Cue]:
         if isinstance(line, DataError):
             raise line  # the line may be a time
         lines.append(line.strip())
-    kind = identify("\n".join(lines[:_SNIFFED_LINES]) + "\n")
+    kind = identify("\n".join(lines[:_CHECKED_LINES]) + "\n")
     if kind is SUBSTATION or format_ending(path) in SUBSTATION.endings:
         yield from sorted(_events(lines, path), key=lambda cue: cue.start)
         return
@@ -132,14 +132,14 @@ def _events(lines: Sequence[str], path: str | Path) -> Iterator[Cue]:
             start, end = (_milliseconds(match.groups()) for match in times if match is not None)
             last_end = max(last_end, end)
             if not _EVENT_DRAWING.search(text):
-                yield Cue(start, end, _on_one_line(_EVENT_MARKUP.sub(_space_of_break, text)))
+                yield Cue(start, end, _cue_text(_EVENT_MARKUP.sub(_space_of_break, text)))
 
 
 def _space_of_break(markup: re.Match[str]) -> str:
     return " " if markup[0].startswith("\\") else ""
 
 
-def _on_one_line(text: str) -> str:
+def _cue_text(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").split())
 
 
@@ -170,7 +170,7 @@ def _cues_of_block(block: Sequence[str], path: str | Path, line: int, last_end: 
             continue
         last_end = _milliseconds(times.groups()[4:])
         plain = html.unescape(_LONG_REFERENCE.sub("", _CUE_MARKUP.sub("", " ".join(rows))))
-        yield Cue(_milliseconds(times.groups()[:4]), last_end, _on_one_line(plain))
+        yield Cue(_milliseconds(times.groups()[:4]), last_end, _cue_text(plain))
 
 
 def _milliseconds(parts: Sequence[str | None]) -> int:

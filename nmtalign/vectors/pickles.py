@@ -129,7 +129,7 @@ def _make_dict(unpickler: _Unpickler, *arguments: Any) -> dict[Any, Any]:
         pairs = list(argument.items()) if isinstance(argument, dict) else argument
         if isinstance(pairs, list):
             unpickler.take(_MEMORY_RATIO * len(pairs))
-            _check_keys(key for key, _ in pairs)
+            _check_dict_keys(key for key, _ in pairs)
             result.update(pairs)
     return result
 
@@ -167,7 +167,7 @@ _INERT = {(module, name) for module, names in _CLASSES.items() for name in names
 ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
 
-def _check_keys(keys: Iterable[Any]) -> None:
+def _check_dict_keys(keys: Iterable[Any]) -> None:
     """Raise DataError for keys whose hash may take forever: nested tuples, huge integers."""
     for key in keys:
         if isinstance(key, int) and key.bit_length() > 64:
@@ -221,7 +221,7 @@ def _after(check: _Step, code: int) -> _Step:
 
 def _looking_at(keys: slice, code: bytes) -> _Step:
     """Return an instruction that looks at the keys among the last values before it takes them."""
-    return _after(lambda unpickler: _check_keys(unpickler.stack[keys]), ord(code))
+    return _after(lambda unpickler: _check_dict_keys(unpickler.stack[keys]), ord(code))
 
 
 class _Unpickler(pickle._Unpickler):

@@ -170,7 +170,9 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
             jumps = None if listed.priors is None else JumpAndFertilityCounts()
             counts = _counts_of_links(linked, bad, plain=plain, others=jumps)
             units = listed.choose(counts.entries())
-            table = units if linked.spm is not None else listed.choose(_without_marks(counts).entries())
+            table = (
+                units if linked.spm is not None else listed.choose(_counts_without_marks(counts).entries())
+            )
             others = () if jumps is None else jumps.lines()
         else:
             aligner = load_aligner(listed.model)
@@ -256,7 +258,7 @@ def _counts_of_links(
     return counts
 
 
-def _without_marks(counts: LinkCounts) -> LinkCounts:
+def _counts_without_marks(counts: LinkCounts) -> LinkCounts:
     """Return the counts of words without the punctuation at their edges."""
     from nmtalign.applications.bilingual_lexicon import LinkCounts
 
