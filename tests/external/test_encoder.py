@@ -24,7 +24,6 @@ from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
-from tests.report.sample_pairs import content_of
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -262,10 +261,6 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     found = list(map(set, read_links(tmp_path / "links")))
     assert found == published(words, encoder=tiny, layer=LAYERS, method="simalign-itermax")
     assert [bool(links) for links in found] == [all(pair) for pair in words]
-    report = f"-o {tmp_path}/report.html --method simalign-argmax"
-    run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
-    settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
-    assert settings in content_of(tmp_path / "report.html")
     monkeypatch.setattr("nmtalign.external.transformer.MAX_PAIR_CELLS", 48)
     with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
