@@ -18,7 +18,6 @@ FORMATS = {
 # A concordance searches arrays of word numbers, which the public interface does not have
 # A conversion checks, as all commands do, whether links fit the unit of their text
 EXCEPTIONS = {
-    "nmtalign.applications.bilingual_lexicon": {"nmtalign.text.subwords"},
     "nmtalign.applications.concordance": {"nmtalign.corpus.bitext_index"},
     "nmtalign.applications.conversion": {"nmtalign.corpus.unit_check"},
 }

@@ -750,8 +750,8 @@ def test_a_configuration_without_an_end_is_refused(capsys: pytest.CaptureFixture
 def test_unsafe_pickles_are_not_for_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NMTALIGN_ALIGN_UNSAFE_PICKLE", "1")
-    code, said = ended(capsys, "align", "a", "b")
+    monkeypatch.setenv("NMTALIGN_VECTORS_INFO_UNSAFE_PICKLE", "1")
+    code, said = ended(capsys, "vectors", "info", "a")
     assert code == 2
     assert "on the command line only" in said
 
