@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+TYPE_CHECKING = False  # as in typing, which the command line would import before it handles signals
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,8 @@ __all__ = ["__version__", "attention", *_MODULE_OF_NAME]
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name == "attention":
         return importlib.import_module("nmtalign.attention")
     if name not in _MODULE_OF_NAME:

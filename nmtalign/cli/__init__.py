@@ -1,16 +1,19 @@
 """Layer 9: the command line. This module handles signals, from before the rest of the program is imported.
 
-It imports only what costs no time. The program is in :mod:`nmtalign.cli.program`.
+Until it does, a signal has the effect that the system and Python give it, so nothing is imported first. The
+program is in :mod:`nmtalign.cli.program`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
 import time
-from types import FrameType
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all others here
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, NoReturn
 
 _INTERRUPTED = 1  # the exit code
 # A signal that comes this soon after the first is taken for the same one: `timeout` sends it to the program
@@ -41,10 +44,12 @@ class StopSignals:
         """Handle signals from now on; only the main thread can do so."""
         names = ("SIGINT", "SIGTERM", "SIGHUP")
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # Windows has no SIGHUP
-        with contextlib.suppress(ValueError):  # raised outside the main thread
+        try:
             for number in numbers:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._previous[number] = signal.signal(number, self._stop)
+        except ValueError:  # outside the main thread
+            pass
         sys.unraisablehook = self._raise_again
 
     def ignore(self) -> None:
@@ -73,7 +78,7 @@ class StopSignals:
             self._previous_hook(unraisable)
             return
         self._first = None
-        signal.signal(signal.SIGALRM, self._stop)
+        self._previous.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, self._stop))
         signal.setitimer(signal.ITIMER_REAL, RAISE_AGAIN_SECONDS)
 
 
@@ -83,9 +88,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     With `arguments`, the caller is a program that goes on, so it gets its handlers of signals back.
     """
     signals = StopSignals()
-    signals.install()
     try:
         try:
+            signals.install()
             from nmtalign.cli.program import run_program  # a signal may come during this import
 
             code = run_program(arguments, signals)
