@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -388,10 +388,3 @@ def open_sink(
     file = files.text(path)
     format_chunk = formatter_of_output(output, path, escape_formulas=escape_formulas)
     return lambda chunk: file.write(format_chunk(chunk))
-
-
-def write_files(texts: Mapping[str, Iterable[str]]) -> None:
-    """Write the lines of each file; the files get their names once all of them are complete."""
-    with AtomicFiles() as files:
-        for path, lines in texts.items():
-            files.text(path).writelines(lines)

@@ -251,11 +251,13 @@ def stopped_as_resumable(
     folder: Path,
     *,
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
+    kept: str | None = None,
     again: str = "the same command with `resume=True`",
 ) -> Iterator[None]:
     """Turn errors that stop a run from outside into a StoppedError, which says how to resume the run.
 
-    Errors that would occur again, such as a missing file, are not changed.
+    `kept` says what is kept, if that is more than the work in the folder. Errors that would occur again, such
+    as a missing file, are not changed.
     """
     try:
         yield
@@ -263,7 +265,7 @@ def stopped_as_resumable(
         if isinstance(error, OSError) and error.errno not in TRANSIENT_ERRNOS:
             raise
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else error_text(error)
-        kept = f"finished work is kept in {folder}"
+        kept = kept or f"finished work is kept in {folder}"
         raise StoppedError(f"{why}\nnmtalign: {kept}; {again} resumes the run") from None
 
 

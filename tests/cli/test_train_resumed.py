@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign.cli.commands import train_command
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
 from nmtalign.training.em import (
@@ -213,7 +214,7 @@ def undisturbed_links(bitext, tmp_path_factory: pytest.TempPathFactory) -> bytes
 def stop_before_the_links(bitext, model: Path, links: Path) -> list[str]:
     """Kill a run that has saved its model and not yet written its links; return the command."""
     arguments = [str(word) for word in ("train", *bitext, "-o", model, "--links", links, *OPTIONS)]
-    place = ("nmtalign.cli.commands.train_command", "write_files", "1")
+    place = ("nmtalign.cli.commands.train_command", "_write_links", "1")
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *place, *arguments], check=False, capture_output=True
     )
@@ -261,6 +262,41 @@ def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monke
     why = "the first checkpoint is written after the first iteration"
     assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_interrupted_after_the_model_was_saved_says_so(
+    bitext, tmp_path: Path, monkeypatch, capsys
+):
+    monkeypatch.setattr("nmtalign.cli.commands.train_command._write_links", interrupt)
+    model = tmp_path / "model"
+    assert run("train", *bitext, "-o", model, "--links", tmp_path / "links", "--preset", "fast") == 4
+    kept = f"the model in {model} is complete; the same command resumes the run"
+    assert capsys.readouterr().err.endswith(f"error: interrupted\nnmtalign: {kept}\n")
+
+
+def test_a_run_that_is_interrupted_after_its_files_were_written_calls_none_of_them_lost(
+    bitext, tmp_path: Path, monkeypatch, capsys
+):
+    model, links = tmp_path / "model", tmp_path / "links"
+    remove = TrainingRun.remove
+
+    def remove_and_stop(run: TrainingRun) -> None:
+        remove(run)
+        if model.exists():  # the first call is at the beginning of the run
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrainingRun, "remove", remove_and_stop)
+    assert run("train", *bitext, "-o", model, "--links", links, "--preset", "fast") == 1
+    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert sorted(tmp_path.iterdir()) == [links, model]
+
+
+def test_links_that_are_called_lost_are_not_there(bitext, tmp_path: Path, monkeypatch, capsys):
+    write = train_command._write_links
+    monkeypatch.setattr(train_command, "_write_links", lambda *given: (write(*given), interrupt()))
+    assert run("train", *bitext, "--links", tmp_path / "links", "--preset", "fast") == 1
+    assert capsys.readouterr().err.endswith("error: interrupted, nothing is kept; -o DIR keeps checkpoints\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_is_interrupted_in_an_iteration_keeps_the_ones_before(

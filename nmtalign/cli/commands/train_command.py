@@ -25,7 +25,6 @@ from nmtalign.cli.outputs import (
     probabilities_option,
     unlinked_clause,
     unused_path,
-    write_files,
 )
 from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
@@ -135,7 +134,7 @@ def train_command(
         learning = replace(learning, vectors=vectors.path, workers=engine.workers)
         job = _open_job(learning, bitext, bad_records)
         job = _with_progress(job, run, bitext, outputs)
-        client = _start_run(run, engine, job, stack)
+        client = _start_run(run, outputs, engine, job, stack)
         if client is not None:
             job = _with_cluster(job, client)
         lines = _watch_findings(findings, bitext, bad_records, strict=preparation.strict)
@@ -166,9 +165,10 @@ def train_command(
                 again = pairs_of_lines(bitext.read(lambda error: None))
                 batch = _align_on_cluster(client, aligner, again, unit)
             findings.add_links(batch, 0)
-            _write_links(batch, outputs.link_files)
-        if run is not None:
-            run.remove()
+            _write_links(batch, outputs.link_files, stack)
+    # only now do the files have their names
+    if run is not None:
+        run.remove()
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
     _log_next_commands(bitext, outputs, findings.without_links)
@@ -230,13 +230,17 @@ def _with_progress(
 
 
 def _start_run(
-    run: TrainingRun | None, engine: running.EngineOptions, job: TrainingJob, stack: AtomicFiles
+    run: TrainingRun | None,
+    outputs: OutputOptions,
+    engine: running.EngineOptions,
+    job: TrainingJob,
+    stack: AtomicFiles,
 ) -> Client | None:
     """Start the checkpoints, the cluster and the display of progress; return the cluster, if there is one."""
-    if run is None:
+    if run is None or outputs.output is None:
         stack.enter_context(explain_lost_work("-o DIR keeps checkpoints"))
     else:
-        stack.enter_context(_kept_for_resuming(run))
+        stack.enter_context(_kept_for_resuming(run, Path(outputs.output)))
         run.start()
         _log_checkpoints(run)
     client = engine.client(stack)
@@ -281,10 +285,11 @@ def _expert_reader(
     )
 
 
-def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str]) -> None:
+def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str], files: AtomicFiles) -> None:
     """Write the links of the training text, and what belongs to them, to the files of the options."""
     formats = formatters_of_links()
-    write_files({path: [formats[name](batch)] for name, path in paths.items()})
+    for name, path in paths.items():
+        files.text(path).write(formats[name](batch))
 
 
 def _align_on_cluster(
@@ -312,10 +317,11 @@ def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: Ba
 
 
 @contextmanager
-def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
+def _kept_for_resuming(run: TrainingRun, model: Path) -> Iterator[None]:
     """Raise a StoppedError if something from outside stops a run that the same command can resume.
 
-    The state of a run that cannot be resumed is removed.
+    It says what is kept: the `model`, if it is saved, or checkpoints. The state of a run that cannot be
+    resumed is removed.
     """
     from nmtalign.run.shards import stopped_as_resumable
 
@@ -328,7 +334,8 @@ def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
                 why = "the first checkpoint is written after the first iteration"
                 raise NmtalignError(f"interrupted, nothing is kept yet: {why}") from None
             raise
-        with stopped_as_resumable(run.folder, again="the same command"):
+        kept = f"the model in {model} is complete" if run.has_saved(model) else None
+        with stopped_as_resumable(run.folder, kept=kept, again="the same command"):
             raise
     except BaseException:
         if not run.has_progress:
