@@ -21,7 +21,6 @@ from ftfy.badness import BADNESS_RE
 
 import nmtalign
 from nmtalign.files import file_signatures
-from nmtalign.files.xml_files import XmlLimits
 from nmtalign.text import tokenization
 from nmtalign.vectors import vector_text_files
 
@@ -34,9 +33,7 @@ LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
     "nmtalign.files.file_signatures": [
         {"pattern": pattern} for pattern, *_ in (*file_signatures._OTHER_KINDS, file_signatures._XML)
     ],
-    "nmtalign.files.xml_files": [
-        {"self": SimpleNamespace(_limits=XmlLimits("an entry", 1, 1)), "names": ["tu"]}
-    ],
+    "nmtalign.files.xml_files": [{"alternatives": b"tu"}],
     "nmtalign.text.tokenization": [
         {"mark": "[\u0300-\u036f]", "words": "a", "marks": "\u0300", "joined": "b", "follows": "c"}
     ],

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from html.entities import html5
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -34,18 +37,42 @@ class XmlLimits:
     max_depth: int
 
 
+_XmlError = expat.ExpatError | DataError  # a DataError is about an entity, or about a limit
+
+
+class _TagError(DataError):
+    """There are too many open elements, or one has a name that is too long."""
+
+
+class _Damage(NamedTuple):
+    """Damage of a file, which goes on up to the end of what `find_end` finds after a place."""
+
+    find_end: Callable[[bytes, int], re.Match[bytes] | None]
+    place: int
+    is_reported: bool = True
+
+
 class _ElementBuilder:
     """Builds the elements with certain names from an XML file, and drops everything around them."""
 
-    def __init__(self, names: Collection[str], limits: XmlLimits) -> None:
+    def __init__(self, names: Collection[str], limits: XmlLimits, head: str | None) -> None:
         self._names = names
         self._limits = limits
+        self._head = head
+        alternatives = "|".join(map(re.escape, names)).encode()
+        # the end of an element, or the place where another one begins
+        self._find_edge = re.compile(
+            rb"</(?:[\w.-]+:)?(?:%b)\s*>|(?=<(?:[\w.-]+:)?(?:%b)[\s/>])" % (alternatives, alternatives)
+        ).search
         self.root = ""
         self.done: list[tuple[int, Element]] = []
         self.name = ""  # of the element that is being built
         self._builder: TreeBuilder | None = None
         self._line = self._depth = self._size = 0
         self._path: list[str] = []  # the open elements around it
+        self._is_past_damage = False  # whether a tag around the elements may have been lost
+        self._is_closed = False  # whether the end of the root was found past damage
+        self._in_cdata = False
         self._encoding: str | None = None  # that is declared
         self._start_parser(None, lines=0)
 
@@ -56,6 +83,8 @@ class _ElementBuilder:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._data
+        self.parser.StartCdataSectionHandler = partial(setattr, self, "_in_cdata", True)
+        self.parser.EndCdataSectionHandler = partial(setattr, self, "_in_cdata", False)
         self.parser.XmlDeclHandler = self._check_declaration
         self.parser.EntityDeclHandler = _refuse_entity
         self.parser.SkippedEntityHandler = _refuse_entity
@@ -66,25 +95,70 @@ class _ElementBuilder:
         return self._lines_before + self.parser.CurrentLineNumber
 
     def restart(self, lines: int) -> int:
-        """Begin after a bad element, of which nothing is kept; return the bytes that the new parser was fed.
+        """Begin after damage; return the bytes that the new parser was fed.
 
-        A new parser is inside of the same elements. `lines` is the number of lines before.
+        Nothing is kept of an element that is being built. A new parser is inside of the same elements around
+        it. `lines` is the number of lines before.
         """
         path, self._path = self._path, []
-        self._builder, self.name = None, ""
+        self._builder, self.name, self._in_cdata = None, "", False
         encoding = self._encoding or "utf-8"
         self._start_parser(encoding, lines=lines)
         opening = "".join(f"<{name}>" for name in path).encode(encoding)
         self.parser.Parse(opening, False)
+        self.done.clear()  # of a head that is open
         return len(opening)
+
+    def damage(self, error: _XmlError, block: bytes, place: int) -> _Damage | None:
+        """Return how damage at a place is skipped; None if reading must stop.
+
+        In an element, it is skipped up to the end of this element, or the beginning of another one. Around
+        the elements, a bad character or entity is skipped up to the next tag. Where a tag was lost, the end
+        tags of other elements do not match, and are skipped alone.
+        """
+        if self.name:
+            return _Damage(self._find_edge, place)
+        if not self._path or isinstance(error, _TagError):
+            return None
+        code = None if isinstance(error, DataError) else error.code  # a DataError is about an entity
+        if code == _TAG_MISMATCH and self._is_past_damage:
+            name = _NAME.match(block, place)
+            self._leave("" if name is None else name[0].decode("utf-8", "replace"))
+            return _Damage(_find_end_of_tag, place, is_reported=False)
+        if code is not None and code not in _BAD_TEXT:
+            return None
+        self._is_past_damage = True
+        find_end = _find_tag
+        if self._in_cdata:
+            find_end = _find_end_of_cdata
+        elif block.rfind(b"<!--", 0, place) > block.rfind(b"-->", 0, place):
+            find_end = _find_end_of_comment
+        return _Damage(find_end, place + 1)
+
+    def _leave(self, name: str) -> None:
+        """Close the innermost element of this name, and those inside it; the root stays open."""
+        if name in self._path[1:]:
+            del self._path[len(self._path) - 1 - self._path[::-1].index(name) :]
+        elif name == self._path[0]:
+            del self._path[1:]
+            self._is_closed = True
+
+    def is_complete(self, error: _XmlError) -> bool:
+        """Return whether an error at the end only says that the root is open, whose end was found."""
+        return self._is_closed and isinstance(error, expat.ExpatError) and error.code in _INCOMPLETE
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         full_name, name = name, name.rpartition(":")[2]
         self.root = self.root or name
+        if self._builder is None and name == self._head:
+            self.done.append((self.line, Element(name, attributes)))
         if self._builder is None and name in self._names:
             self._builder, self._line, self.name = TreeBuilder(), self.line, name
             self._depth = self._size = 0
         elif self._builder is None:
+            if len(self._path) >= self._limits.max_depth or len(full_name) > _MAX_TAG_BYTES:
+                limits = f"{self._limits.max_depth} deep, with names of at most {_MAX_TAG_BYTES} characters"
+                raise _TagError(f"expected elements nested at most {limits}")
             self._path.append(full_name)
         if self._builder is not None:
             self._depth += 1
@@ -128,87 +202,127 @@ def iter_elements(
     names: Collection[str],
     limits: XmlLimits,
     *,
-    root: str | None = None,
-    replaced: Collection[str] = (),
+    root: str,
+    head: str | None = None,
 ) -> Iterator[tuple[int, Element | DataError]]:
     """Yield the elements with these names, and their lines; only one block of the file is in memory.
 
-    A damaged element, or one that breaks a limit, is replaced by its DataError if its name is one of
-    `replaced`; what follows its end is read. Otherwise the error is raised. DataError is also raised if there
-    is no such element and the file has another root element than `root`.
+    The element `head` is yielded without its content. A damaged element, or one that breaks a limit, is
+    replaced by its DataError, and what follows its end is read. A DataError is also yielded for a bad
+    character or entity around the elements. All other damage is raised, and so is a DataError if there is no
+    such element and the file has another root element than `root`.
     """
-    elements = _ElementBuilder(names, limits)
-    find_edge = re.compile(
-        rb"<(?:/(?:[\w.-]+:)?(?:%b)\s*>|(?=(?:[\w.-]+:)?(?:%b)[\s/>]))" % ((_alternatives(names),) * 2)
-    ).search
-    stream = open_binary(path)
+    elements = _ElementBuilder(names, limits, head)
     count = 0
-    lines = fed = 0  # lines of the file, and bytes of the parser, before the block
-    try:
-        block = stream.read(_XML_BLOCK_BYTES)
-        try:
-            check_readable(block, expected="XML", may_be_xml=True)
-        except DataError as error:
-            raise error.at(path) from None
-        is_wide = b"\0" in block[:4] or block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    with _errors_of_file(path), _open_xml(path) as file:
         while True:
-            problem = None
-            try:
-                elements.parser.Parse(block, not block)
-            except (expat.ExpatError, DataError) as error:
-                is_expat = isinstance(error, expat.ExpatError)
-                index = elements.parser.ErrorByteIndex if is_expat else elements.parser.CurrentByteIndex
-                place = max(0, index - fed)
-                problem = _describe(error, block, place) if isinstance(error, expat.ExpatError) else error
-                problem = problem.at(path, line=elements.line)
+            error = file.parse(elements)
             count += len(elements.done)
             yield from elements.done
             elements.done.clear()
-            if problem is not None:
-                if elements.name not in replaced or is_wide:
-                    raise problem
+            if error is None and file.block:
+                file.read_block()
+                continue
+            if error is None or (not file.block and elements.is_complete(error)):
+                break
+            damage = elements.damage(error, file.block, file.place)
+            problem = _describe(error, file.block, file.place).at(path, line=elements.line)
+            if damage is None or file.is_wide:
+                raise problem
+            if damage.is_reported:
                 count += 1
                 yield elements.line, problem
-                while (edge := find_edge(block, place)) is None:  # up to the end of the element
-                    rest = block[max(place, len(block) - _MAX_TAG_BYTES) :]
-                    lines += block.count(b"\n") - rest.count(b"\n")
-                    more = stream.read(_XML_BLOCK_BYTES)
-                    if not more:
-                        raise problem
-                    block, place = rest + more, 0
-                end = edge.start() if edge.end() == edge.start() + 1 else edge.end()
-                lines += block.count(b"\n", 0, end)
-                fed = elements.restart(lines)
-                block = block[end:]
-                continue
-            if not block:
-                break
-            fed += len(block)
-            lines += block.count(b"\n")
-            block = stream.read(_XML_BLOCK_BYTES)
-        if root is not None and not count and elements.root != root:
+            if not file.skip(damage):
+                raise problem
+            file.begin(elements)
+        if not count and elements.root != root:
             expected = f"expected a file with the root element <{root}>"
             raise DataError(f"{expected}, found <{elements.root}>").at(path)
-    except DECOMPRESSION_ERRORS as error:
-        damaged = f"the compressed file is damaged or truncated ({error_text(error)})"
-        raise DataError(damaged).at(path) from None
-    except (LookupError, ValueError) as error:  # a wrong encoding, or a DataError
-        if isinstance(error, DataError):
-            raise
-        reason = f"the declared encoding cannot be read ({error}); correct the declaration in line 1"
-        raise DataError(reason).at(path) from None
+
+
+class _XmlFile:
+    """A file, of which one block is in memory."""
+
+    def __init__(self, path: str | Path, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lines = self._fed = 0  # lines of the file, and bytes of the parser, before the block
+        self.place = 0  # where the parser found damage in the block
+        self.block = stream.read(_XML_BLOCK_BYTES)
+        check_readable(self.block, expected="XML", may_be_xml=True)
+        has_mark = self.block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        self.is_wide = has_mark or b"\0" in self.block[:4]
+
+    def read_block(self) -> None:
+        self._fed += len(self.block)
+        self._lines += self.block.count(b"\n")
+        self.block = self._stream.read(_XML_BLOCK_BYTES)
+
+    def parse(self, elements: _ElementBuilder) -> _XmlError | None:
+        """Parse the block, which is empty at the end of the file; return the damage that stops the parser."""
+        parser = elements.parser
+        try:
+            parser.Parse(self.block, not self.block)
+        except expat.ExpatError as error:
+            self.place = max(0, parser.ErrorByteIndex - self._fed)
+            return error
+        except DataError as error:
+            self.place = max(0, parser.CurrentByteIndex - self._fed)
+            return error
+        return None
+
+    def skip(self, damage: _Damage) -> bool:
+        """Drop what comes before the end of damage; return whether the file has this end."""
+        place = damage.place
+        while (edge := damage.find_end(self.block, place)) is None:
+            rest = self.block[max(place, len(self.block) - _MAX_TAG_BYTES) :]
+            self._lines += self.block.count(b"\n") - rest.count(b"\n")
+            more = self._stream.read(_XML_BLOCK_BYTES)
+            if not more:
+                return False
+            self.block, place = rest + more, 0
+        self._lines += self.block.count(b"\n", 0, edge.end())
+        self.block = self.block[edge.end() :]
+        return True
+
+    def begin(self, elements: _ElementBuilder) -> None:
+        """Parse the block by a new parser."""
+        self._fed = elements.restart(self._lines)
+
+
+@contextmanager
+def _open_xml(path: str | Path) -> Iterator[_XmlFile]:
+    stream = open_binary(path)
+    try:
+        yield _XmlFile(path, stream)
     finally:
         if str(path) != "-":
             stream.close()
 
 
-def _alternatives(names: Collection[str]) -> bytes:
-    return "|".join(map(re.escape, names)).encode()
+@contextmanager
+def _errors_of_file(path: str | Path) -> Iterator[None]:
+    """Name the file in errors of reading it."""
+    try:
+        yield
+    except DECOMPRESSION_ERRORS as error:
+        damaged = f"the compressed file is damaged or truncated ({error_text(error)})"
+        raise DataError(damaged).at(path) from None
+    except DataError as error:
+        raise error.at(path) from None
+    except (LookupError, ValueError) as error:
+        reason = f"the declared encoding cannot be read ({error}); correct the declaration in line 1"
+        raise DataError(reason).at(path) from None
 
 
+_find_tag = re.compile(rb"(?=<)").search
+_find_end_of_tag = re.compile(rb">").search
+_find_end_of_comment = re.compile(rb"-->").search
+_find_end_of_cdata = re.compile(rb"\]\]>").search
+_NAME = re.compile(rb"[^\s<>/]+")
 _MAX_TAG_BYTES = 200  # a tag that is split between two blocks is found if it is shorter
 _ENTITY = re.compile(r"&#?[\w.:-]{1,40};?")
-_INVALID_TOKEN, _UNDEFINED_ENTITY, _BAD_CHARACTER = (
+_TAG_MISMATCH = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
+_BAD_TEXT = _INVALID_TOKEN, _UNDEFINED_ENTITY, _BAD_CHARACTER = tuple(
     expat.errors.codes[text]
     for text in (
         expat.errors.XML_ERROR_INVALID_TOKEN,
@@ -230,8 +344,10 @@ _WRONG_ENCODING = {
 }
 
 
-def _describe(error: expat.ExpatError, block: bytes, place: int) -> DataError:
+def _describe(error: _XmlError, block: bytes, place: int) -> DataError:
     """Return the error of a parser, with what it found at a place of a block and what to do about it."""
+    if isinstance(error, DataError):
+        return error
     reason = f"expected well-formed XML ({expat.ErrorString(error.code)})"
     text = block[place : place + 60].decode(errors="replace")
     entity = _ENTITY.match(text)

@@ -19,13 +19,15 @@ import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element
 
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
@@ -486,7 +488,7 @@ def _read_po(
     """
     _check_no_select(select, "a PO file")
     message = _PoMessage()
-    counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
+    notes = _Notes("message")
     is_next_fuzzy = False  # whether a comment has marked the next message as fuzzy
     keyword = ""  # the keyword of the string that the current line begins or continues
     for number, line in enumerate(lines, 1):
@@ -501,7 +503,7 @@ def _read_po(
             continue
         match = _PO_KEYWORD.fullmatch(line)
         if match and message.ends_before(match[1]):
-            yield from message.pair(path, fuzzy, counts)
+            yield from message.pair(path, fuzzy, notes)
             message = _PoMessage()
         if match and not message.strings and is_next_fuzzy:
             message.is_fuzzy = True
@@ -519,13 +521,8 @@ def _read_po(
             text = _PO_ESCAPE.sub(lambda match: _PO_ESCAPES.get(match[1], match[0]), string[1])
             message.strings.setdefault(keyword, []).append(text)
             message.line = message.line or number
-    yield from message.pair(path, fuzzy, counts)
-    notes = {
-        "without a translation, whose target is empty": counts["untranslated"],
-        "with a fuzzy translation, which the format po-fuzzy reads": counts["fuzzy"],
-        "with plural forms, of which the first is read": counts["plural"],
-    }
-    _warn_about_counts(path, counts["messages"], "message", notes)
+    yield from message.pair(path, fuzzy, notes)
+    notes.warn(path)
 
 
 class _PoMessage:
@@ -548,21 +545,22 @@ class _PoMessage:
     def text(self, keyword: str) -> str:
         return "".join(self.strings.get(keyword, ()))
 
-    def pair(self, path: str | Path, fuzzy: bool, counts: dict[str, int]) -> Iterator[PairOrError]:
+    def pair(self, path: str | Path, fuzzy: bool, notes: _Notes) -> Iterator[PairOrError]:
         """Yield and count the pair, or the problem of the message; the header yields nothing."""
         source, target = self.text("msgid"), self.text("msgstr") or self.text("msgstr[0]")
         if self.problem is None and self.strings and "msgid" not in self.strings:
             problem = DataError(f"expected a msgid, found a message of {', '.join(self.strings)}")
             self.problem = problem.at(path, line=self.line)
         if self.problem is not None:
-            counts["messages"] += 1
+            notes.total += 1
             yield self.problem
         elif source:
             is_guess = self.is_fuzzy and not fuzzy and bool(target)
-            counts["messages"] += 1
-            counts["untranslated"] += not target
-            counts["fuzzy"] += is_guess
-            counts["plural"] += bool(self.text("msgstr[1]"))
+            place = f"line {self.line:,}"
+            notes.total += 1
+            notes.add("without a translation, whose target is empty", not target, place)
+            notes.add("with a fuzzy translation, which the format po-fuzzy reads", is_guess, place)
+            notes.add("with plural forms, of which the first is read", bool(self.text("msgstr[1]")), place)
             yield source, "" if is_guess else target
 
 
@@ -580,15 +578,14 @@ MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as
 def _iter_units(
     path: str | Path, root: str, names: set[str], *, head: str | None = None
 ) -> Iterator[tuple[int, Element | DataError]]:
-    """Yield the elements with these names, and the `head`, with their lines; an error for a damaged one.
+    """Yield the elements with these names, and the empty `head`, with their lines; errors for damage.
 
     DataError is raised if there is none and another root.
     """
     from nmtalign.files.xml_files import XmlLimits, iter_elements
 
     limits = XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
-    wanted = names if head is None else {*names, head}
-    return iter_elements(path, wanted, limits, root=root, replaced=names)
+    return iter_elements(path, names, limits, root=root, head=head)
 
 
 def _text_of_element(element: Element | None) -> str:
@@ -646,18 +643,17 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
         languages = language_tag(select[0]), language_tag(select[1])
     source_language = ""  # the one that the header names
     languages_of_units: dict[str, None] = {}  # in the order of their occurrence
-    units = pairs = with_alternatives = 0
-    first_omitted_line = 0
+    notes = _Notes("unit")
+    pairs = 0
     for line, unit in _iter_units(path, "tmx", {"tu"}, head="header"):
+        notes.total += isinstance(unit, DataError) or unit.tag != "header"
         if isinstance(unit, DataError):
-            units += 1
             pairs += 1
             yield unit
             continue
         if unit.tag == "header":
             source_language = language_tag(unit.get("srclang", ""))
             continue
-        units += 1
         variants, has_more = _variants_of_unit(unit)
         if len(languages_of_units) < _MAX_LANGUAGES_SHOWN:
             languages_of_units |= dict.fromkeys(variant.language for variant in variants)
@@ -666,22 +662,20 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
         wanted_source, wanted_target = languages or ("", "")
         source = _variants_in_language(variants, wanted_source)
         target = _variants_in_language(variants, wanted_target)
+        place = f"line {line:,}"
         # one text may be a variant of both languages: en-CA if en and en-CA are wanted
-        if not source or not target or source[0] is target[0]:
-            first_omitted_line = first_omitted_line or line
-            continue
-        pairs += 1
-        with_alternatives += has_more or len(source) > 1 or len(target) > 1
-        yield source[0].text, target[0].text
-    if units and not pairs:
+        is_pair = bool(source and target) and source[0] is not target[0]
+        has_more |= len(source) > 1 or len(target) > 1
+        notes.add("skipped without a text in {languages}", not is_pair, place)
+        notes.add("with several texts in a language, of which the first is read", is_pair and has_more, place)
+        if is_pair:
+            pairs += 1
+            yield source[0].text, target[0].text
+    if notes.total and not pairs:
         raise _no_units_in_languages(languages, languages_of_units).at(path)
     if select is None and languages:
         _warn_about_other_languages(path, languages, languages_of_units)
-    counts = {
-        f"skipped without a text in {' and '.join(languages or ())}": units - pairs,
-        "with several texts in a language, of which the first is read": with_alternatives,
-    }
-    _warn_about_counts(path, units, "unit", counts, first=first_omitted_line)
+    notes.warn(path, languages=" and ".join(languages or ()))
 
 
 def _no_units_in_languages(languages: tuple[str, str] | None, languages_of_units: Iterable[str]) -> DataError:
@@ -745,75 +739,114 @@ def _variants_in_language(variants: list[_Variant], language: str) -> list[_Vari
     return exact or [variant for variant in variants if is_variant(variant.language, language)]
 
 
-def _warn_about_counts(
-    path: str | Path, total: int, record: str, counts: Mapping[str, int], *, first: int = 0
-) -> None:
-    """Warn once, at the end of a file, about records that are not read as they are; `first` is a line."""
-    notes = [f"{count:,} {what}" for what, count in counts.items() if count]
-    if first and notes:
-        notes[0] += f" (the first in line {first:,})"
-    if not total:
-        _warn(path, f"the file has no {record}s")
-    elif notes:
-        records = record if total == 1 else f"{record}s"
-        _warn(path, f"of {total:,} {records}: {'; '.join(notes)}")
+class _Notes:
+    """How many records of a file are not read as they are, why, and where the first one of each kind is."""
+
+    def __init__(self, record: str) -> None:
+        self.total = 0
+        self._record = record  # what the file calls a record
+        self._counts: Counter[str] = Counter()
+        self._first_places: dict[str, str] = {}
+
+    def add(self, kind: str, number: int, place: str) -> None:
+        """Count so many records, or parts of a record, of a kind."""
+        if number:
+            self._counts[kind] += number
+            self._first_places.setdefault(kind, place)
+
+    def warn(self, path: str | Path, **names: str) -> None:
+        """Warn once, at the end of a file; `names` are put into the kinds."""
+        notes = []
+        for kind, count in self._counts.items():
+            notes.append(f"{count:,} {kind.format(**names)} (the first in {self._first_places[kind]})")
+        if not self.total:
+            _warn(path, f"the file has no {self._record}s")
+        elif notes:
+            records = with_plural(self.total, self._record)
+            _warn(path, f"of {records}: {'; '.join(notes)}")
 
 
 def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each segment, without proposals (``alt-trans``).
 
     Segments are the elements of that name in XLIFF 2.0. In 1.2 they are marked (``mrk``) inside a unit, or
-    the unit is one. The target is empty where there is none; a warning counts these segments.
+    the unit is one. The target is empty where there is none; a warning counts these segments, and texts that
+    belong to no segment.
     """
     _check_no_select(select, "an XLIFF file")
-    segments = untranslated = alternatives = unpaired = 0
-    for line, unit in _iter_units(path, "xliff", {"trans-unit", "segment"}):
-        source = None if isinstance(unit, DataError) else unit.find("source")
-        if isinstance(unit, DataError) or source is None:
-            segments += 1
-            no_source = DataError("expected a unit with a source, found none").at(path, line=line)
-            yield unit if isinstance(unit, DataError) else no_source
+    notes = _Notes("segment")
+    for line, unit in _iter_units(path, "xliff", {"trans-unit", "segment", "ignorable"}):
+        if isinstance(unit, DataError):
+            notes.total += 1
+            yield unit
             continue
+        name = f"{unit.tag} {unit.get('id')!r}, " if unit.get("id") else ""
+        place = f"{name}line {line:,}"
+        source = unit.find("source")
         targets = unit.findall("target")
-        alternatives += len(targets) > 1
-        pairs, lone = _marked_pairs(unit, source, targets[0] if targets else None)
-        unpaired += lone
-        for pair in pairs:
-            segments += 1
-            untranslated += not pair[1].strip()
+        if unit.tag == "ignorable":
+            texts = map(_text_of_element, (source, *targets))
+            notes.add(_OUTSIDE_OF_SEGMENTS, any(text.strip() for text in texts), place)
+            continue
+        if source is None:
+            notes.total += 1
+            yield DataError("expected a unit with a source, found none").at(path, line=line)
+            continue
+        notes.add("with several targets, of which the first is read", len(targets) > 1, place)
+        for pair in _marked_pairs(unit, source, targets[0] if targets else None, notes, place):
+            notes.total += 1
+            notes.add("without a translation, whose target is empty", not pair[1].strip(), place)
             yield pair
-    counts = {
-        "without a translation, whose target is empty": untranslated,
-        "with several targets, of which the first is read": alternatives,
-        "of a target that have no source segment with their mid, and are not read": unpaired,
-    }
-    _warn_about_counts(path, segments, "segment", counts)
+    notes.warn(path)
+
+
+_OUTSIDE_OF_SEGMENTS = "with text outside of segments, which is not read"
 
 
 def _marked_pairs(
-    unit: Element, source: Element, target: Element | None
-) -> tuple[list[tuple[str, str]], int]:
-    """Return the pairs of a unit, by the ``mid`` of its marked segments, and how many targets have no source.
+    unit: Element, source: Element, target: Element | None, notes: _Notes, place: str
+) -> list[tuple[str, str]]:
+    """Return the pairs of a unit, by the ``mid`` of its marked segments; note what belongs to none.
 
     The unit is one pair if its source has one segment, or only its source has any.
     """
     marked = unit.find("seg-source")
-    sources = _marked_segments(source if marked is None else marked)
-    targets = {} if target is None else _marked_segments(target)
+    sources = _MarkedSegments(source if marked is None else marked)
+    targets = _MarkedSegments(target)
     target_text = _text_of_element(target)
-    if len(sources) < 2 or (target_text.strip() and not targets):
-        return [(_text_of_element(source), target_text)], 0
-    pairs = [(_text_of_element(sources[mid]), _text_of_element(targets.get(mid))) for mid in sources]
-    return pairs, len(targets.keys() - sources.keys())
+    if len(sources.by_mid) < 2 or (target_text.strip() and not targets.by_mid):
+        return [(_text_of_element(source), target_text)]
+    lone = targets.by_mid.keys() - sources.by_mid.keys()
+    without_source = "of a target that have no source segment with their mid, and are not read"
+    notes.add(without_source, len(lone), place)
+    notes.add(_OUTSIDE_OF_SEGMENTS, sources.has_more or targets.has_more, place)
+    return [(text, targets.by_mid.get(mid, "")) for mid, text in sources.by_mid.items()]
 
 
-def _marked_segments(side: Element) -> dict[str, Element]:
-    """Return the marked segments of a side by their ``mid``, in their order."""
-    segments: dict[str, Element] = {}
-    for mark in side.iter("mrk"):
-        if mark.get("mtype") == "seg":
-            segments.setdefault(mark.get("mid") or f"segment {len(segments)}", mark)
-    return segments
+class _MarkedSegments:
+    """The marked segments (``mrk``) of a side in their order, and whether there is text outside of them.
+
+    A segment is known by its ``mid`` and by how many others before it have the same one.
+    """
+
+    def __init__(self, side: Element | None) -> None:
+        self.by_mid: dict[tuple[str | None, int], str] = {}
+        self.has_more = False
+        self._counts: Counter[str | None] = Counter()
+        if side is not None:
+            self._add_parts(side)
+
+    def _add_parts(self, element: Element) -> None:
+        texts = [element.text]
+        for child in element:
+            if child.tag == "mrk" and child.get("mtype") == "seg":
+                mid = child.get("mid")
+                self.by_mid[mid, self._counts[mid]] = _text_of_element(child)
+                self._counts[mid] += 1
+            elif child.tag not in _INLINE_CODES | _ANNOTATIONS:
+                self._add_parts(child)
+            texts.append(child.tail)
+        self.has_more |= any(text and text.strip() for text in texts)
 
 
 _LINE_READERS: dict[str, Callable[[Iterator[LineOrError], str | Path, Select], Iterator[PairOrError]]] = {

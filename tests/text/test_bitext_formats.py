@@ -279,7 +279,9 @@ def test_several_texts_of_a_language_are_told(tmp_path):
     text = tmx(twice, segs, regions, tu(en="i", fr="j", fr_CA="k"))
     pairs, told = pairs_of(tmp_path, text, select=("en", "fr"))
     assert pairs == [("a", "b"), ("c", "e"), ("f", "g"), ("i", "j")]
-    assert told == ["of 4 units: 3 with several texts in a language, of which the first is read"]
+    assert told == [
+        "of 4 units: 3 with several texts in a language, of which the first is read (the first in line 4)"
+    ]
 
 
 def test_texts_without_a_language_are_not_mixed_up(tmp_path):
@@ -309,7 +311,9 @@ def test_xliff_of_both_versions(tmp_path):
         '<xliff version="2.0"><file><unit id="1"><segment><source>a</source><target>b</target></segment>'
         "<segment><source>c<ph id='1'/></source><target>d</target></segment></unit></file></xliff>"
     )
-    told = ["of 1 segment: 1 without a translation, whose target is empty"]
+    told = [
+        "of 1 segment: 1 without a translation, whose target is empty (the first in trans-unit '1', line 1)"
+    ]
     assert pairs_of(tmp_path, old, format="xlf") == ([("a b", "")], told)
     assert pairs_of(tmp_path, new, format="xliff") == ([("a", "b"), ("c", "d")], [])
 
@@ -370,8 +374,8 @@ def test_xliff_counts_what_is_missing_and_what_is_too_much(tmp_path):
     )
     assert pairs == [("a", ""), ("b", ""), ("c", "d"), ("", "")]
     assert told == [
-        "of 4 segments: 2 without a translation, whose target is empty; "
-        "1 with several targets, of which the first is read"
+        "of 4 segments: 2 without a translation, whose target is empty (the first in line 2); "
+        "1 with several targets, of which the first is read (the first in line 2)"
     ]
     assert str(errors[0]).endswith("a.xlf, line 2: expected a unit with a source, found none")
 
@@ -406,8 +410,8 @@ def test_po(tmp_path):
     pairs, told = pairs_of(tmp_path, PO, format="po")
     assert pairs == expected
     assert told == [
-        "of 3 messages: 1 without a translation, whose target is empty; "
-        "1 with plural forms, of which the first is read"
+        "of 3 messages: 1 with plural forms, of which the first is read (the first in line 14); "
+        "1 without a translation, whose target is empty (the first in line 21)"
     ]
     broken = PO.replace('msgid_plural "many"', "msgid_plural many")
     errors = []
@@ -424,7 +428,9 @@ def test_a_fuzzy_translation_is_none_by_default(tmp_path):
     text = '#, fuzzy\nmsgid ""\nmsgstr "Language: fr\\n"\n\n' + text
     pairs, told = pairs_of(tmp_path, text, format="po")
     assert pairs == [("a", "a!"), ("guess", ""), ("b", "b!"), ("c", "c!")]
-    assert told == ["of 4 messages: 1 with a fuzzy translation, which the format po-fuzzy reads"]
+    assert told == [
+        "of 4 messages: 1 with a fuzzy translation, which the format po-fuzzy reads (the first in line 10)"
+    ]
     assert list(read_bitext(tmp_path / "a.po", format="po-fuzzy"))[1] == ("guess", "guess!")
 
 
@@ -438,7 +444,7 @@ def test_messages_of_po_are_neither_joined_nor_lost(tmp_path):
     errors = []
     pairs, told = pairs_of(tmp_path, "\n".join(lines), format="po", on_error=errors.append)
     assert pairs == [("one", ""), ("two", "deux"), ("", ""), ("four", ""), ("five", "cinq")]
-    assert told == ["of 5 messages: 2 without a translation, whose target is empty"]
+    assert told == ["of 5 messages: 2 without a translation, whose target is empty (the first in line 1)"]
     assert ["line 6: expected one msgstr" in str(error) for error in errors] == [True]
     with pytest.raises(DataError, match=r"a\.po, line 1: expected a msgid, found a message of msgstr"):
         pairs_of(tmp_path, 'msgstr "alone"\n', format="po")
@@ -577,18 +583,72 @@ def test_a_damaged_unit_is_replaced_and_the_others_are_read(bad, filler, tmp_pat
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (MEMORY.replace("<body>", "<body>&nbsp;"), "line 2: .*found &nbsp;; write &#160;"),
         (MEMORY.replace("BAD", "\x01").partition("x</seg>")[0], r"line 4: .*U\+0001; remove it"),
         (MEMORY.replace("BAD", "a").partition("FILLER")[0], "line 5: .*the file ends too early"),
         (MEMORY.replace('"1.0"', '"1.0" encoding="utf-16"'), "correct the encoding in line 1"),
-        (MEMORY.replace('"en"/>', '"en">\x01</header>'), r"line 2: .*U\+0001; remove it"),
+        (
+            MEMORY.replace("<body>", "<body>" + 100 * "<b>"),
+            "line 2: expected elements nested at most 100 deep",
+        ),
+        (MEMORY.replace("<body>", f"<{'b' * 201}>"), "line 2: .* names of at most 200 characters"),
     ],
 )
-def test_damage_outside_of_a_unit_stops_with_the_way_on(text, why, tmp_path):
+def test_a_file_that_cannot_be_read_on_is_refused_with_the_way_on(text, why, tmp_path):
     path = tmp_path / "a.tmx"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=why):
         list(read_bitext(path, on_error=lambda error: None))
+
+
+BAD_AROUND_UNITS = {
+    "skeleton": ("{}", "<![CDATA[<segment>{}</segment> <p>]]>", "<!-- {} <segment> -->", "<p>{}<br>"),
+    "note": ("{}", "x</note><note x='{}'>"),
+    "meta": ("{}",),
+}
+
+
+@pytest.mark.parametrize("bad", ["\x01", "&nbsp;", "R&D", "&#x1f;", "\ufffe"])
+@pytest.mark.parametrize("element", BAD_AROUND_UNITS)
+def test_damage_around_segments_is_one_bad_record(element, bad, tmp_path):
+    for content in BAD_AROUND_UNITS[element]:
+        if "<!" in content and "&" in bad:
+            continue  # it is text there
+        damaged = f"<{element}>{content.format(bad)}</{element}>"
+        segment = "<segment><source>{}</source><target>{}</target></segment>"
+        text = (
+            f"<unit><notes>{damaged}</notes>{segment.format('a', 'b')}{segment.format('c', 'd')}</unit>\n"
+            f"<!-- -->{damaged}<unit>{segment.format('e', 'f')}</unit>"
+        )
+        path = write(tmp_path / "a.xliff", f'<xliff version="2.0"><file>{text}</file></xliff>')
+        errors = []
+        pairs = list(read_bitext(path, on_error=errors.append))
+        assert pairs == [("", ""), ("a", "b"), ("c", "d"), ("", ""), ("e", "f")]
+        assert [str(error).partition(": expected well-formed XML")[0] for error in errors] == [
+            f"{path}, line {number}" for number in (1, 2)
+        ]
+        with pytest.raises(DataError, match="line 1: expected well-formed XML"):
+            list(read_bitext(path))
+
+
+def test_a_lost_tag_costs_only_its_segment(tmp_path):
+    segment = "<segment id='{}'><source>{}</source><target>t</target></segment>"
+    text = segment.format(1, "a") + segment.format("\x01", "b") + f"<unit>{segment.format(3, 'c')}</unit>"
+    path = write(tmp_path / "a.xliff", f'<xliff version="2.0"><unit>{text}</unit></xliff>')
+    assert list(read_bitext(path, on_error=lambda error: None)) == [("a", "t"), ("", ""), ("c", "t")]
+    whole = path.read_text()
+    without_end = write(tmp_path / "c.xliff", whole.replace("</unit></xliff>", "</unit\x01></xliff>\n"))
+    assert len(list(read_bitext(without_end, on_error=lambda error: None))) == 4
+    cut = write(tmp_path / "b.xliff", whole.removesuffix("</xliff>"))
+    with pytest.raises(DataError, match="the file ends too early"):
+        list(read_bitext(cut, on_error=lambda error: None))
+
+
+def test_the_languages_of_a_damaged_header_are_read(tmp_path):
+    memory = tmx(tu(en="a", fr="b")).replace(
+        'srclang="en-CA" datatype="plaintext"/>', 'srclang="fr"><note>\x01</note></header>'
+    )
+    pairs = list(read_bitext(write(tmp_path / "a.tmx", memory), on_error=lambda error: None))
+    assert pairs == [("", ""), ("b", "a")]
 
 
 MARKED = '<mrk mtype="seg" mid="{}">{}</mrk>'
@@ -607,9 +667,10 @@ def test_marked_segments_of_xliff_are_pairs_by_their_mid(inside, tmp_path):
 
     pairs, told = read(inside.format(target))
     assert pairs == [("one .", "un ."), ("two .", "deux ."), ("three .", "")]
+    place = "(the first in trans-unit '1', line 1)"
     assert told == [
-        "of 3 segments: 1 without a translation, whose target is empty; "
-        "1 of a target that have no source segment with their mid, and are not read"
+        "of 3 segments: 1 of a target that have no source segment with their mid, and are not read "
+        f"{place}; 1 without a translation, whose target is empty {place}"
     ]
     assert read("")[0] == [("one .", ""), ("two .", ""), ("three .", "")]
     assert read("un . deux . trois .")[0] == [("one . two . three .", "un . deux . trois .")]
@@ -617,6 +678,28 @@ def test_marked_segments_of_xliff_are_pairs_by_their_mid(inside, tmp_path):
         "one . two .", "one . two .", MARKED.format(1, "un.") + MARKED.format(2, "deux.")
     )
     assert pairs_of(tmp_path, xliff.format(only_target), format="xliff")[0] == [("one . two .", "un. deux.")]
+
+
+def test_texts_outside_of_segments_are_counted(tmp_path):
+    one, two, again = MARKED.format(1, "one"), MARKED.format(2, "two"), MARKED.format(1, "three")
+    unit = "<trans-unit id='{}'><source>s</source><seg-source>{}</seg-source><target>{}</target></trans-unit>"
+    units = [
+        unit.format("u1", f"{one} {two}", f"{one}<x id='1'/> <ph>code</ph>{two}"),
+        unit.format("u2", f"{one}<g id='1'> and {two}</g>", f"{one} {two}"),
+        unit.format("u3", f"{one}{two}{again}", f"{again}{one}"),
+    ]
+    text = f"<xliff version='1.2'><file><body>{''.join(units)}</body></file></xliff>"
+    pairs, told = pairs_of(tmp_path, text, format="xliff")
+    first = [("one", "one"), ("two", "two")]
+    assert pairs == [*first, *first, ("one", "three"), ("two", ""), ("three", "one")]
+    not_read = "1 with text outside of segments, which is not read (the first in"
+    assert told[0].startswith(f"of 7 segments: {not_read} trans-unit 'u2', line 1)")
+    ignorable = "<ignorable id='i{}'><source>{}</source></ignorable>"
+    segment = "<segment><source>a</source><target>b</target></segment>"
+    unit = f"<unit>{ignorable.format(1, ' ')}{segment}{ignorable.format(2, 'x')}</unit>"
+    pairs, told = pairs_of(tmp_path, f"<xliff version='2.0'>{unit}</xliff>", format="xliff")
+    assert pairs == [("a", "b")]
+    assert told == [f"of 1 segment: {not_read} ignorable 'i2', line 1)"]
 
 
 def test_a_cut_off_compressed_memory_is_an_error(tmp_path):
