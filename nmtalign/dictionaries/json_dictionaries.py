@@ -42,7 +42,7 @@ def is_wiktionary(line: str) -> bool:
     if not is_json(line):
         return False
     try:
-        value = parse_json(line)
+        value = _parse(line)
     except DataError:
         return False
     keys = (
@@ -61,7 +61,7 @@ def read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
     """
 
     def parse(number: int, line: str) -> Record:
-        entry = _wiktionary_entry(number, parse_json(line))
+        entry = _wiktionary_entry(number, _parse(line))
         return UNUSED_ENTRY if entry is None or not wanted(entry.headwords) else entry
 
     return read_wanted_lines(
@@ -111,8 +111,10 @@ def _wiktionary_entry(number: int, value: Any) -> Entry | None:
 
 def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the objects of a list that an object may have."""
-    listed = value.get(name)
-    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    items: list[Any] = []
+    for listed in _all_values(value.get(name)):
+        items += listed if isinstance(listed, list) else []
+    return [item for item in items if isinstance(item, dict)]
 
 
 def _string(value: dict[str, Any], name: str) -> str:
@@ -179,8 +181,31 @@ def _check_keys(lines: list[str]) -> None:
         raise DataError(f"{_EXPECTED_JSON}; found {names} on each line; {advice}")
 
 
+class _Repeated(list[Any]):
+    """The values of a key that an object has several times."""
+
+
+def _parse(text: str) -> Any:
+    """Return the value of JSON; its objects keep all values of a key."""
+    return parse_json(text, make_object=_with_all_values)
+
+
+def _with_all_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    values: dict[str, _Repeated] = {}
+    for key, one in pairs:
+        values.setdefault(key, _Repeated()).append(one)
+    return {key: several if len(several) > 1 else several[0] for key, several in values.items()}
+
+
+def _all_values(value: Any) -> list[Any]:
+    return value if isinstance(value, _Repeated) else [value]
+
+
 def _object(text: str) -> dict[str, Any]:
-    value = parse_json(text)
+    value = _parse(text)
     if isinstance(value, list):
         advice = "write one object per line, for instance with `jq -c '.[]'`"
         raise DataError(f"{_EXPECTED_JSON}; found a list: {advice}")
@@ -228,9 +253,14 @@ def _entries_of_object(number: int, value: dict[str, Any], sides: tuple[str, str
 
 def _entries_of_word(number: int, word: str, translations: Any) -> Iterator[Record]:
     """Yield the entries of a word: one, or one for each weight."""
+    if isinstance(translations, _Repeated):
+        for value in translations:
+            yield from _entries_of_word(number, word, value)
+        return
     with_weights = translations if isinstance(translations, dict) else {}
-    if with_weights and all(map(_is_weight, with_weights.values())):
-        for translation, weight in with_weights.items():
+    weights = [(text, weight) for text, listed in with_weights.items() for weight in _all_values(listed)]
+    if weights and all(_is_weight(weight) for _, weight in weights):
+        for translation, weight in weights:
             yield _json_entry(number, [word], [translation], float(weight))
         return
     texts = _texts(translations)
@@ -252,5 +282,7 @@ def _is_weight(value: Any) -> bool:
 
 def _texts(value: Any) -> list[str] | None:
     """Return the texts of a string or of a list of strings; None if it is anything else."""
-    texts = value if isinstance(value, list) else [value]
+    texts: list[Any] = []
+    for one in _all_values(value):
+        texts += one if isinstance(one, list) else [one]
     return texts if all(isinstance(text, str) for text in texts) else None

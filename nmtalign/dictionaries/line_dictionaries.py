@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtalign.dictionaries.entries import (
+    ENTRIES_PER_BLOCK,
     MAX_WEIGHT,
     UNUSED_ENTRY,
     Entry,
@@ -21,6 +22,7 @@ from nmtalign.dictionaries.entries import (
     NumberedLines,
     Record,
     Wanted,
+    every_headword,
     is_weight,
     read_wanted_lines,
     without_brackets,
@@ -32,7 +34,7 @@ from nmtalign.dictionaries.json_dictionaries import (
     read_json_object,
     read_wiktionary,
 )
-from nmtalign.dictionaries.tabfiles import is_tabfile_header, read_tabfile
+from nmtalign.dictionaries.tabfiles import is_tabfile_header, languages_of_header, read_tabfile
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.text_files import try_lines
@@ -55,10 +57,33 @@ class LineFormat(NamedTuple):
     name: str
     matches: Callable[[str], object]  # whether a line could be an entry
     read: Callable[[NumberedLines, str | Path, Wanted], Iterator[Record]]
+    # the languages of headwords and translations, by the first lines; None if the entries have them, or none
+    languages: Callable[[list[str]], tuple[str, str]] | None = None
 
 
 def read_lines_of(path: str | Path, encoding: str, wanted: Wanted) -> Iterator[Record]:
     """Yield the entries of a text file."""
+    format, lines = _open_lines(path, encoding)
+    return format.read(lines, path, wanted)
+
+
+def named_languages(path: str | Path, encoding: str) -> tuple[list[str], list[str]]:
+    """Return the languages of headwords and of translations that a text file names, in its first entries."""
+    format, lines = _open_lines(path, encoding)
+    if format.languages is not None:
+        first = [line for _, line in islice(lines, _FIRST_LINES) if isinstance(line, str)]
+        source, target = format.languages(first)
+        return [source] if source else [], [target] if target else []
+    sources: dict[str, None] = {}
+    targets: dict[str, None] = {}
+    for record in islice(format.read(lines, path, every_headword), ENTRIES_PER_BLOCK):
+        if isinstance(record, Entry):
+            sources[record.language] = None
+            targets.update(dict.fromkeys(record.languages))
+    return list(filter(None, sources)), list(filter(None, targets))
+
+
+def _open_lines(path: str | Path, encoding: str) -> tuple[LineFormat, NumberedLines]:
     lines: NumberedLines = enumerate(try_lines(path, encoding=encoding), 1)
     first = list(islice(lines, _FIRST_LINES))
     if encoding == "utf-8" and any(isinstance(line, DataError) for _, line in first):
@@ -66,7 +91,7 @@ def read_lines_of(path: str | Path, encoding: str, wanted: Wanted) -> Iterator[R
         first_japanese = list(islice(japanese, _FIRST_LINES))
         if _format_of(first_japanese).name == "edict":
             lines, first = japanese, first_japanese
-    return _format_of(first).read(chain(first, lines), path, wanted)
+    return _format_of(first), chain(first, lines)
 
 
 def _format_of(first: list[NumberedLine]) -> LineFormat:
@@ -264,12 +289,12 @@ def _is_eflomal(line: str) -> bool:
 
 
 _LINE_FORMATS = (
-    LineFormat("cedict", _CEDICT, _read_cedict),
-    LineFormat("edict", _EDICT, _read_edict),
+    LineFormat("cedict", _CEDICT, _read_cedict, lambda first: ("zh", "en")),
+    LineFormat("edict", _EDICT, _read_edict, lambda first: ("ja", "en")),
     LineFormat("eflomal", _is_eflomal, _read_eflomal),
 )
 _WORD_LIST = LineFormat("word-list", bool, _read_word_list)
-_TABFILE = LineFormat("tabfile", bool, read_tabfile)
+_TABFILE = LineFormat("tabfile", bool, read_tabfile, languages_of_header)
 _WIKTIONARY = LineFormat("wiktionary", is_wiktionary, read_wiktionary)
 _JSON_LINES = LineFormat("json-lines", is_json, read_json_lines)
 _JSON_OBJECT = LineFormat("json-object", bool, read_json_object)

@@ -46,6 +46,12 @@ def read_tabfile(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iter
     )
 
 
+def languages_of_header(lines: list[str]) -> tuple[str, str]:
+    """Return the languages of headwords and of translations; "" for one that the header does not name."""
+    names = dict(line[2:].split("\t", 1) for line in lines if is_tabfile_header(line))
+    return names.get("sourceLang", ""), names.get("targetLang", "")
+
+
 def _tabfile_entry(number: int, line: str) -> Record | None:
     if is_tabfile_header(line):
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,28 @@ from nmtalign.files.text_files import is_encodable, read_utf8
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse_json(text: str) -> Any:
-    """Return the value of JSON; raise DataError if it is invalid, too deep, or has an unpaired surrogate."""
+ObjectHook = Callable[[list[tuple[str, Any]]], Any]  # makes an object of its keys and values
+
+
+def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; raise DataError if a key occurs twice, of which a dictionary would keep one value."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise DataError(f"expected JSON with each key once in an object, found {key[:40]!r} again")
+    return value
+
+
+def parse_json(text: str, *, make_object: ObjectHook = _with_unique_keys) -> Any:
+    """Return the value of JSON, whose objects `make_object` makes.
+
+    Raises DataError if it is invalid, too deep, or has an unpaired surrogate; by default, also if an object
+    has a key twice.
+    """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=make_object)
+    except DataError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
     if text.count("[") + text.count("{") > limits.MAX_JSON_DEPTH and is_nested_too_deep(value):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,8 @@ from nmtalign.names import SIDES, Side
 from nmtalign.scorers.dictionary_phrases import Phrase, is_phrase
 from nmtalign.scorers.forms import short_words
 from nmtalign.text.containers import PairTable, as_table
-from nmtalign.text.headers import find_side_columns
+from nmtalign.text.headers import find_side_columns, language_of_column
+from nmtalign.text.languages import language_name
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_number
@@ -67,6 +68,12 @@ class DictionaryRows:
 
     path: str  # what messages call it
     rows: Sequence[tuple[str, str, float]]  # headword, translation, weight
+    columns: tuple[str, str] = ("", "")  # the names of the columns of a table
+
+    def named_languages(self) -> tuple[list[str], list[str]]:
+        """Return the languages of headwords and of translations that the columns name."""
+        languages = [language_of_column(name) for name in self.columns]
+        return [languages[0]] if languages[0] else [], [languages[1]] if languages[1] else []
 
     def entries(self, wanted: Wanted, jumps: list[JumpCount]) -> Iterator[Entry]:
         """Yield the entries of wanted headwords; there are no jumps."""
@@ -95,7 +102,7 @@ def open_dictionaries(
         return [_rows_of(given, name)]
     table = as_table(given)
     if table is not None:
-        return [_rows_of(_rows_of_table(table, name), name)]
+        return [_rows_of_table(table, name)]
     if hasattr(given, "items") and hasattr(given, "index"):  # a Series of pandas, indexed by words
         return [_rows_of(given.items(), name)]
     if isinstance(given, Iterator):
@@ -155,8 +162,8 @@ def _is_dictionary_row(value: object) -> bool:
     return isinstance(value, tuple | list) and 2 <= len(value) <= 3 and isinstance(value[0], str)
 
 
-def _rows_of_table(table: PairTable, parameter: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the columns of headwords, translations and, if there is one, weights.
+def _rows_of_table(table: PairTable, parameter: str) -> DictionaryRows:
+    """Return the dictionary of the columns of headwords, translations and, if there is one, weights.
 
     Other columns are ignored. UsageError is raised if it is not clear which the first two are.
     """
@@ -174,9 +181,11 @@ def _rows_of_table(table: PairTable, parameter: str) -> Iterator[tuple[Any, ...]
             found = f"found the columns {', '.join(names)[:80]}"
             raise UsageError(f"`{parameter}`: {expected}, {found}; choose two: table[['en', 'fr']]")
         chosen = places if sides is None else [places[sides.source], places[sides.target]]
+    columns = names[chosen[0]], names[chosen[1]]
     if "weight" in names:
         chosen = [*chosen, names.index("weight")]
-    yield from zip(*(table.column(place) for place in chosen), strict=True)
+    rows = _rows_of(zip(*(table.column(place) for place in chosen), strict=True), parameter)
+    return replace(rows, columns=columns)
 
 
 def _rows_of(given: Iterable[Any], parameter: str) -> DictionaryRows:
@@ -288,8 +297,8 @@ def dictionary_pairs(
             for pair, weight in pairs.items():
                 counts[pair] = counts.get(pair, 0.0) + weight
         if not has_pairs:
-            problem = "no entry has words of both sides of the text; is the dictionary for these languages?"
-            warn(f"{dictionary.path}: {problem}")
+            problem = "no entry has words of both sides of the text"
+            warn(f"{dictionary.path}: {problem}; {_question_about_languages(dictionary, languages)}")
     for bridge, is_used in zip(bridges, are_used, strict=True):
         if not is_used:
             expected = "expected headwords that are translations in a dictionary of `prior`"
@@ -297,6 +306,25 @@ def dictionary_pairs(
     for pair in compounds.keys() & counts.keys():
         del compounds[pair]
     return DictionaryPairs(_as_list(counts), _as_list(compounds), list(phrases))
+
+
+_MAX_LISTED_LANGUAGES = 5  # translations in Wiktionary may be into hundreds
+
+
+def _question_about_languages(dictionary: Dictionary, languages: Languages) -> str:
+    """Return a question with the languages that a dictionary names, and those of the text."""
+    headwords, translations = map(_list_languages, dictionary.named_languages())
+    if not headwords and not translations:
+        return "is the dictionary for these languages?"
+    named = f"{headwords or 'unnamed languages'} with translations into {translations or 'unnamed languages'}"
+    of_text = " and ".join(language_name(language) for language in languages if language)
+    return f"the dictionary has {named}; is it for these languages{f', {of_text}' if of_text else ''}?"
+
+
+def _list_languages(languages: Sequence[str]) -> str:
+    names = list(dict.fromkeys(map(language_name, languages)))
+    more = ["..."] if len(names) > _MAX_LISTED_LANGUAGES else []
+    return ", ".join(names[:_MAX_LISTED_LANGUAGES] + more)
 
 
 def _as_list(weights: WordPairWeights) -> list[WeightedWordPair]:

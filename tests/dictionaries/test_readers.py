@@ -76,6 +76,19 @@ BYTES: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
             *(("a", article) for article in ("un", "une")),
         ],
     ),
+    "json-repeated": (
+        b'{"cat": "chat", "cat": ["matou"], "cat": {"minou": 2, "minou": 3}}',
+        [*CAT, ("cat", "matou"), ("cat", "minou"), ("cat", "minou")],
+    ),
+    "json-repeated-on-lines": (
+        b'{"en": "cat", "fr": "chat", "fr": "matou"}\n{"en": "dog", "fr": "chien"}\n',
+        [*CAT, ("cat", "matou"), ("dog", "chien")],
+    ),
+    "wiktionary-repeated": (
+        b'{"word": "cat", "lang": "x", "translations": [{"word": "chat"}],'
+        b' "translations": [{"word": "matou"}]}',
+        [*CAT, ("cat", "matou")],
+    ),
     "json-over-lines": (b'{\n  "cat": "chat",\n  "dog": ["chien"]\n}\n', [*CAT, ("dog", "chien")]),
     "json-words-of-lines": (b'{"cat": "chat"}\n\n{"dog": "chien"}\n', [*CAT, ("dog", "chien")]),
     "json-lines": (

@@ -284,6 +284,15 @@ def test_several_texts_of_a_language_are_told(tmp_path):
     ]
 
 
+def test_a_key_of_json_lines_that_occurs_twice_is_an_error(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"en": "a", "fr": "b", "en": "c"}\n{"en": "d", "fr": "e"}\n')
+    with pytest.raises(
+        DataError, match="line 1: expected JSON with each key once in an object, found 'en' again"
+    ):
+        list(read_bitext(path))
+    assert list(read_bitext(path, select=("en", "fr"), on_error=print)) == [("", ""), ("d", "e")]
+
+
 def test_texts_without_a_language_are_not_mixed_up(tmp_path):
     unit = "<tu><tuv><seg>a</seg></tuv><tuv><seg>b</seg></tuv></tu>"
     with pytest.raises(DataError, match="in two languages, found the languages none"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from pathlib import Path
@@ -191,6 +192,41 @@ def test_a_phrase_is_used_if_the_text_has_half_of_its_words() -> None:
 def test_a_dictionary_of_other_languages_is_told() -> None:
     with pytest.warns(UserWarning, match="prior: no entry has words of both sides of the text"):
         na.train(UNDECIDED, prior=[("moon", "Mond")], workers=1)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ('{"de": "Mond", "hu": "hold"}\n', "German with translations into Hungarian"),
+        (
+            "##sourceLang\tGerman\n##targetLang\tHungarian\nMond\thold\n",
+            "German with translations into Hungar",
+        ),
+        ("月 月 [yue4] /moon/\n", "Chinese with translations into English"),
+        ("月 [つき] /(n) moon/(P)/\n", "Japanese with translations into English"),
+        (
+            '{"word": "hold", "lang_code": "hu", "senses": [], '
+            '"translations": [{"word": "Mond", "code": "de"}]}\n',
+            "Hungarian with translations into German",
+        ),
+        ("Mond\thold\n", ""),
+    ],
+)
+def test_the_languages_that_a_dictionary_names_are_told(content: str, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "words"
+    path.write_text(content, encoding="utf-8")
+    told = "is the dictionary for these languages"
+    told = f"the dictionary has {named}.*; is it for these languages, English and French" if named else told
+    said: list[str] = []
+    assert not pairs_of(path, "the cat", "le chat", said=said, languages=("en", "fr"))
+    assert re.search(rf"both sides of the text; {told}\?$", said[0]), said
+
+
+def test_the_columns_of_a_table_name_the_languages_of_a_dictionary() -> None:
+    [dictionary] = open_dictionaries(pd.DataFrame({"de": ["Mond"], "hu": ["hold"]}))
+    assert dictionary.named_languages() == (["de"], ["hu"])
+    [dictionary] = open_dictionaries(pd.DataFrame({"a": ["Mond"], "b": ["hold"]}))
+    assert dictionary.named_languages() == ([], [])
 
 
 def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> None:
