@@ -180,7 +180,7 @@ class Aligner(TableResult):
         pair = check_pair(source, target)
         text = self.text_of_pairs([pair])
         self._warn_if_unreliable(text, [pair], aligned_unit="tokens")
-        return self._pairs_with_attention(text, [pair])[0]
+        return self._pairs_with_attention(text, [pair], [self.tokens_of(pair)])[0]
 
     def align_batch(
         self,
@@ -419,14 +419,16 @@ class Aligner(TableResult):
 
     def align_one(self, pair: Pair) -> AlignedPair:
         """Align a checked pair as :meth:`align` does, without a warning."""
-        return self._pairs_with_attention(self.text_of_pairs([pair]), [pair])[0]
+        return self._pairs_with_attention(self.text_of_pairs([pair]), [pair], [self.tokens_of(pair)])[0]
 
     def align_words_of_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of space-separated words, not of tokens."""
         text = self.text_of_pairs(pairs)
-        aligned_pairs = self._pairs_with_attention(text, pairs)
         if text.line_words is None:
-            return aligned_pairs
+            return self._pairs_with_attention(text, pairs, list(map(self.tokens_of, pairs)))
+        sides = text.source, text.target
+        tokens: Any = [tuple(tuple(side.sentence(n)) for side in sides) for n in range(len(pairs))]
+        aligned_pairs = self._pairs_with_attention(text, pairs, tokens)
         for n, (aligned, lines) in enumerate(zip(aligned_pairs, pairs, strict=True)):
             to_words = of_sentence(text.line_words, n)
             words = words_between_spaces(lines)
@@ -435,12 +437,14 @@ class Aligner(TableResult):
             )
         return aligned_pairs
 
-    def _pairs_with_attention(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
+    def _pairs_with_attention(
+        self, text: EncodedText, pairs: Sequence[Pair], words: Sequence[BothWords]
+    ) -> list[AlignedPair]:
         unknown: list[UnknownWords | None] = [None] * len(pairs)
         if self.scorer.word_forms(self.text_settings) is not None:  # the words have given vectors, or none
             unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         return self.decoder_for_text(text).pairs_with_attention(
-            [self.tokens_of(pair) for pair in pairs],
+            words,
             self.description,
             unknown=unknown,
             default_values=self.default_values,

@@ -21,11 +21,12 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
-    Alignment,
-    AlignmentMatrix,
     BothWords,
     GoldAlignment,
     Link,
+    make_alignment,
+    make_gold,
+    make_matrix,
 )
 from nmtalign.links.selection import OneLink, best_of_words
 from nmtalign.text.subwords import PieceLine
@@ -91,14 +92,29 @@ class Regrouping(NamedTuple):
         old = self.old_of(np.zeros(new_units, np.int64), np.arange(new_units))
         return Regrouping(old.first, old.size, offsets_of([new_units]))
 
-    def memberships(self) -> tuple[Longs, Longs]:
-        """Return the old and the new unit of each overlap in one sentence."""
+    def overlaps(self) -> Overlaps:
+        """Return the overlaps of old and new units in one sentence."""
         old = np.repeat(np.arange(len(self.first)), self.size)
-        return old, self.first[old] + positions_in_runs(self.size)
+        new = self.first[old] + positions_in_runs(self.size)
+        return Overlaps(old, new, self.size[old])
+
+    def new_ranges(self) -> list[range]:
+        """Return the new units of each old unit of one sentence."""
+        starts_and_sizes = zip(self.first.tolist(), self.size.tolist(), strict=True)
+        return [range(start, start + size) for start, size in starts_and_sizes]
 
     def new_units(self, old: Iterable[int]) -> frozenset[int]:
         """Return the new units of some old units of one sentence."""
-        return frozenset(unit for n in old for unit in range(self.first[n], self.first[n] + self.size[n]))
+        ranges = self.new_ranges()
+        return frozenset(unit for n in old for unit in ranges[n])
+
+
+class Overlaps(NamedTuple):
+    """The overlaps of the old and new units of one sentence, in order."""
+
+    old: Longs
+    new: Longs
+    size: Integers  # the number of new units that the old unit overlaps
 
 
 BothRegroupings = tuple[Regrouping, Regrouping]  # of the source and of the target
@@ -145,10 +161,8 @@ def of_sentence(regroupings: BothRegroupings, n: int) -> BothRegroupings:
 
 def regroup_links(links: Iterable[tuple[int, int]], regroupings: BothRegroupings) -> frozenset[Link]:
     """Return the links of all new units of linked units of one sentence pair."""
-    source, target = regroupings
-    return frozenset(
-        Link(*cell) for s, t in links for cell in product(source.new_units([s]), target.new_units([t]))
-    )
+    source, target = regroupings[0].new_ranges(), regroupings[1].new_ranges()
+    return frozenset(Link(*cell) for s, t in links for cell in product(source[s], target[t]))
 
 
 def regroup_batch(
@@ -265,7 +279,7 @@ def regroup_gold(gold: GoldAlignment, links: Collection[Link], regroupings: Both
         possible |= token_links
         if link in gold.sure:
             sure |= token_links if len(token_links) == 1 else token_links.intersection(links)
-    return GoldAlignment(frozenset(sure), frozenset(possible))
+    return make_gold(frozenset(sure), frozenset(possible))
 
 
 def regroup_values(
@@ -280,20 +294,25 @@ def regroup_values(
     scores of NaN.
     """
     source, target = regroupings
+    return _regroup_cells(values, weights, source.overlaps(), target.overlaps(), shape)
+
+
+def _regroup_cells(
+    values: str, weights: AnyArray, source: Overlaps, target: Overlaps, shape: tuple[int, int]
+) -> AnyArray:
+    """Do what :func:`regroup_values` does, given the overlaps of both sides."""
     if values == "reverse":
-        return regroup_values("forward", weights.T, (target, source), shape[::-1]).T
-    old_source, new_source = source.memberships()
-    old_target, new_target = target.memberships()
-    old_cells = weights[np.ix_(old_target, old_source)]
-    new_cells = np.ix_(new_target, new_source)
+        return _regroup_cells("forward", weights.T, target, source, shape[::-1]).T
+    old_cells = weights[target.old[:, None], source.old]
+    new_cells = target.new[:, None], source.new
     if values != "forward":
         maximum = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
         np.fmax.at(maximum, new_cells, old_cells)
         return maximum
-    shares = old_cells / source.size[old_source]
+    shares = old_cells / source.size
     total = np.zeros(shape, weights.dtype)
     np.add.at(total, new_cells, shares.astype(weights.dtype))
-    old_units = np.bincount(new_target, minlength=shape[0])  # (T,): number of averaged rows
+    old_units = np.bincount(target.new, minlength=shape[0])  # (T,): number of averaged rows
     total /= np.maximum(old_units, 1).astype(weights.dtype)[:, None]
     return total
 
@@ -308,17 +327,20 @@ def regroup_pair(
     if regroupings is None:
         return pair
     source, target = regroupings
+    overlaps = source.overlaps(), target.overlaps()
     shape = len(words[1]), len(words[0])  # (T, S)
 
     def converted(values: str, weights: Reals | None) -> Any:
-        return None if weights is None else regroup_values(values, weights, regroupings, shape)
+        return None if weights is None else _regroup_cells(values, weights, *overlaps, shape)
 
     unknown = pair.matrix.unknown
     if unknown is not None:
         unknown = source.new_units(unknown[0]), target.new_units(unknown[1])
+    source_ranges, target_ranges = source.new_ranges(), target.new_ranges()
     probabilities: dict[Link, float] = {}
-    for old_link, probability in pair.probabilities.items():
-        for link in regroup_links([old_link], regroupings):
+    for (s, t), probability in pair.probabilities.items():
+        for cell in product(source_ranges[s], target_ranges[t]):
+            link = Link(*cell)
             probabilities[link] = max(probability, probabilities.get(link, 0.0))
     links = regroup_links(pair.alignment.links, regroupings)
     if any(one_link):
@@ -327,8 +349,8 @@ def regroup_pair(
     weights = converted("combined", pair.matrix.weights)
     return replace(
         pair,
-        alignment=Alignment(links, len(words[0]), len(words[1])),
-        matrix=AlignmentMatrix(weights, *words, unknown, pair.matrix.caption),
+        alignment=make_alignment(links, len(words[0]), len(words[1])),
+        matrix=make_matrix(weights, *words, unknown, pair.matrix.caption),
         forward=converted("forward", pair.forward),
         reverse=converted("reverse", pair.reverse),
         probabilities=probabilities,

@@ -30,10 +30,10 @@ from nmtalign.decoding.probabilities import (
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
-    Alignment,
-    AlignmentMatrix,
     BothWords,
     UnknownWords,
+    make_alignment,
+    make_matrix,
 )
 from nmtalign.links.selection import best_of_words
 from nmtalign.names import CELL_VALUES
@@ -257,8 +257,8 @@ class Decoder(NamedTuple):
             links = batch.links(n)
             weights: dict[str, Any] = {name: of_pairs[n] for name, of_pairs in arrays.items()}
             pair = AlignedPair(
-                Alignment(frozenset(links), *map(len, sides)),
-                AlignmentMatrix(weights.pop("combined"), *sides, unknown[n], caption),
+                make_alignment(frozenset(links), *map(len, sides)),
+                make_matrix(weights.pop("combined"), *sides, unknown[n], caption),
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),

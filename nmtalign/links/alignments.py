@@ -154,10 +154,8 @@ class Alignment(Viewable):
             if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
                 raise DataError(f"expected a number of words, found {short_repr(length)}")
         positions = links_inside(links, source_length, target_length)
-        set_field = object.__setattr__  # the class is frozen
-        set_field(self, "links", frozenset(Link(s, t) for s, t in positions))
-        set_field(self, "source_length", source_length)
-        set_field(self, "target_length", target_length)
+        own_links = frozenset(Link(s, t) for s, t in positions)
+        _set_fields(self, links=own_links, source_length=source_length, target_length=target_length)
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
@@ -171,7 +169,8 @@ class Alignment(Viewable):
 
     def reversed(self) -> Alignment:
         """Return the alignment with source and target swapped."""
-        return Alignment(((t, s) for s, t in self.links), self.target_length, self.source_length)
+        links = frozenset(Link(t, s) for s, t in self.links)
+        return make_alignment(links, self.target_length, self.source_length)
 
     def to_matrix(self) -> NDArray[np.bool_]:
         """Return the links as a boolean matrix of shape (T, S)."""
@@ -219,17 +218,15 @@ class GoldAlignment:
     ) -> None:
         sure_links = as_links(sure)
         possible_links = sure_links if possible is None else as_links(possible)
-        set_field = object.__setattr__  # the class is frozen
-        set_field(self, "sure", sure_links)
-        set_field(self, "possible", possible_links)
         impossible = sure_links - possible_links
         if impossible:
             s, t = min(impossible)
             raise DataError(
                 f"sure link {s}-{t} is not among the possible links; sure links are possible ones"
             )
-        if any(s < 0 or t < 0 for s, t in self.possible):
+        if any(s < 0 or t < 0 for s, t in possible_links):
             raise DataError("a gold link has a negative position; positions count from 0")
+        _set_fields(self, sure=sure_links, possible=possible_links)
 
     def __repr__(self) -> str:
         links = []
@@ -286,12 +283,8 @@ class AlignmentMatrix(Viewable):
         check_type(caption, str, "a caption")
         _check_unknown(unknown, len(source_tokens), len(target_tokens))
         cells.flags.writeable = False
-        set_field = object.__setattr__  # the class is frozen
-        set_field(self, "weights", cells)
-        set_field(self, "source_tokens", tuple(source_tokens))
-        set_field(self, "target_tokens", tuple(target_tokens))
-        set_field(self, "unknown", unknown)
-        set_field(self, "caption", caption)
+        words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
+        _set_fields(self, weights=cells, **words, unknown=unknown, caption=caption)
 
     def __reduce__(self) -> tuple[type[AlignmentMatrix], tuple[Any, ...]]:
         """Pickle the arguments: an array that is unpickled could be written to."""
@@ -325,7 +318,44 @@ class AlignmentMatrix(Viewable):
     def T(self) -> AlignmentMatrix:
         """The matrix with source and target swapped."""
         swapped = None if self.unknown is None else self.unknown[::-1]
-        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
+        return make_matrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
+
+
+def _set_fields(result: object, **values: Any) -> None:
+    """Set the fields of a frozen object that is being constructed."""
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+
+
+# Values of a caller are checked by the constructors; the package makes its own results with these functions.
+
+
+def make_alignment(links: frozenset[Link], source_length: int, target_length: int) -> Alignment:
+    """Return an alignment of links that are known to be inside."""
+    alignment = object.__new__(Alignment)
+    _set_fields(alignment, links=links, source_length=source_length, target_length=target_length)
+    return alignment
+
+
+def make_gold(sure: frozenset[Link], possible: frozenset[Link]) -> GoldAlignment:
+    """Return gold links whose sure ones are known to be possible."""
+    gold = object.__new__(GoldAlignment)
+    _set_fields(gold, sure=sure, possible=possible)
+    return gold
+
+
+def make_matrix(
+    weights: NDArray[np.floating],
+    source_tokens: tuple[str, ...],
+    target_tokens: tuple[str, ...],
+    unknown: UnknownWords | None = None,
+    caption: str = "",
+) -> AlignmentMatrix:
+    """Return a matrix over finite weights of the shape of the words, which become read-only."""
+    matrix = object.__new__(AlignmentMatrix)
+    words = {"source_tokens": source_tokens, "target_tokens": target_tokens}
+    _set_fields(matrix, weights=_read_only(weights), **words, unknown=unknown, caption=caption)
+    return matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -735,7 +765,7 @@ class _PairOfBatch(AlignedPair):
     def alignment(self) -> Alignment:
         """The chosen links."""
         source, target = self.tokens
-        return Alignment(frozenset(self.probabilities), len(source), len(target))
+        return make_alignment(frozenset(self.probabilities), len(source), len(target))
 
     @property
     def matrix(self) -> AlignmentMatrix:

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.checks.checking import FINDING_COLUMNS
-from nmtalign.checks.findings import KINDS
+from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -86,7 +85,7 @@ def report_page(
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
-    findings: pd.DataFrame | None = None,
+    findings: pd.DataFrame | Sequence[Finding] | None = None,
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
@@ -234,7 +233,7 @@ def write_report(
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
-    findings: pd.DataFrame | None = None,
+    findings: pd.DataFrame | Sequence[Finding] | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file.
 
@@ -269,7 +268,7 @@ def write_report(
         Any name or number that identifies the bitext; needed if only some of its pairs are shown, so that the
         report finds corrections stored in the browser.
     findings : DataFrame, optional
-        What :func:`nmtalign.check` found in the text; a panel lists it.
+        What :func:`nmtalign.check` found in the text, or a list of its findings; a panel lists it.
 
     Raises
     ------
@@ -608,26 +607,40 @@ def _escaped(text: str) -> str:
     return html.escape(visible(text))
 
 
-def findings_panel(findings: pd.DataFrame | None) -> str:
-    """Return the panel of the findings of :func:`nmtalign.check`; empty if there are none."""
-    if findings is None or len(findings) == 0:
+def findings_panel(findings: pd.DataFrame | Sequence[Finding] | None) -> str:
+    """Return the panel of the findings of :func:`nmtalign.check`, or of single checks; empty without any."""
+    lines_of_kinds: dict[str, list[int]] = {}
+    for kind, line in _kinds_and_lines(findings):
+        lines_of_kinds.setdefault(kind, []).append(line)
+    known = [kind for kind in KINDS if kind in lines_of_kinds]
+    if not known:
         return ""
-    if not set(FINDING_COLUMNS) <= set(findings.columns):
-        columns = ", ".join(map(str, findings.columns))
-        raise UsageError(f"expected `findings` as nmtalign.check returns them, found the columns {columns}")
-    errors = int((findings["severity"] == "error").sum())
-    headline = f"{with_plural(errors, 'error')} and {with_plural(len(findings) - errors, 'hint')}"
-    groups = dict(list(findings.groupby("kind", sort=False)))
-    known = [kind for kind in KINDS if kind in groups]
     known.sort(key=lambda kind: KINDS[kind].severity)  # errors before hints
-    items = "\n".join(_item(kind, groups[kind]) for kind in known)
+    counts = {"error": 0, "hint": 0}
+    for kind in known:
+        counts[KINDS[kind].severity] += len(lines_of_kinds[kind])
+    headline = f"{with_plural(counts['error'], 'error')} and {with_plural(counts['hint'], 'hint')}"
+    items = "\n".join(_item(kind, lines_of_kinds[kind]) for kind in known)
     return _PANEL.format(headline=headline, items=items)
 
 
-def _item(kind: str, group: pd.DataFrame) -> str:
+def _kinds_and_lines(findings: pd.DataFrame | Sequence[Finding] | None) -> Iterable[tuple[str, int]]:
+    """Return the kind and the line, from 1, of each finding."""
+    if findings is None:
+        return []
+    if isinstance(findings, Sequence):
+        return [(finding.kind, finding.line + 1) for finding in findings]
+    if not {"kind", "line"} <= set(findings.columns):
+        columns = ", ".join(map(str, findings.columns))
+        raise UsageError(f"expected `findings` as nmtalign.check returns them, found the columns {columns}")
+    return zip(findings["kind"], findings["line"], strict=True)
+
+
+def _item(kind: str, lines: Sequence[int]) -> str:
     """Return the item of a kind: the number of findings, their first lines, and what to do."""
-    places = [f"{line:,}" for line in group["line"].head(MAX_SHOWN_LINES_PER_KIND)]
-    lines = ", ".join(places) + (", ..." if len(group) > MAX_SHOWN_LINES_PER_KIND else "")
+    shown = ", ".join(f"{line:,}" for line in lines[:MAX_SHOWN_LINES_PER_KIND])
+    if len(lines) > MAX_SHOWN_LINES_PER_KIND:
+        shown += ", ..."
     what = KINDS[kind]
-    text = f"{what.severity}: {what.plural}: {len(group):,} (lines {lines}); {what.advice.replace('`', '')}"
+    text = f"{what.severity}: {what.plural}: {len(lines):,} (lines {shown}); {what.advice.replace('`', '')}"
     return f"<li>{_escaped(text)}</li>"

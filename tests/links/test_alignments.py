@@ -188,3 +188,19 @@ def test_joined_batches_keep_their_unit():
     assert concatenate_batches([first, words]).unit is None
     assert concatenate_batches([tokens, words]).unit is None
     assert [concatenate_batches([first, words]).links(n) for n in range(3)] == [[(0, 0)], [(1, 1)], []]
+
+
+def test_results_of_the_package_are_not_checked_again(monkeypatch):
+    aligner = na.load()
+    lines = [("the black cat, it sleeps", "le chat noir, il dort")]
+    before = aligner.align_batch(lines)[0]
+    swapped = before.alignment.reversed(), before.matrix.T
+
+    def refuse(*values: object) -> None:
+        raise AssertionError
+
+    for name in ("links_inside", "as_links", "as_real_array", "_check_unknown"):
+        monkeypatch.setattr(f"nmtalign.links.alignments.{name}", refuse)
+    after = aligner.align_batch(lines)[0]
+    assert (after.alignment.reversed(), after.matrix.T) == swapped
+    assert_array_equal(after.forward, before.forward)

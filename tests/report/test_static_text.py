@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
+from nmtalign.checks.findings import Finding
 from nmtalign.report.html import findings_panel, report_page
 from nmtalign.report.sample import SamplePair
 from tests.cli.running import run
@@ -18,6 +19,8 @@ from tests.text.test_slips import write
 def test_the_panel_lists_errors_first_and_escapes_them():
     findings = na.check([("a", "b"), ("", ""), ("it &apos;s", "c"), ("d &apos;s", "e")])
     panel = findings_panel(findings)
+    rows = zip(findings["line"], findings["side"], findings["kind"], findings["value"], strict=True)
+    assert findings_panel([Finding(line - 1, *rest) for line, *rest in rows]) == panel
     assert "What is wrong with this text" in panel
     assert "2 errors and 1 hint" in panel
     assert panel.index("error: Moses escapes such as &amp;apos;: 2 (lines 3, 4)") < panel.index(

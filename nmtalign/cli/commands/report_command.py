@@ -89,7 +89,6 @@ def report_command(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-    from nmtalign.checks.checking import table_of_findings
     from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import align_for_report
 
@@ -123,7 +122,7 @@ def report_command(
             corpus=figures,
             systems=evaluations,
             text=str(key),
-            findings=table_of_findings(findings) if findings else None,
+            findings=findings,
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
