@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from nmtalign.arrays import AnyArray
+    from nmtalign.external.word_encoders import WordEncoderInput
     from nmtalign.links.inputs import GoldInput, LinksInput
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.text.tokenization import Languages
@@ -51,7 +52,17 @@ ValueKind = Literal[
 ]
 # types of fields that this module cannot import
 _TYPES_ABOVE = dict.fromkeys(
-    ("AnyArray", "ArrayLike", "GivenDictionaries", "GoldInput", "Languages", "LinksInput", "VectorScore"), Any
+    (
+        "AnyArray",
+        "ArrayLike",
+        "GivenDictionaries",
+        "GoldInput",
+        "Languages",
+        "LinksInput",
+        "VectorScore",
+        "WordEncoderInput",
+    ),
+    Any,
 )
 _DECLARATION_KEY, _SECTION_KEY = "declaration", "section"  # keys of the metadata of a field
 
@@ -458,6 +469,13 @@ class TrainingSettings(Settings):
         False,
         "--lemmas",
         "Count words under their lemmas as well; needs --langs and the package simplemma.",
+    )
+    word_encoder: WordEncoderInput | None = setting(
+        None,
+        "--word-encoder NAME",
+        "Use words that this multilingual encoder finds similar, as entries of a dictionary: `use` (16"
+        " languages, extra multilingual), a folder of model2vec, or a model of sentence-transformers.",
+        kind="Hugging Face model",
     )
     init: str | Path | None = setting(
         None,

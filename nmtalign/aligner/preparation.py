@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from nmtalign.aligner.aligner import load_aligner, tokens_of
 from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
@@ -20,11 +22,12 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.regrouping import share_links
 from nmtalign.corpus.sampling import random_sample
 from nmtalign.corpus.sections import split_long_pairs
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.text import EncodedText, line_words_of
 from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
+from nmtalign.external.word_encoders import WORDS_PER_BATCH
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
@@ -40,11 +43,13 @@ from nmtalign.training.memory import (
     max_tokens_in_memory,
 )
 from nmtalign.training.prior import Prior, width_counts
+from nmtalign.training.word_encoder_prior import encoded_forms, nearest_pairs
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
 # knows at least MIN_KNOWN_SHARE of the words of both sides
 MAX_SMALL_PAIRS = 2_000
 MIN_KNOWN_SHARE = 0.8
+WORDS_PER_MESSAGE = 20 * WORDS_PER_BATCH  # a message of progress for so many words that are encoded
 
 
 class PreparedBitext(NamedTuple):
@@ -58,7 +63,8 @@ class PreparedBitext(NamedTuple):
     text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
-    prior: Prior | None  # the prior of the job, with the word pairs of dictionaries
+    prior: Prior | None  # the prior of the job, with the word pairs of dictionaries and of a word encoder
+    word_encoder: Mapping[str, object] | None  # the facts about it that the model folder records
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
@@ -141,6 +147,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         source = source.on_disk()
         target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
+    prior, word_encoder = _with_word_encoder(job, prior, source_sections, target_sections)
     buckets: Sequence[Bucket]
     part_cells = None
     if not in_parts:
@@ -162,7 +169,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         line_words=line_words_of(source, target),
         expert_links=voting_links,
     )
-    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, part_cells)
+    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, word_encoder, part_cells)
 
 
 def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> Prior | None:
@@ -190,6 +197,38 @@ def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSid
         phrases=pairs.phrases,
         jumps=width_counts(jumps),
     )
+
+
+def _with_word_encoder(
+    job: TrainingJob, prior: Prior | None, source: EncodedSide, target: EncodedSide
+) -> tuple[Prior | None, Mapping[str, object] | None]:
+    """Return the prior with the word pairs that the encoder finds similar, and what the model records."""
+    encoder = job.word_encoder
+    if encoder is None:
+        return prior, None
+    unknown = encoder.unknown_languages(job.settings.languages)
+    if unknown:
+        gain = "only names, numbers and words that resemble those of other languages gain"
+        job.warn(f"the word encoder {encoder.name} does not know {' and '.join(unknown)}; {gain}")
+    forms = encoded_forms(source), encoded_forms(target)
+    distinct = list(dict.fromkeys(form for form in chain(*forms) if form))
+
+    def tell(done: int) -> None:
+        if done % WORDS_PER_MESSAGE == 0:
+            job.progress.note(f"word encoder: {done:,} of {len(distinct):,} words encoded")
+
+    workers = default_workers(job.settings.workers)
+    vectors = encoder.encode(distinct, tell, workers=workers)
+    row_of_form = number_words(distinct)
+    with_zeros = np.concatenate([vectors, np.zeros((1, vectors.shape[1]), np.float32)])
+    source_vectors, target_vectors = (with_zeros[look_up(row_of_form, side_forms)] for side_forms in forms)
+    del vectors, with_zeros
+    pairs = nearest_pairs(source, target, (source_vectors, target_vectors), workers)
+    entries = pairs.entries(source, target)
+    job.progress.note(f"word encoder {encoder.name}: {len(entries):,} word pairs for this text")
+    prior = prior or Prior()
+    with_entries = replace(prior, dictionary_pairs=[*prior.dictionary_pairs, *entries])
+    return with_entries, {"name": encoder.name, "word_pairs": len(entries)}
 
 
 def _warn_about_bitext(
@@ -229,7 +268,8 @@ def _collect_expert_links(
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, job: TrainingJob) -> str:
     """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
     pairs = len(source.lengths)
-    if job.prior is not None or job.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
+    has_knowledge = job.prior is not None or job.dictionaries or job.word_encoder is not None
+    if has_knowledge or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return ""
     model = load_aligner(BUNDLED_MODEL)
     if job.text_settings not in (TextSettings(), model.text_settings):

@@ -14,6 +14,7 @@ from nmtalign.aligner.training_job import open_training_job, stage_costs
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.display import with_plural
 from nmtalign.errors import advise, warn_caller
+from nmtalign.external.word_encoders import WordEncoderInput
 from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import DeviceName, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
@@ -41,6 +42,7 @@ def train(
     bridge: GivenDictionaries | None = None,
     headwords: Side | None = None,
     lemmas: bool = False,
+    word_encoder: WordEncoderInput | None = None,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -101,6 +103,11 @@ def train(
     lemmas : bool
         Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
         simplemma, also to open the model.
+    word_encoder : str, path or object, optional
+        A multilingual encoder of words: ``use`` (16 languages; extra ``multilingual``), a folder of
+        model2vec, a name or folder of sentence-transformers, or an object with ``encode(list of str)`` that
+        returns vectors (N, D). Words of a pair that are each other's nearest become entries of a dictionary.
+        The model keeps the name; it aligns text without the encoder.
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
@@ -169,6 +176,7 @@ def train(
         bridge=bridge,
         headwords=headwords,
         lemmas=lemmas,
+        word_encoder=word_encoder,
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,

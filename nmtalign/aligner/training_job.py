@@ -17,6 +17,7 @@ from nmtalign.aligner.fit_to_text import AnyPair
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Doubles
 from nmtalign.errors import DataError, OnBadPair, UsageError
+from nmtalign.external.word_encoders import WordEncoder, load_word_encoder
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
@@ -71,6 +72,7 @@ def open_training_job(
         prior=initial_prior,
         dictionaries=dictionaries,
         bridges=bridges,
+        word_encoder=None if settings.word_encoder is None else load_word_encoder(settings.word_encoder),
         vectors=opened_vectors,
         gold=() if gold is None else _opened_gold(gold, encoding, read_gold_file),
         expert=choose_expert(has_links=settings.expert is not None, encoder=settings.encoder),
@@ -200,6 +202,7 @@ class TrainingJob:
     # dictionaries whose word pairs join the prior once the words of the text are known
     dictionaries: Sequence[Dictionary] = ()
     bridges: Sequence[Dictionary] = ()  # dictionaries from a third language, which continue the others
+    word_encoder: WordEncoder | None = None  # finds word pairs that join the prior, as those of dictionaries
     vectors: BothVectors | None = None  # vectors in one space, which are mixed with the lexicon
     gold: Sequence[GoldAlignment] = ()  # gold links of all or of the last pairs, for a rescorer
     expert: Expert | None = None  # an expert whose links are prior counts, and vote

