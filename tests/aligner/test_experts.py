@@ -48,11 +48,11 @@ def advised():
     return nmtalign.train(TOY.pairs, expert=TOY.links, preset="fast", workers=1)
 
 
-def table(links, forward, reverse, joint):
-    """Return a text of one pair, with links, and what attends it."""
+def table(links, forward, reverse, joint, words=None):
+    """Return a text of one pair, with links, and what attends it; by default, all words are different."""
     joint = np.asarray(joint, np.float32)
     T, S = joint.shape
-    text = encode_text([([f"s{n}" for n in range(S)], [f"t{n}" for n in range(T)])])
+    text = encode_text([words or ([f"s{n}" for n in range(S)], [f"t{n}" for n in range(T)])])
     object.__setattr__(text, "expert_links", batch_of_links([links]))
     whole = np.zeros((3, *text.buckets[0].shape), np.float32)
     whole[:, :T, :S, 0] = forward, reverse, joint
@@ -63,9 +63,8 @@ def test_votes_by_hand():
     """Odds are three times as high for a link, half against: at the constant 1.5."""
     forward, reverse = [[0.5, 0.25], [0.0, 0.8]], [[0.6, 0.5], [0.0, 0.5]]
     text, attend = table([(0, 0), (1, 1)], forward, reverse, [[0.5, 0.2], [0.0, 0.8]])
-    found = with_expert_votes(attend, text, Trust(3 ** (2 / 3) / (1 + 3 ** (2 / 3)), 1 - 2 ** (-2 / 3)))(
-        0
-    ).posteriors
+    trust = Trust(3 ** (2 / 3) / (1 + 3 ** (2 / 3)), 1 - 2 ** (-2 / 3), context=0.9)
+    found = with_expert_votes(attend, text, trust)(0).posteriors
     own = [part[:2, :2, 0] for part in (found.joint, found.forward, found.reverse)]
     np.testing.assert_allclose(own[0], [[3 / 4, 1 / 9], [0, 12 / 13]], rtol=1e-6)
     sums = 3 * 0.5 + 0.25 / 2 + 0.25, 3 * 0.8 + 0.2  # with null, which nobody votes on
@@ -78,12 +77,58 @@ def test_trust_by_hand():
     """Of three sure links the expert has one; of its links two are between words with sure links."""
     joint = [[0.95, 0.1, 0.0, 0.0], [0.0, 0.95, 0.1, 0.0], [0.0, 0.0, 0.95, 0.3], [0.0, 0.0, 0.0, 0.8]]
     text, attend = table([(0, 0), (2, 1), (3, 3), (3, 2)], joint, joint, joint)
-    assert estimate_trust(attend, text, 1) == ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5))
-    assert (Trust(0.5, 0.25).linked_log_odds, Trust(0.3, 0.25).linked_log_odds) == (0, 0)
-    assert Trust(0.5, 0.25).unlinked_log_odds == pytest.approx(1.5 * math.log(3 / 4))
-    assert Trust(0.5, 0.25).weight == 1 / 16
+    # no two words meet twice, so only the pseudo-observations say something about the context
+    expected = ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5), 0.7)
+    assert estimate_trust(attend, text, 1) == pytest.approx(expected)
+    assert (Trust(0.5, 0.25, 1).linked_log_odds, Trust(0.3, 0.25, 1).linked_log_odds) == (0, 0)
+    assert Trust(0.5, 0.25, 1).unlinked_log_odds == pytest.approx(1.5 * math.log(3 / 4))
+    assert Trust(0.5, 0.25, 1).weight == 1 / 16
     text, attend = table([], joint, joint, joint)
-    assert estimate_trust(attend, text, 1) == (0.8, 0.6)  # nothing is known
+    assert estimate_trust(attend, text, 1) == pytest.approx((0.8, 0.6, 0.7))  # nothing is known
+
+
+def test_context_by_hand():
+    """Two words meet four times; the slope is a covariance by a variance, both with pseudo-observations."""
+    joint = np.array([[0.95, 0.1], [0.2, 0.8]], np.float32)
+    links = [(0, 0)]  # of the first source word and the first target word
+    text, attend = table(links, joint, joint, joint, words=(["a", "a"], ["x", "x"]))
+    deviations = joint - joint.mean()
+    covariance = float(deviations[0, 0])  # x is 1 for the first cell
+    variation = float((deviations**2).sum())
+    recall = (1 + 3) / (1 + 5)
+    pseudo_variance = 5 + 0.2 * (1 - 1 / 4)  # one of four cells is linked
+    context = (covariance + pseudo_variance * 0.7 * recall) / (variation + pseudo_variance) / recall
+    assert estimate_trust(attend, text, 1).context == pytest.approx(context)
+
+
+def test_votes_grow_with_the_context():
+    scales = [Trust(0.9, 0.9, context).vote_scale for context in (0.0, 0.4, 0.55, 0.7, 1.0)]
+    assert scales == pytest.approx([0, 0, 0.75, 1.5, 1.5])
+
+
+def test_an_expert_that_knows_words_only_does_not_vote():
+    """Links that depend on the two words alone say no more than counts of word pairs."""
+    toy = toy_bitext(400, seed=8, vocabulary=12, empty=0)
+    pairs, gold = [], []
+    for k in range(0, len(toy.pairs), 2):  # two lines in one: a word may occur twice in it
+        (source, target), (more_source, more_target) = toy.words[k : k + 2]
+        pairs.append((" ".join([*source, *more_source]), " ".join([*target, *more_target])))
+        shifted = {(s + len(source), t + len(target)) for s, t in toy.links[k + 1]}
+        gold.append(toy.links[k] | shifted)
+    translations = set()
+    for (source, target), links in zip(toy.words, toy.links, strict=True):
+        translations |= {(source[s], target[t]) for s, t in links}
+    words_only = []
+    for source, target in pairs:
+        cells = itertools.product(enumerate(source.split()), enumerate(target.split()))
+        words_only.append({(s, t) for (s, word), (t, other) in cells if (word, other) in translations})
+    aligner = nmtalign.train(pairs, preset="fast", workers=1)
+    by_expert = {}
+    for name, expert in (("gold", gold), ("words", words_only)):
+        by_expert[name] = aligner.align_batch(pairs, expert=expert).origin.aligner.expert.trust
+    assert by_expert["gold"].vote_scale == 1.5
+    assert by_expert["words"].vote_scale == 0
+    assert links_of(aligner.align_batch(pairs, expert=words_only)) == links_of(aligner.align_batch(pairs))
 
 
 def test_the_prior_counts_word_pairs():
@@ -212,7 +257,7 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
     alone = train_aligner(TOY.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
-    assert advised.expert.trust == pytest.approx((precision, recall))
+    assert advised.expert.trust[:2] == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
     for (source, target), links in zip(TOY.words, TOY.links, strict=True):
         for s, t in links:
@@ -255,7 +300,7 @@ def test_no_opinion_is_no_expert(advised):
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
         np.testing.assert_array_equal(own, told.aligner.state().parts["scorer"].parts["lexicon"].arrays[name])
     assert links_of(told.align()) == links_of(alone.align())
-    assert told.aligner.expert.trust == (0.8, 0.6)
+    assert told.aligner.expert.trust == pytest.approx((0.8, 0.6, 0.7))
     wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
     half = [links if n % 2 else set() for n, links in enumerate(wrong)]
     batches = [advised.align_batch(TOY.pairs, expert=expert) for expert in (wrong, None, half)]
@@ -303,7 +348,7 @@ def test_a_model_keeps_the_constant(advised, tmp_path):
 def test_a_model_without_an_expert_trusts_as_the_text_tells():
     alone = nmtalign.train(TOY.pairs, preset="fast", workers=1)
     found = alone.align_batch(TOY.pairs, expert=TOY.links)
-    assert found.origin.aligner.expert.trust == pytest.approx(trust_by_hand(alone))
+    assert found.origin.aligner.expert.trust[:2] == pytest.approx(trust_by_hand(alone))
     assert TOY.error(links_of(found)) < TOY.error(links_of(alone.align_batch(TOY.pairs)))
     assert alone.expert is None
 
@@ -313,7 +358,7 @@ def test_links_of_words_are_those_of_their_tokens():
     lines = [("Hund. Katze!", "dog, cat;")] * 3
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
-    aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
+    aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99, 1)))
     encoded = aligner.text_of_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
     weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
