@@ -90,7 +90,7 @@ DIM_ALPHA = 0.25  # of the other links
 RING_POINTS = 4.5  # radius
 CARD_STUB_POINTS = 15.0  # of a link to another row, at both of its ends
 STUB_ALPHA = 0.6
-FLAT_CROSSING = math.sin(math.radians(20))  # of flatter ones, a halo would shred the other curve
+FLAT_CROSSING = math.sin(math.radians(30))  # of flatter ones, a halo would shred the other curve
 PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73)  # along a curve
 SIGN_GAP_POINTS = 16.0
 BAR_ROW_POINTS = 24.0
@@ -663,7 +663,7 @@ def _draw_links(
 
 
 def _crosses_flat(first: Sequence[Point], second: Sequence[Point], *, down: bool) -> bool:
-    """Return whether two curves of a row cross at less than 20 degrees.
+    """Return whether two curves of a row cross at less than 30 degrees.
 
     All curves of a row have gone the same share of their way at a parameter, so they cross at one parameter.
     """

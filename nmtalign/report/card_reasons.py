@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.names import SIDES, Side
 from nmtalign.report.figure_layout import is_right_to_left
+from nmtalign.report.levels import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
 from nmtalign.report.sample import best_sources, best_targets
 from nmtalign.report.style import abbreviate, visible
 from nmtalign.text.languages import language_name
@@ -106,16 +108,16 @@ def quoted(word: str) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """Return a share in whole percents, which says where rounding would make it certain.
+    """Return a share in whole percents, rounded as in JavaScript; it says where 0 or 1 would be untrue.
 
-    >>> whole_percent(0.25), whole_percent(0.001), whole_percent(0.999)
-    ('25\\xa0%', '<\\xa01\\xa0%', '>\\xa099\\xa0%')
+    >>> whole_percent(0.25), whole_percent(0.125), whole_percent(0.001), whole_percent(0.999)
+    ('25\\xa0%', '13\\xa0%', '<\\xa01\\xa0%', '>\\xa099\\xa0%')
     """
     if 0 < share < 0.005:
         return "<\u00a01\u00a0%"
     if 0.995 <= share < 1:
         return ">\u00a099\u00a0%"
-    return f"{100 * share:.0f}\u00a0%"
+    return f"{math.floor(100 * share + 0.5)}\u00a0%"
 
 
 def names_of_sides(languages: Sequence[str | None]) -> list[str]:
@@ -252,10 +254,13 @@ def _isolated(word: str) -> str:
 
 
 def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
-    """Return the matrix of a pair, in which cells of links have the calibrated probability of the link."""
-    weights = pair.matrix.weights.copy()
+    """Return the matrix of a pair, in which cells of links have the calibrated probability of the link.
+
+    All numbers are rounded as on a page.
+    """
+    weights = as_on_page(pair.matrix.weights).astype(float)
     for link, probability in pair.probabilities.items():
-        weights[link.target, link.source] = probability
+        weights[link.target, link.source] = in_thousandths(probability) / THOUSAND
     return replace(pair.matrix, weights=weights)
 
 
@@ -342,10 +347,10 @@ def attention_of(pin: PinnedWord) -> tuple[NDArray[np.floating], float | None]:
 def _attention(pair: AlignedPair, side: Side, position: int) -> tuple[NDArray[np.floating], float | None]:
     is_source = side == "source"
     of_direction = pair.reverse if is_source else pair.forward
-    weights = matrix_with_probabilities(pair).weights if of_direction is None else of_direction
-    null = pair.source_null if is_source else pair.target_null
+    weights = matrix_with_probabilities(pair).weights if of_direction is None else as_on_page(of_direction)
+    null = nulls_on_page(pair.source_null if is_source else pair.target_null)
     row = weights[:, position] if is_source else weights[position]
-    return np.clip(row, 0.0, 1.0), None if null is None or not (null > 5e-4).any() else float(null[position])
+    return np.clip(row.astype(float), 0.0, 1.0), None if null is None else float(null[position])
 
 
 def words_in_view(pin: PinnedWord, links: Iterable[Link]) -> tuple[set[int], set[int]]:
@@ -527,7 +532,7 @@ def _second_word_clause(
     needed = f"a second word needs {whole_percent(pair.second)}"
     if link not in set(content.links):
         return f"As a second word next to {beside}, {word} has {whole_percent(weight)}; {needed}. "
-    if weight < pair.second:
+    if weight < pair.second - HALF_LEVEL:
         return f"{word} is next to {beside}, with which it is an expression in a dictionary. "
     return (
         f"{word} is a second word: it has no other link and is next to {beside}, and it looks at this word"

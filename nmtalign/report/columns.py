@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.report.levels import MAX_LEVEL, null_levels
+
 UNCHANGED = ("n", "h", "g", "o", "c", "p", "a", "u")
 NULLS = ("nt", "ns")
-THOUSAND = 1000
 
 
 def pairs_in_columns(rows: Sequence[Mapping[str, Any]], levels: bytes) -> tuple[dict[str, Any], bytes]:
@@ -54,13 +55,8 @@ def _reordered_levels(rows: Sequence[Mapping[str, Any]], levels: bytes) -> bytes
                 parts.append(levels[start : start + len(row["s"]) * len(row["t"])])
     for key in NULLS:
         thousandths = np.array(list(chain.from_iterable(row[key] or () for row in rows)), dtype=float)
-        parts.append(_null_levels(thousandths).tobytes())
+        parts.append(null_levels(thousandths).tobytes())
     return b"".join(parts)
-
-
-def _null_levels(thousandths: NDArray[np.floating]) -> NDArray[np.uint8]:
-    levels: NDArray[np.uint8] = np.rint(thousandths * (255 / THOUSAND)).astype(np.uint8)
-    return levels
 
 
 def _hidden_partners(row: Mapping[str, Any], levels: NDArray[np.uint8], view: str) -> list[int]:
@@ -78,7 +74,7 @@ def _hidden_partners(row: Mapping[str, Any], levels: NDArray[np.uint8], view: st
         cells = cells.T
     found = cells.argmax(axis=1)
     if nulls is not None:
-        largest = low + ((high - low) * cells.max(axis=1).astype(float)) / 255
-        found[_null_levels(np.array(nulls, dtype=float)) / 255 > largest] = -1
+        largest = low + ((high - low) * cells.max(axis=1).astype(float)) / MAX_LEVEL
+        found[null_levels(np.array(nulls, dtype=float)) / MAX_LEVEL > largest] = -1
     hidden = np.flatnonzero(found != best).tolist()
     return list(chain.from_iterable((position, best[position]) for position in hidden))

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.checks.findings import KINDS, Finding
@@ -44,6 +43,7 @@ from nmtalign.links.formats import (
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
 from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.columns import pairs_in_columns
+from nmtalign.report.levels import in_thousandths, null_thousandths, pack_weights
 from nmtalign.report.sample import (
     OWN_LINKS,
     Figure,
@@ -469,7 +469,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     aer = math.nan if gold is None else Counts.from_links(aligned.alignment, gold).aer
     links: list[int] = []
     for link, probability in probabilities_in_order(aligned):
-        links += [*link, round(1000 * probability)]
+        links += [*link, in_thousandths(probability)]
     gold_links: list[int] | None = None
     if gold is not None:
         gold_links = []
@@ -492,8 +492,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "c": links_of_parts,
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
-        "nt": _null_thousandths(aligned.target_null),
-        "ns": _null_thousandths(aligned.source_null),
+        "nt": null_thousandths(aligned.target_null),
+        "ns": null_thousandths(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if math.isnan(aer) else round(aer, 4),
         "u": unknown,
@@ -521,40 +521,6 @@ def _pack_matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float
         if weights is not None:
             packed[name] = pack_weights(weights, levels)
     return packed
-
-
-def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float, int]:
-    """Append weights to `levels` and return their minimum, their maximum and where they begin.
-
-    The (T, S) weights become bytes, row by row. A byte counts 255ths of the range from minimum to maximum,
-    so a weight that is read back is off by at most 1/510 of this range.
-
-    >>> levels = bytearray(b"before")
-    >>> pack_weights(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
-    ((0.0, 1.0, 6), [0, 51, 255])
-    """
-    start = len(levels)
-    if not weights.size:
-        return 0.0, 1.0, start
-    low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
-    if abs(low) < 1e-6 * high:
-        low = 0.0
-    weight_range = high - low
-    if weight_range < np.finfo(float).tiny:  # the quotient below would overflow
-        weight_range = 1.0
-    steps = (weights.astype(float) - low) * (255 / weight_range)
-    np.maximum(steps, 0, out=steps)
-    np.minimum(steps, 255, out=steps)
-    levels += np.rint(steps, out=steps).astype(np.uint8).tobytes()
-    return low, high, start
-
-
-def _null_thousandths(probabilities: NDArray[np.floating] | None) -> list[int] | None:
-    """Return null probabilities in thousandths; None without a null word, or if all would be 0."""
-    if probabilities is None or not (probabilities > 5e-4).any():
-        return None
-    thousandths: list[int] = np.rint(1000 * probabilities.astype(float)).astype(int).tolist()
-    return thousandths
 
 
 # --- without scripts: a summary as text, and what is wrong with the text --------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link, load
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.report.card_reasons import (
     CardContent,
@@ -571,7 +571,21 @@ def test_the_address_keeps_a_pin_and_the_theme(open_report: Open, pin: str, head
 def test_the_picture_of_a_pinned_word_says_the_same_as_the_page(
     open_report: Open, gold: GoldAlignment | None
 ) -> None:
-    pair = pair_to_explain()
+    said = compare_reasons(open_report, pair_to_explain(), gold)
+    for clause in ("having no partner", "is a second word", "As a second word", "first choice"):
+        assert any(clause in say for say in said)
+
+
+def test_the_picture_rounds_the_numbers_of_a_real_pair_as_the_page_does(open_report: Open) -> None:
+    lines = (
+        "The agreement on the European Economic Area was signed in August 1992 .",
+        "L' accord sur la zone économique européenne a été signé en août 1992 .",
+    )
+    compare_reasons(open_report, load().align(*lines), None)
+
+
+def compare_reasons(open_report: Open, pair: AlignedPair, gold: GoldAlignment | None) -> list[str]:
+    """Compare what picture and page say of each word; return the reasons."""
     page = open_report([SamplePair(1, pair, gold)])
     content = CardContent(
         matrix=matrix_with_probabilities(pair),
@@ -605,8 +619,7 @@ def test_the_picture_of_a_pinned_word_says_the_same_as_the_page(
             assert texts(page, ".verdict .share") == [whole_percent(reasons.together.share)]
             assert texts(page, ".why > .caption") == reasons.notes
             said.append(say)
-    for clause in ("having no partner", "is a second word", "As a second word", "first choice"):
-        assert any(clause in say for say in said)
+    return said
 
 
 def test_the_list_is_one_tab_stop_that_arrows_walk_through(open_report: Open) -> None:

@@ -185,8 +185,9 @@ def test_rows_are_cut_where_no_link_crosses() -> None:
 
 
 def test_percents_are_whole_and_do_not_round_to_certainty() -> None:
-    told = [whole_percent(share) for share in (0, 0.004, 0.5, 0.996, 1)]
-    assert [text.replace("\u00a0", " ") for text in told] == ["0 %", "< 1 %", "50 %", "> 99 %", "100 %"]
+    told = [whole_percent(share) for share in (0, 0.004, 0.125, 0.5, 0.996, 1)]
+    expected = ["0 %", "< 1 %", "13 %", "50 %", "> 99 %", "100 %"]
+    assert [text.replace("\u00a0", " ") for text in told] == expected
 
 
 def test_the_svg_has_a_title_and_a_description(tmp_path: Path) -> None:
@@ -405,7 +406,8 @@ def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() ->
     )
     assert np.hypot(*np.subtract(cross.get_position(), plus.get_position())) >= 16
     words = [f"w{n}" for n in range(16)]
-    near, far = [(0, 1), (1, 0)], [(0, 15), (1, 14)]  # which cross steeply, and at a flat angle
+    # which cross steeply, and at flat angles
+    near, far, less_far = [(0, 1), (1, 0)], [(0, 15), (1, 14)], [(0, 3), (1, 2)]
     halos = [
         sum(
             to_rgb(patch.get_edgecolor()) == to_rgb(LIGHT_THEME.card) and patch.get_linewidth() == 7
@@ -413,6 +415,6 @@ def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() ->
             .axes[0]
             .patches
         )
-        for links in (near, far)
+        for links in (near, far, less_far)
     ]
-    assert halos == [2, 1]
+    assert halos == [2, 1, 1]

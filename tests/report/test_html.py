@@ -23,7 +23,8 @@ from nmtalign.aligner.opening import vector_aligner
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import MAX_PAIRS_WITH_PARTS
-from nmtalign.report.html import pack_weights, report_page, write_report
+from nmtalign.report.html import report_page, write_report
+from nmtalign.report.levels import pack_weights
 from nmtalign.report.sample import (
     SamplePair,
     best_sources,

@@ -64,7 +64,7 @@ function groupedBy(keys, name) {
 /** @param {number[]} place */
 const shift = ([x, y], off, across) => (across ? [x + off, y] : [x, y + off]);
 
-const FLAT = Math.sin((20 * Math.PI) / 180); // below 20 degrees a halo would shred the other curve
+const FLAT = Math.sin((30 * Math.PI) / 180); // below 30 degrees a halo would shred the other curve
 
 // Where a curve is after a share of its way across is the same for all, so two of a row cross at one t, if they do.
 function crossesFlat(a, b, across) {
