@@ -348,7 +348,10 @@ class GivenVectorsSettings(VectorFileSettings):
         shown_defaults={OTHER_COMMANDS: "backoff; with --positions none or diagonal: zero"},
     )
     score: ScoreName | VectorScore | None = setting(
-        None, "--score", "Attention score of two vectors.  [cosine]"
+        None,
+        "--score",
+        "Attention score of two vectors; --vectors DIR contains the parameters of bahdanau and scaled-dot in"
+        " files of these names.  [cosine]",
     )
     temperature: float | None = setting(
         None,
@@ -356,12 +359,7 @@ class GivenVectorsSettings(VectorFileSettings):
         "Divide the scores by this number.  [cosine: 1/sqrt(D), but from 1/20 to 1/8; others: 1]",
         above=0,
     )
-    parameters: str | Path | Mapping[str, ArrayLike] | None = setting(
-        None,
-        "--parameters NPZ",
-        "Learned parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]",
-        kind="input",
-    )
+    parameters: str | Path | Mapping[str, ArrayLike] | None = setting(None)
     positions: PositionsName | None = setting(
         None,
         "--positions",
@@ -396,15 +394,8 @@ class EncoderSettings(Settings):
     layer: int | None = setting(
         None, "--layer N", "Layer of --encoder whose hidden states are compared.  [8]", minimum=0
     )
-    device: DeviceName | None = setting(
-        None, "--device", "Device on which the Hugging Face model runs.  [cpu]"
-    )
-    cache: str | Path | None = setting(
-        None,
-        "--cache FILE",
-        "Keep the encoder's similarities in FILE and reuse them in the next run.",
-        kind="output",
-    )
+    device: DeviceName | None = setting(None)
+    cache: str | Path | None = setting(None)
 
 
 # --- training ------------------------------------------------------------------------------------
@@ -512,6 +503,23 @@ _SOURCE_SECTION = "Attention or similarities of another program"
 
 
 @dataclass(frozen=True, kw_only=True)
+class SourceEncoderSettings(EncoderSettings):
+    """An encoder, or a translation model, that is the source itself."""
+
+    section = _SOURCE_SECTION
+
+    device: DeviceName | None = setting(
+        None, "--device", "Device on which the Hugging Face model runs.  [cpu]"
+    )
+    cache: str | Path | None = setting(
+        None,
+        "--cache FILE",
+        "Keep the encoder's similarities in FILE and reuse them in the next run.",
+        kind="output",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceSettings(Settings):
     """One source of matrices of another program, and how its matrices become links."""
 
@@ -525,7 +533,7 @@ class SourceSettings(Settings):
         " and for an --encoder that requires languages.",
         kind="languages",
     )
-    encoder: EncoderSettings = settings_group(EncoderSettings, section=_SOURCE_SECTION)
+    encoder: SourceEncoderSettings = settings_group(SourceEncoderSettings)
     download: bool | None = setting(None)
     matrices: str | Path | Iterable[AnyArray] | None = setting(
         None,

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def learn_vectors(root: Path, vectors_from: Path | None, out: Path) -> dict[str,
         shutil.copytree(vectors_from / "given" / "vectors", out, dirs_exist_ok=True)
         return {}
     sides = [root / "texts" / "hansard" / side for side in ("src", "tgt")]
-    options = ("--langs", "en,fr", "--to", "word2int", "-o", out / "folder")
+    options = ("--langs", "en,fr", "-o", out / "folder")
     cost = nmtalign("vectors", "learn", *sides, *options)
     size = next(a.shape[1] for a in arrays_of(out / "folder").values() if a.ndim == 2)
     draw = np.random.default_rng(1).normal
@@ -116,11 +117,12 @@ def learn_vectors(root: Path, vectors_from: Path | None, out: Path) -> dict[str,
 def align_given(root: Path, name: str, positions: str, out: Path) -> dict[str, Any]:
     """Align with the vectors, one score and one position model."""
     vectors, text = root / "given" / "vectors", root / "texts" / "hansard-5k"
-    weights = ("--parameters", vectors / "bahdanau.npz") if name == "bahdanau" else ()
-    given = ("--vectors", vectors / "folder", "--langs", "en,fr")
-    model = (*given, "--score", name, *weights, "--positions", positions)
-    files = ("-o", out / "links", "--probabilities", out / "scores")
-    return nmtalign("align", text / "src", text / "tgt", *model, *files)
+    with TemporaryDirectory() as temporary:
+        folder = shutil.copytree(vectors / "folder", Path(temporary) / "folder")
+        shutil.copy(vectors / "bahdanau.npz", folder)
+        model = ("--vectors", folder, "--langs", "en,fr", "--score", name, "--positions", positions)
+        files = ("-o", out / "links", "--probabilities", out / "scores")
+        return nmtalign("align", text / "src", text / "tgt", *model, *files)
 
 
 # --- record ------------------------------------------------------------------------------------------------

@@ -92,12 +92,10 @@ def aligner_over_vectors(
 
 def _check_two_sides(sides: Sequence[Any], settings: GivenVectorsSettings) -> None:
     """Raise UsageError if a setting does not suit source and target vectors, given as objects or files."""
-    from nmtalign.scorers.vector_scores import how_to_learn
-
     are_files = any(isinstance(side, str | Path) for side in sides)
     if are_files and settings.score == "bahdanau" and settings.parameters is None:
-        names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
-        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
+        advice = "pass a folder of vectors with bahdanau.npz, or in Python `parameters=FILE`"
+        raise UsageError(f"the score bahdanau needs parameters, which two files do not have; {advice}")
     if not are_files and (settings.limit is not None or settings.unsafe_pickle):
         name = "limit" if settings.limit is not None else "unsafe_pickle"
         raise UsageError(f"`{name}` applies to a folder or files of vectors only; remove it")

@@ -23,7 +23,6 @@ _PARAMETER_IN_MESSAGE = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")
 # Options whose names differ from those of the parameters.
 _OPTION_OF_PARAMETER = {
     "languages": "langs",
-    "minimum": "min_count",
     "format": "from",
     "overwrite": "force",
     "seeds": "dictionary",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import nmtalign as na
 from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
-from nmtalign.cli.parameter_types import INPUT, LANGUAGES
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.settings import (
@@ -18,7 +18,6 @@ from nmtalign.settings import (
     GivenVectorsSettings,
     LinkSettings,
     SourceSettings,
-    VectorFileSettings,
     WordSettings,
 )
 from nmtalign.validation import quote_parameter
@@ -66,34 +65,14 @@ class VectorPathOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorOptions(VectorFileSettings, VectorPathOptions):
-    """Files of word vectors, and which languages a folder of them is for."""
-
-    langs: tuple[str, str] | None = option(
-        "--langs XX,YY",
-        "Source and target language of --vectors, if the folder does not say which is which.",
-        type=LANGUAGES,
-    )
-
-    @property
-    def path(self) -> str | tuple[str, str] | None:
-        _check_languages_apply(self.langs, self.vectors)
-        return super().path
-
-
-@dataclass(frozen=True, kw_only=True)
 class AlignerVectorOptions(GivenVectorsSettings, VectorPathOptions):
     """Word vectors that align a text in place of a learned model."""
 
     @property
     def path(self) -> str | tuple[str, str] | None:
-        _check_languages_apply(self.languages, self.vectors)
+        if self.languages is not None and self.vectors is None:
+            raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
         return super().path
-
-
-def _check_languages_apply(languages: tuple[str, str] | None, folder: str | None) -> None:
-    if languages is not None and folder is None:
-        raise UsageError("--langs names the languages of --vectors; add --vectors DIR")
 
 
 def with_expert(
@@ -153,8 +132,7 @@ class ModelOptions(Options):
     def files(self) -> list[str]:
         """The files and folders on which the links depend."""
         path = self.path
-        paths = [path] if isinstance(path, str) else list(path or ())
-        return paths if self.vectors.parameters is None else [*paths, str(self.vectors.parameters)]
+        return [path] if isinstance(path, str) else list(path or ())
 
     def refuse_beside(self, name: str) -> None:
         """Raise UsageError if an option of an aligner is given beside an option with links and weights."""
@@ -203,12 +181,12 @@ class ModelOptions(Options):
         )
 
 
-def load_given(*, model: str | None = None, vectors: str | None = None, score: Any = None) -> na.Aligner:
+def load_given(*, model: str | None = None, vectors: str | None = None) -> na.Aligner:
     """Open a model or vectors with the defaults of all commands; see :meth:`ModelOptions.load`."""
     options = ModelOptions(
         model=model,
         scorers=None,
-        vectors=AlignerVectorOptions(vectors=vectors, source_vectors=None, target_vectors=None, score=score),
+        vectors=AlignerVectorOptions(vectors=vectors, source_vectors=None, target_vectors=None),
         encoder=EncoderSettings(),
         links=LinkSettings(),
         text=WordSettings(),

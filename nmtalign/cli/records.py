@@ -20,7 +20,7 @@ from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import INPUT, NumberList
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
-from nmtalign.names import DeviceName, UnicodeForm
+from nmtalign.names import UnicodeForm
 from nmtalign.settings import EncoderSettings, WordSettings, setting
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ class NoEncoderOptions(EncoderSettings):
 
     encoder: str | Path | None = setting(None)
     layer: int | None = setting(None)
-    device: DeviceName | None = setting(None)
-    cache: str | Path | None = setting(None)
 
 
 @dataclass(frozen=True)

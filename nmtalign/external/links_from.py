@@ -69,7 +69,7 @@ from nmtalign.names import (
 )
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
-from nmtalign.settings import EncoderSettings, LinkSettings, SourceSettings
+from nmtalign.settings import LinkSettings, SourceEncoderSettings, SourceSettings
 from nmtalign.text.bitext import (
     ColumnName,
     Pair,
@@ -351,7 +351,7 @@ def links_from(
     settings = SourceSettings(
         links=LinkSettings(extract, threshold, symmetrize),
         languages=languages,
-        encoder=EncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache),
+        encoder=SourceEncoderSettings(encoder=encoder, layer=layer, device=device, cache=cache),
         download=download,
         matrices=matrices,
         encoding=encoding,

@@ -376,7 +376,7 @@ def make_score(
         score = name
         return score if inverse_temperature is None else replace(score, scale=inverse_temperature)
     if name == "bahdanau":
-        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('--vectors DIR')}")
+        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('DIR')}")
     if inverse_temperature is not None:
         scale = inverse_temperature
     else:
@@ -400,10 +400,11 @@ def load_parameters(name: str | VectorScore, parameters: ParametersInput, dimens
     return ProjectedDot.load(parameters, dimension)
 
 
-def how_to_learn(vectors: str) -> str:
-    """Return how to learn the parameters of Bahdanau's score; `vectors` are the options that name vectors."""
-    command = f"nmtalign vectors attention SOURCE TARGET {vectors} --score bahdanau"
-    return f"learn them from a bitext (`{command}`; in Python learn_attention), or pass `parameters=FILE`"
+def how_to_learn(folder: str | Path) -> str:
+    """Return how to get the parameters of Bahdanau's score over the vectors of a folder."""
+    command = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
+    own = "copy your own to bahdanau.npz in that folder"
+    return f"learn them from a bitext (`{command}`), or {own}; in Python, pass `parameters=FILE`"
 
 
 def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | ScoreName:
@@ -415,6 +416,6 @@ def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | Sco
     if file_name is not None and (folder / file_name).exists():
         return load_parameters(name, file_inside(folder, file_name), dimension)
     if name == "bahdanau":
-        advice = how_to_learn(f"--vectors {folder}")
+        advice = how_to_learn(folder)
         raise UsageError(f"{folder} contains no {file_name}; {advice}")
     return name

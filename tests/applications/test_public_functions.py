@@ -188,13 +188,13 @@ def test_the_command_and_the_function_count_the_same_words_of_raw_text(capsys, t
     links = [" ".join(f"{s}-{t}" for s, t in sorted(pair.links)) for pair in batch]
     (tmp_path / "links").write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
     given = *texts, str(tmp_path / "links"), "--min-probability", "0"
-    header, *printed = output_of(capsys, "lexicon", *given, "--max-rows", "1000000")
+    header, *printed = output_of(capsys, "lexicon", *given)
     table = na.lexicon([(*pair, line) for pair, line in zip(pairs, links, strict=True)])
     expected = [
         f"{source}\t{target}\t{count}\t{forward:.4f}\t{reverse:.4f}\t{association:.2f}"
         for source, target, count, forward, reverse, association in table.itertuples(index=False)
     ]
-    assert sorted(printed) == sorted(expected)
+    assert set(printed) < set(expected)
     pd.testing.assert_frame_equal(table, na.lexicon(batch))
     assert not any(word.endswith(",") and len(word) > 1 for word in table["source"])
     assert run("lexicon", *given, "-o", str(tmp_path / "lex"), "--quiet") == 0

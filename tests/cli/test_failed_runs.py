@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Collection
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,7 @@ from nmtalign.external import transformer
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training import attention_parameters
-from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.storage import load_embeddings, save_pair
+from nmtalign.vectors.storage import load_embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.cli.test_types import ALL, is_output
 
@@ -43,8 +40,6 @@ TWO_WORDS = b"two words" + b" 1" * 8 + b"\n"
 TRAIN = "train source target --preset fast --workers 1 -o out "
 LINKED = "source target links "
 MARKED = "--on-error skip-marked --error-report report "
-ENCODER = "--encoder tiny --layer 1 --cache cache "
-ALONE = "align source target --model en_fr_model --workers 1 "
 FROM = "links-from source target --method simalign-argmax --encoder tiny --layer 1 "
 
 
@@ -92,7 +87,6 @@ CASES = [
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
-    Case("cache", ALONE + ENCODER + "-o out", again="--layer 2"),
     Case("cache", FROM + "--cache cache -o out", again="--layer 2"),
     Case("output", FROM + "-o out"),
     Case("probabilities", FROM + "--probabilities out"),
@@ -105,7 +99,6 @@ CASES = [
     Case("links", TRAIN + "--links links-out"),
     Case("probabilities", TRAIN + "--probabilities links-out"),
     Case("pair_scores", TRAIN + "--pair-scores links-out"),
-    Case("cache", TRAIN + ENCODER, again="--layer 2"),
     Case("error_report", f"train --pairs worse --preset fast -o out {MARKED}", bad=""),
     Case("output", "check source target --model model -o out"),
     Case("error_report", f"check --pairs worse --model model {MARKED}", bad="model/meta.json"),
@@ -132,7 +125,6 @@ CASES = [
     Case("output", "vectors convert x.vec word2int_xx.pkl --to word2int", "x.vec", BAD_ROW),
     Case("output", "vectors learn source target --dimension 8 -o out"),
     Case("output", "vectors map x.vec y.vec --langs en,fr -o out", "y.vec", BAD_ROW),
-    Case("output", "vectors attention source target --score scaled-dot --vectors xy --model model -o o.npz"),
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
     Case("vmap", "lexicon " + LINKED + "-o out --vmap vmap", bad="links"),
@@ -182,9 +174,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
         rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
         (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
-    sides = [sorted({word for pair in TOY.words for word in pair[side]}) for side in (0, 1)]
-    vectors_of = [Embeddings(Vocabulary.from_words(words), np.eye(len(words), 60)) for words in sides]
-    save_pair(*vectors_of, folder / "xy", languages=("en", "fr"))
     draw_heatmap(toy_training("fast").aligner.align(*TOY.words[0]).matrix)
     load_embeddings(folder / "x.vec")  # what both import, all processes have
     return folder
@@ -221,8 +210,6 @@ def attempt(folder: Path, line: str, limit: int | None = None) -> tuple[int, str
 def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> None:
     code = 99
     gc.freeze()  # a collection would touch, and so copy, all objects of the first process
-    few = replace(attention_parameters.ATTENTION_SCHEDULE, min_steps=60)
-    attention_parameters.ATTENTION_SCHEDULE = few
     try:
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -295,7 +295,7 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
     assert data_of(page)["example"][1].startswith("L' accord sur la zone")
 
 
-def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
+def test_vectors_have_the_defaults_of_all_commands(monkeypatch) -> None:
     served: dict[str, Aligner] = {}
 
     def no_server(aligners, *_) -> None:
@@ -303,17 +303,10 @@ def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
         raise OSError("taken")
 
     monkeypatch.setattr(serve_command, "Server", no_server)
-    for options in ((), ("--score", "dot")):
-        with pytest.raises(SystemExit):
-            main(["serve", "--model", "en_fr_model", "--vectors", "en_fr_vectors", *options])
-        score = "dot" if options else "cosine"
-        expected = load("en_fr_vectors", positions="hmm", score=score, unknown="backoff")
-        assert served["en_fr_vectors"].description == expected.description
-    capsys.readouterr()
-    for models in ((), ("--model", "en_fr_model")):
-        with pytest.raises(SystemExit):
-            main(["serve", *models, "--score", "dot"])
-        assert "--score applies to word vectors only" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["serve", "--model", "en_fr_model", "--vectors", "en_fr_vectors"])
+    expected = load("en_fr_vectors", positions="hmm", unknown="backoff")
+    assert served["en_fr_vectors"].description == expected.description
 
 
 def test_a_port_that_is_taken_and_models_of_one_name(

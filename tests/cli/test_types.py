@@ -29,10 +29,10 @@ WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces", "pin"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "attention cache output error_report probabilities pair_scores table guided tokens "
+    "align": "attention output error_report probabilities pair_scores table guided tokens "
     "out_shards costs",
     "links-from": "attention cache output error_report probabilities pair_scores table guided tokens",
-    "train": "output links probabilities pair_scores cache error_report",
+    "train": "output links probabilities pair_scores error_report",
     "check": "output error_report",
     "evaluate": "error_report",
     "convert": "output error_report",
@@ -41,7 +41,6 @@ OUTPUTS = {
     "heatmap": "output error_report",
     "report": "output error_report",
     "vectors convert": "output",
-    "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output error_report priors vmap",

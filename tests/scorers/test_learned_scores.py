@@ -65,7 +65,7 @@ def test_files_that_do_not_fit_are_refused(arrays, told, tmp_path):
 def test_a_folder_gives_its_parameters(tmp_path):
     assert score_in(tmp_path, "scaled-dot", 4) == "scaled-dot"
     assert score_in(tmp_path, "cosine", 4) == "cosine"
-    with pytest.raises(UsageError, match=r"nmtalign vectors attention.* or pass `parameters=FILE`"):
+    with pytest.raises(UsageError, match=r"nmtalign vectors attention.*, or copy your own to bahdanau.npz"):
         score_in(tmp_path, "bahdanau", 4)
     np.savez(tmp_path / "scaled-dot.npz", W_q=W_Q, W_k=W_K)
     np.savez(tmp_path / "bahdanau.npz", W=W_Q, U=W_K, v=np.ones(3), b=np.zeros(3), null=np.zeros(2))

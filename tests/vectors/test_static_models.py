@@ -84,7 +84,7 @@ def test_one_folder_is_the_vectors_of_both_sides(tmp_path, monkeypatch, capsys):
     for command in (
         ("vectors", "info", "m", "--neighbors", "cat"),
         ("vectors", "convert", "m", "out", "--to", "folder"),
-        ("vectors", "info", "m", "--limit", "3"),
+        ("vectors", "convert", "m", "out", "--to", "folder", "--limit", "3"),
     ):
         assert run(*command) == 2
         assert "a static model" in capsys.readouterr().err

@@ -180,7 +180,7 @@ def two_spaces(tmp_path: Path) -> tuple[Path, Path]:
 def test_map_and_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
     dictionary = tmp_path / "d.txt"
     dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
-    for options in (["--dictionary", dictionary, "--no-refine"], ["--dictionary", dictionary], []):
+    for options in (["--dictionary", dictionary], []):
         said = run("map", *two_spaces, "-o", tmp_path / "v", "--force", *options).stderr
         assert "seed pairs" in said
         assert "unrelated" not in said

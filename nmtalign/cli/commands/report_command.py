@@ -59,7 +59,6 @@ class PageOptions(Options):
     output: str = option(
         "-o --output HTML", "File to which the report is written.", type=OUTPUT, required=True
     )
-    title: str = option("--title", "Title of the page.", default="Word alignment")
     compare: tuple[str, ...] = option(
         "--compare NAME=LINKS",
         "Also show the links of another system; may be repeated.",
@@ -116,7 +115,6 @@ def report_command(
         na.write_report(
             page.output,
             shown,
-            title=page.title,
             corrections=page.corrections,
             gold=gold or [""] * total,
             corpus=figures,

@@ -29,7 +29,7 @@ from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
-from nmtalign.names import SIDES, ScoreName
+from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -81,20 +81,18 @@ class ServedOptions(Options):
     vectors: tuple[str, ...] = option(
         "--vectors DIR", "Folder of word vectors of two languages; may be repeated.", type=INPUT
     )
-    score: ScoreName | None = option("--score", "Attention score for --vectors.  [cosine]")
 
     def load(self) -> dict[str, na.Aligner]:
         """Return the aligners by the names that the page shows."""
-        score_of_models = None if self.vectors else self.score  # a model refuses a score
         aligners: dict[str, na.Aligner] = {}
         for path in self.model:
-            aligners[Path(path).name or path] = load_given(model=path, score=score_of_models)
+            aligners[Path(path).name or path] = load_given(model=path)
         for path in self.vectors:
-            aligners[Path(path).name or path] = load_given(vectors=path, score=self.score)
+            aligners[Path(path).name or path] = load_given(vectors=path)
         if len(aligners) < len(self.model) + len(self.vectors):
             problem = "two models have the same folder name, under which the page lists them"
             raise UsageError(f"{problem}; rename one")
-        return aligners or {"English-French, bundled": na.load(score=self.score)}
+        return aligners or {"English-French, bundled": na.load()}
 
 
 @dataclass(frozen=True, kw_only=True)

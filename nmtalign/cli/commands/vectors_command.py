@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model_options, texts
+from nmtalign.cli import texts
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
@@ -29,12 +29,17 @@ from nmtalign.names import (
     ReadVectorsFormat,
     WrittenVectorsFormat,
 )
-from nmtalign.settings import VectorFileSettings, WordSettings, setting
+from nmtalign.settings import VectorFileSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
+
+
+def _limit_option() -> Any:
+    """Declare ``--limit``."""
+    return setting(None, "--limit N", "Read only the first N vectors of a file.", minimum=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,6 @@ class ReadingOptions(VectorFileSettings):
 
     section = "Input"
 
-    limit: int | None = setting(None, "--limit N", "Read only the first N vectors of a file.", minimum=1)
     unsafe_pickle: bool = setting(
         False,
         "--unsafe-pickle",
@@ -54,10 +58,8 @@ class ReadingOptions(VectorFileSettings):
         "--from", "Format of the vectors that are read.", default="auto"
     )
     encoding: str = texts.encoding_option(of_vectors=True)
-    errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
-    strip_prefix: str | None = option(
-        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
-    )
+    errors: DecodingErrors | None = setting(None)
+    strip_prefix: str | None = setting(None)
 
     def read(
         self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None
@@ -72,6 +74,17 @@ class ReadingOptions(VectorFileSettings):
             unsafe_pickle=self.unsafe_pickle,
             strip_prefix=self.strip_prefix,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertedFileOptions(ReadingOptions):
+    """The words of a file of vectors that are read."""
+
+    limit: int | None = _limit_option()
+    errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
+    strip_prefix: str | None = option(
+        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +224,7 @@ class ConvertedVectorsOptions(Options):
 
 
 @command("convert")
-def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions) -> None:
+def vectors_convert(reading: ConvertedFileOptions, converted: ConvertedVectorsOptions) -> None:
     """Convert the vectors at PATH to another format.
 
     `folder` is the format of nmtalign; it opens fast and keeps sub-words. With `word2int`, OUTPUT is
@@ -238,7 +251,7 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
 class LearnedTextOptions(Options):
     """The tokenization of lines, and their languages."""
 
-    words: WordSettings
+    words: TokenizerOptions
     langs: tuple[str, str] | None = texts.languages_option()
 
 
@@ -251,7 +264,6 @@ class CountingOptions(Options):
     dimension: int = option(
         "--dimension N", "Number of dimensions of the vectors.", type=Integer(min=1), default=128
     )
-    min_count: int = option("--min-count N", "Minimum frequency of a word.", type=Integer(min=1), default=1)
     model: str | None = option(
         "--model DIR", "Use the counts of this learned model instead of a text.", type=INPUT
     )
@@ -264,7 +276,6 @@ class CountingOptions(Options):
         return na.count_embeddings(
             lexicon,
             dimension=self.dimension,
-            minimum=self.min_count,
             subwords=self.subwords,
         )
 
@@ -314,7 +325,7 @@ def _check_alone(bitext: BitextOptions) -> None:
     """Raise UsageError if a text or its options are combined with a model."""
     if bitext.files:
         raise UsageError("--model uses the counts of its own text; remove SOURCE and TARGET")
-    context, names = click.get_current_context(), ("tokenizer", "lowercase", "unicode")
+    context, names = click.get_current_context(), ("tokenizer",)
     commandline = ParameterSource.COMMANDLINE
     given = [f"--{name}" for name in names if context.get_parameter_source(name) is commandline]
     if given:
@@ -337,18 +348,15 @@ class MappingOptions(Options):
         "File of seed pairs, one `word translation` per line.  [identical strings]",
         type=INPUT,
     )
-    refine: bool = option(
-        "--refine/--no-refine", "Find more pairs by mutual nearest neighbors.", default=True
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class MappedFileOptions(ReadingOptions):
     """Files of vectors that are read without special treatment, which `convert` has."""
 
+    limit: int | None = _limit_option()
     unsafe_pickle: bool = setting(False)
-    strip_prefix: str | None = setting(None)
-    errors: DecodingErrors | None = setting(None)
+    format: Literal["auto"] | ReadVectorsFormat = setting("auto")
 
 
 @command("map")
@@ -367,7 +375,7 @@ def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: Mapp
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
         seeds = read_seed_dictionary(mapping.dictionary, encoding=reading.encoding)
-    learned = map_spaces(first, second, seeds, refine=mapping.refine)
+    learned = map_spaces(first, second, seeds)
     languages = mapping.langs or texts.languages_of_files(mapping.source, mapping.target)
     folder.save(learned.source, learned.target, languages)
     kept = first.subwords is None is second.subwords
@@ -380,16 +388,18 @@ def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: Mapp
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedAttentionOptions(Options):
-    """The attention that is learned, its sources, and its output."""
+    """The vectors, and the attention over them that is learned."""
 
     section = "Learning"
 
-    output: str | None = option(
-        "-o --output NPZ",
-        "Write the parameters to NPZ.  [a file in --vectors DIR]",
-        type=OUTPUT,
-        section="Output",
+    vectors: str = option(
+        "--vectors DIR",
+        "Folder of word vectors of two languages, to which the parameters are written.",
+        type=INPUT,
+        required=True,
+        section="Vectors",
     )
+    langs: tuple[str, str] | None = texts.languages_option()
     force: bool = option("--force", "Replace existing parameters.", default=False, section="Output")
     score: LearnedScoreName = option(
         "--score", "Attention score whose parameters are learned.", required=True
@@ -398,28 +408,12 @@ class LearnedAttentionOptions(Options):
         "--model DIR", "Learned model to imitate.  [one learned from the text]", type=INPUT
     )
     size: int = option("--size N", "Size of the attention layer.", type=Integer(min=1), default=128)
-    workers: int | None = option(
-        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Integer(min=1)
-    )
-
-    def path(self, vectors: str | tuple[str, str]) -> Path:
-        """Return the file for the parameters of attention over these vectors."""
-        from nmtalign.scorers.vector_scores import PARAMETER_FILES
-
-        if self.output is not None:
-            return Path(self.output)
-        if isinstance(vectors, tuple):
-            raise UsageError(
-                "--source-vectors and --target-vectors have no common folder for the parameters; add -o NPZ"
-            )
-        return resolve_path(vectors) / PARAMETER_FILES[self.score]
 
 
 @command("attention")
 def vectors_attention(
     bitext: BitextOptions,
     tokenization: TokenizerOptions,
-    vectors: model_options.VectorOptions,
     learning: LearnedAttentionOptions,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
@@ -427,32 +421,26 @@ def vectors_attention(
     The parameters are the weights of Bahdanau attention, or the projections of scaled dot-product attention.
     They are trained to reproduce the posteriors of an aligner on a bitext; the vectors do not change. They
     are written to bahdanau.npz or scaled-dot.npz in the folder --vectors, where
-    `align --vectors DIR --score bahdanau` finds them. `align --parameters NPZ` reads a file of any name.
+    `align --vectors DIR --score bahdanau` finds them.
 
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     blas.start_with_one_thread()
     from nmtalign.files.atomic_output import check_overwrite
+    from nmtalign.scorers.vector_scores import PARAMETER_FILES
 
-    given = vectors.path
-    if given is None:
-        raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
-    path = learning.path(given)
+    path = resolve_path(learning.vectors) / PARAMETER_FILES[learning.score]
     check_overwrite(path, overwrite=learning.force)
     with open_progress("pairs", bitext.files) as progress:
         learned = na.learn_attention(
             list(progress.count(bitext.read())),
-            given,
+            learning.vectors,
             score=learning.score,
             model=learning.model,
             units=learning.size,
-            workers=learning.workers,
             progress=progress,
-            languages=vectors.langs,
+            languages=learning.langs,
             tokenizer=tokenization.tokenizer,
-            limit=vectors.limit,
-            unsafe_pickle=vectors.unsafe_pickle,
-            strip_prefix=vectors.strip_prefix,
         )
         learned.save(path, overwrite=learning.force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")

@@ -53,22 +53,6 @@ class NamedAlignerOptions(Options):
     model: str | None = option(
         "--model DIR", "Align with this learned model, instead of --links.", type=INPUT
     )
-    vectors: str | None = option(
-        "--vectors DIR", "Align with these word vectors, instead of --links.", type=INPUT
-    )
-
-    @property
-    def is_given(self) -> bool:
-        """Whether an option names an aligner."""
-        return self.model is not None or self.vectors is not None
-
-    def load(self) -> na.Aligner | None:
-        """Open the aligner; None if no option names one."""
-        if self.model is not None and self.vectors is not None:
-            raise UsageError("--model and --vectors cannot be combined; remove one")
-        if self.model is not None:
-            return model_options.load_given(model=self.model)
-        return None if self.vectors is None else model_options.load_given(vectors=self.vectors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +105,7 @@ def find_command(
     all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference,
     nor does punctuation at the edges of space-separated words.
 
-    The bitext is SOURCE TARGET --links FILE, or SOURCE TARGET --model DIR (or --vectors DIR), which splits
+    The bitext is SOURCE TARGET --links FILE, or SOURCE TARGET --model DIR, which splits
     the texts into tokens and aligns these. With --index DB as well, an index of the bitext is written, in
     which later searches are quick; they need --index DB only.
 
@@ -157,7 +141,7 @@ def _open_index(
     """Return the index of --index, which is written first where it is missing, or that of the texts."""
     from nmtalign.corpus.bitext_index import build_index, write_index_file
 
-    has_texts = bool(linked.files) or named.is_given
+    has_texts = bool(linked.files) or named.model is not None
     if path == "-":
         raise UsageError("--index: an index cannot be written to standard output; name a file")
     if path is not None and (os.path.exists(path) or not has_texts):
@@ -184,14 +168,13 @@ def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
-    if named.is_given == (linked.links is not None) or linked.target is None:
-        with_links = "SOURCE TARGET with --links FILE, --model DIR or --vectors DIR"
-        raise UsageError(f"expected {with_links}, or --index DB")
-    aligner = named.load()
-    if aligner is None:
+    if (named.model is not None) == (linked.links is not None) or linked.target is None:
+        raise UsageError("expected SOURCE TARGET with --links FILE or --model DIR, or --index DB")
+    if named.model is None:
         pairs = (pair for _, pair in linked.read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, linked.text_settings, (None, None)
+    aligner = model_options.load_given(model=named.model)
     return _align_files(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
+MAX_PRINTED_ROWS = 100  # of a table that is not written to a file
 MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
 
@@ -98,7 +99,7 @@ class LexiconOptions(Options):
     word: str | None = option("--word WORD", "List only the translations of one word of either language.")
     output: str | None = option(
         "-o --output PREFIX",
-        "Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of printing a table.",
+        f"Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of printing the first {MAX_PRINTED_ROWS} rows.",
         type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     )
     priors: str | None = option(
@@ -117,9 +118,6 @@ class LexiconOptions(Options):
         "Write at most N translations per word to the shortlists and to --vmap.",
         type=Integer(min=1),
         default=100,
-    )
-    max_rows: int = option(
-        "--max-rows N", "Print at most N rows; applies without -o.", type=Integer(min=1), default=100
     )
     min_probability: float = option(
         "--min-probability",
@@ -192,7 +190,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
             text += f"; {len(table):,} in the table, without the punctuation at the edges of words"
         log(text, event="written")
     else:
-        rows = _table_rows(most_frequent(table, listed.max_rows), listed)
+        rows = _table_rows(most_frequent(table, MAX_PRINTED_ROWS), listed)
         print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
 
