@@ -6,9 +6,11 @@ The report, which is above this module, draws. Each method imports its function 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+from nmtalign.names import CellValues
+from nmtalign.settings import PictureSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,31 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.links.alignments import Alignment, GoldAlignment
+    from nmtalign.links.inputs import LinksOfPair
     from nmtalign.report.notebook_cards import Page
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureSettings:
-    """What a picture of a result shows; for the fields see :meth:`Viewable.heatmap`."""
-
-    values: str | None = None
-    curves: bool = False
-    card: bool | None = None  # None: see :meth:`Viewable.save`
-    dark: bool = False
-    pin: str | None = None
-    links: Alignment | Iterable[tuple[int, int]] | None = None
-    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None
-    title: str = ""
-    numbers: bool | None = None
-    linear: bool | None = None
-    cmap: str | Colormap | None = None
-    columns: int | None = None
-    figsize: tuple[float, float] | None = None
-
-    @property
-    def changed(self) -> list[str]:
-        """The names of the settings that differ from their defaults."""
-        return [field.name for field in fields(self) if getattr(self, field.name) is not field.default]
 
 
 def table_of_rows(
@@ -113,7 +92,7 @@ class ViewableBatch(Result):
     def heatmap(
         self,
         *,
-        values: str | None = None,
+        values: CellValues | Literal["all"] | None = None,
         numbers: bool | None = None,
         linear: bool | None = None,
         cmap: str | Colormap | None = None,
@@ -172,10 +151,10 @@ class Viewable(Result):
         self,
         *,
         ax: None = None,
-        values: str | None = None,
+        values: CellValues | Literal["all"] | None = None,
         curves: bool = False,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
-        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        gold: GoldAlignment | LinksOfPair | None = None,
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
@@ -189,9 +168,9 @@ class Viewable(Result):
         self,
         *,
         ax: Axes,
-        values: str | None = None,
+        values: CellValues | Literal["all"] | None = None,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
-        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        gold: GoldAlignment | LinksOfPair | None = None,
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
@@ -202,10 +181,10 @@ class Viewable(Result):
         self,
         *,
         ax: Axes | None = None,
-        values: str | None = None,
+        values: CellValues | Literal["all"] | None = None,
         curves: bool = False,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
-        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        gold: GoldAlignment | LinksOfPair | None = None,
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
@@ -253,15 +232,15 @@ class Viewable(Result):
             columns=columns,
             figsize=figsize,
         )
-        from nmtalign.report.drawing import to_axes, to_heatmap
+        from nmtalign.report.drawing import draw, to_axes
 
-        return to_heatmap(self, settings) if ax is None else to_axes(self, ax, settings)
+        return draw(self, settings) if ax is None else to_axes(self, ax, settings)
 
     def svg(
         self,
         *,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
-        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        gold: GoldAlignment | LinksOfPair | None = None,
         title: str = "",
         numbers: bool | None = None,
     ) -> str:
@@ -275,13 +254,13 @@ class Viewable(Result):
         self,
         path: str | Path,
         *,
-        values: str | None = None,
+        values: CellValues | Literal["all"] | None = None,
         curves: bool = False,
         card: bool | None = None,
-        dark: bool = False,
+        dark: bool | None = None,
         pin: str | None = None,
         links: Alignment | Iterable[tuple[int, int]] | None = None,
-        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        gold: GoldAlignment | LinksOfPair | None = None,
         title: str = "",
         numbers: bool | None = None,
         linear: bool | None = None,
@@ -293,11 +272,12 @@ class Viewable(Result):
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
         The picture of an aligned pair is the card of the report: curves, what they show, and the matrix, in
-        light colors, or with `dark` in dark ones. It takes `links`, `gold` and `title`. With `pin`, it shows
-        what a word looks at and why it is linked: a word of the pair, or its place, such as ``s0`` (the first
-        source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap` has, the
-        picture is that of :meth:`heatmap`; so it is by default for other results, which have no links or no
-        weights. Numbers take `values` alone. `dpi` are the dots per inch of a .png.
+        light colors, or with ``dark=True`` in dark ones. It takes `links`, `gold` and `title`. With `pin`, it
+        shows what a word looks at and why it is linked: a word of the pair, or its place, such as ``s0`` (the
+        first source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap` has,
+        the picture is that of :meth:`heatmap`; so it is by default for other results, which have no links or
+        no weights. A heatmap is dark; with ``dark=False`` it is light. Numbers take `values` alone. `dpi` are
+        the dots per inch of a .png.
 
         Examples
         --------
@@ -323,7 +303,8 @@ class Viewable(Result):
             cmap=cmap,
             columns=columns,
             figsize=figsize,
+            dpi=dpi,
         )
         from nmtalign.report.drawing import save
 
-        save(self, path, settings, dpi)
+        save(self, path, settings)

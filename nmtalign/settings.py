@@ -19,6 +19,7 @@ from nmtalign.errors import UsageError
 from nmtalign.names import (
     BUNDLED_VECTORS,
     SYMMETRIZATIONS,
+    CellValues,
     DeviceName,
     ExtractionName,
     MethodName,
@@ -35,11 +36,13 @@ from nmtalign.names import (
 from nmtalign.validation import check_bool, check_choice, check_number, quote_parameter
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
     from numpy.typing import ArrayLike
 
     from nmtalign.arrays import AnyArray
     from nmtalign.external.word_encoders import WordEncoderInput
-    from nmtalign.links.inputs import GoldInput, LinksInput
+    from nmtalign.links.alignments import Alignment, GoldAlignment
+    from nmtalign.links.inputs import GoldInput, LinksInput, LinksOfPair
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.text.tokenization import Languages
     from nmtalign.training.dictionary_prior import GivenDictionaries
@@ -53,12 +56,16 @@ ValueKind = Literal[
 # types of fields that this module cannot import
 _TYPES_ABOVE = dict.fromkeys(
     (
+        "Alignment",
         "AnyArray",
         "ArrayLike",
+        "Colormap",
         "GivenDictionaries",
+        "GoldAlignment",
         "GoldInput",
         "Languages",
         "LinksInput",
+        "LinksOfPair",
         "VectorScore",
         "WordEncoderInput",
     ),
@@ -595,3 +602,79 @@ class SourceSettings(Settings):
     def has_head(self) -> bool:
         """Whether layers, heads or the shift of attention are passed; otherwise the text chooses them."""
         return any(value is not None for value in (self.layers, self.attention_heads, self.shift))
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+# what is declared for the kinds of pictures that show less than a heatmap does
+_SETTINGS_OF_CARDS = ("card", "dark", "pin", "links", "gold", "title", "dpi")
+_SETTINGS_OF_CURVES = ("card", "curves", "values", "numbers", "links", "gold", "title", "figsize", "dpi")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings(Settings):
+    """What a picture of a result shows: a heatmap, curves, or the card of the report."""
+
+    section = "Output"
+
+    values: CellValues | Literal["all"] | None = setting(None)
+    curves: bool = setting(
+        False, "--curves", "Draw the links as curves between the words instead of a matrix."
+    )
+    card: bool | None = setting(
+        None, "--card", "Draw the card of the report: curves, an explanation, and the matrix."
+    )
+    dark: bool | None = setting(
+        None,
+        "--dark/--light",
+        "Use dark colors, or light ones, as for paper.  [a card: light; else dark]",
+    )
+    pin: str | None = setting(
+        None,
+        "--pin WORD",
+        "Show on a card what a word looks at, and why it is linked: a word of the pair, or its place, such as"
+        " s0 (the first source word) or t7.",
+    )
+    links: Alignment | Iterable[tuple[int, int]] | None = setting(None)
+    gold: GoldAlignment | LinksOfPair | None = setting(None)
+    title: str = setting("")
+    numbers: bool | None = setting(
+        None,
+        "--numbers/--no-numbers",
+        "Write the weight into each cell; with --curves, the position of each word.  [if they fit]",
+    )
+    linear: bool | None = setting(None)
+    cmap: str | Colormap | None = setting(None)
+    columns: int | None = setting(None, minimum=1)
+    figsize: tuple[float, float] | None = setting(None)
+    dpi: int = setting(150, "--dpi N", "Dots per inch of a .png picture.", minimum=1, maximum=2400)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pin is not None and self.card is False:
+            raise UsageError("`pin` is shown on a card only; remove it, or `card=False`")
+        if self.is_card:
+            self.refuse_others(_SETTINGS_OF_CARDS, "a card")
+        elif self.curves:
+            self.refuse_others(_SETTINGS_OF_CURVES, "curves")
+        if self.dark is not None and self.cmap is not None:
+            raise UsageError("`dark` and `cmap` both choose colors; remove one")
+
+    @property
+    def is_card(self) -> bool:
+        """Whether a card is asked for: by itself, or by a word that it explains."""
+        return bool(self.card) or self.pin is not None
+
+    @property
+    def suit_a_card(self) -> bool:
+        """Whether a card can show all that is asked for, unless another picture is asked for."""
+        return self.card is not False and set(self.given) <= set(_SETTINGS_OF_CARDS)
+
+    def refuse_others(self, known: Iterable[str], what: str) -> None:
+        """Raise UsageError if a setting is given that does not apply to `what`."""
+        others = [name for name in self.given if name not in known]
+        if others:
+            off = {name: f"{name}=False" for name in others if getattr(self, name) is False}
+            names = " and ".join(quote_parameter(off.get(name, name)) for name in others)
+            verb = "does" if len(others) == 1 else "do"
+            raise UsageError(f"{names} {verb} not apply to {what}; remove {names}")

@@ -9,10 +9,12 @@ import pytest
 
 import nmtalign as na
 from nmtalign.errors import UsageError
+from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
     LinkSettings,
+    PictureSettings,
     Settings,
     SourceSettings,
     TrainingSettings,
@@ -29,7 +31,10 @@ SIGNATURES = [
     (na.links_from, [SourceSettings, LinkSettings, EncoderSettings]),
     (na.learn_attention, [WordSettings, VectorFileSettings]),
     (na.train, [TrainingSettings, WordSettings, EncoderSettings]),
+    (Viewable.save, [PictureSettings]),
 ]
+# Public functions that have some of the settings of pictures, perhaps with defaults of their own.
+PICTURES = [na.heatmap, na.draw_heatmap, Viewable.heatmap, Viewable.svg, ViewableBatch.heatmap]
 
 
 @pytest.mark.parametrize(("function", "groups"), SIGNATURES, ids=lambda value: getattr(value, "__name__", ""))
@@ -39,6 +44,16 @@ def test_a_signature_lists_the_settings_of_its_groups(function, groups):
         declared = {f.name: (f.type, f.default) for f in fields(group) if declaration_of(f)}
         listed = {name: (parameters[name].annotation, parameters[name].default) for name in declared}
         assert listed == declared
+
+
+@pytest.mark.parametrize("function", PICTURES, ids=lambda function: function.__qualname__)
+def test_pictures_take_settings_of_their_declared_types(function):
+    parameters = inspect.signature(function).parameters
+    declared = {field.name: str(field.type) for field in fields(PictureSettings)}
+    own = parameters.keys() & declared.keys()
+    assert {"links", "values"} & own
+    for name in own:
+        assert parameters[name].annotation in (declared[name], declared[name].removesuffix(" | None"), "int")
 
 
 @dataclass(frozen=True)

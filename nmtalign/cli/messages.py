@@ -41,6 +41,8 @@ def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> Non
     options_of_command.clear()
     for known in context.command.params:
         options_of_command[str(known.name)] = max(known.opts, key=len)
+        if known.secondary_opts:
+            options_of_command[f"{known.name}=False"] = known.secondary_opts[0]
     enabled_switches.update({str(parameter.name)} if on else ())
 
 
@@ -75,6 +77,8 @@ def as_options(text: str, options: Mapping[str, str]) -> str:
 
 def _as_option(options: Mapping[str, str], parameter: re.Match[str]) -> str:
     name, value = parameter.groups()
+    if f"{name}={value}" in options:  # a switch that is off
+        return options[f"{name}={value}"]
     option = options.get(name) or options.get(_OPTION_OF_PARAMETER.get(name, name))
     converts = option is None and name in _OPTIONS_OF_VECTOR_FILES and value is not None
     if converts:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.links.alignments import Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.links.inputs import LinksOfPair, as_gold
+from nmtalign.links.alignments import AlignedPair, Link
+from nmtalign.links.inputs import as_gold
 from nmtalign.names import SIDES
 from nmtalign.report.card_reasons import (
     NO_PARTNER,
@@ -31,7 +31,11 @@ from nmtalign.report.card_reasons import (
     explain_pair,
     explain_word,
     facts_of,
+    matrix_with_probabilities,
+    min_posterior,
+    pinned_word,
     shown_word,
+    title_of_card,
     what_a_link_needs,
     whole_percent,
     words_in_view,
@@ -47,7 +51,8 @@ from nmtalign.report.figure_layout import (
 from nmtalign.report.figures import describe_figure, new_figure
 from nmtalign.report.heatmap import MAX_TITLE_CHARS, fonts_for, kinds_of_links
 from nmtalign.report.style import DEFAULT_FONT, abbreviate, choose_fonts, visible
-from nmtalign.validation import check_bool, check_type
+from nmtalign.settings import PictureSettings
+from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,65 +163,39 @@ TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and 
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
-def draw_card(
-    matrix: AlignmentMatrix,
-    *,
-    links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
-    threshold: float | None = None,
-    has_second_words: bool = False,
-    title: str = "",
-    dark: bool = False,
-    pin: PinnedWord | None = None,
-) -> Figure:
+def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
     """Draw the card of one sentence pair, as a report shows it, perhaps with a word that is pinned.
 
-    Parameters
-    ----------
-    matrix : AlignmentMatrix
-        The number of each cell, of shape (T, S): the probability of a link, else the posterior, as
-        `matrix_with_probabilities` returns them.
-    links : Alignment or iterable of (source, target), optional
-        The chosen links.
-    gold : GoldAlignment or links, optional
-        Hand-made links, by which the chosen ones are judged.
-    threshold : float, optional
-        What a link needs; the card then names the closest calls.
-    has_second_words : bool
-        Whether second words are linked, which need less.
-    title : str
-        Heading of the card.
-    dark : bool
-        Draw in light colors on a dark ground.
-    pin : PinnedWord, optional
-        A word, of which the card shows what it looks at, and why it is linked.
+    If the pair has a threshold, the card names the closest calls. Settings of other pictures are not used.
 
     Examples
     --------
     >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
-    >>> figure = draw_card(matrix, links=[(0, 0), (1, 1)])
+    >>> pair = AlignedPair(Alignment([(0, 0), (1, 1)], 2, 2), matrix)
+    >>> figure = draw_card(pair, PictureSettings(title="Pair 7"))
     >>> round(figure.get_figwidth() * 72)
     1100
     """
-    check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
-    check_type(title, str, "a title")
-    check_bool(dark, "dark")
+    check_type(settings.title, str, "a title")
+    gold = settings.gold
+    matrix = matrix_with_probabilities(pair)
     content = CardContent(
         matrix=replace(matrix, weights=np.clip(matrix.weights, 0.0, 1.0)),
-        kinds=kinds_of_links(matrix, () if links is None else links, gold),
+        kinds=kinds_of_links(matrix, pair.alignment if settings.links is None else settings.links, gold),
         gold=None if gold is None else as_gold(gold),
-        threshold=threshold,
-        has_second_words=has_second_words,
+        threshold=min_posterior(pair),
+        has_second_words=pair.second is not None,
     )
+    pin = None if settings.pin is None else pinned_word(pair, settings.pin)
     headline, sentence = explain_pair(content)
     reasons = None if pin is None else explain_word(content, pin)
     if reasons is not None:
         headline = reasons.headline
         sentence = "".join(text for text, _ in reasons.sentence)
-    title = abbreviate(visible(title), MAX_TITLE_CHARS)
+    title = abbreviate(visible(title_of_card(settings.title, pair.languages)), MAX_TITLE_CHARS)
     words = (*matrix.source_tokens, *matrix.target_tokens)
     with fonts_for([*words, title, "×+←→–‘’…␣"]):
-        card = _Canvas(DARK_THEME if dark else LIGHT_THEME, content, pin)
+        card = _Canvas(DARK_THEME if settings.dark else LIGHT_THEME, content, pin)
         bottom = _draw_head(card, content, title)
         bottom = _draw_curves(card, content, bottom)
         bottom = _draw_below(card, content, headline, sentence, reasons, bottom)

@@ -6,7 +6,7 @@ Axes: T target words, S source words.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
@@ -24,12 +24,6 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, Alig
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card
-from nmtalign.report.card_reasons import (
-    matrix_with_probabilities,
-    min_posterior,
-    pinned_word,
-    title_of_card,
-)
 from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
@@ -43,12 +37,11 @@ from nmtalign.report.heatmap import (
     svg_text,
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
-from nmtalign.report.style import DARK_COLORMAP
+from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
-from nmtalign.results import PictureSettings, Viewable, table_of_rows, with_frame_index
+from nmtalign.results import Viewable, table_of_rows, with_frame_index
+from nmtalign.settings import PictureSettings
 from nmtalign.validation import (
-    check_bool,
-    check_choices,
     check_number,
     check_same_pairs,
     check_type,
@@ -62,7 +55,6 @@ if TYPE_CHECKING:
 
 MAX_GRID_PAIRS = 30
 GRID_PANEL_INCHES = 3.2
-CARD_OPTIONS = {"card", "dark", "gold", "links", "pin", "title"}
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 COMPARISON_EXAMPLE = (0, "", 0, "", "")
 
@@ -163,12 +155,23 @@ def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | No
     return pd.DataFrame(data, index=index, columns=columns)
 
 
-def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
-    """Draw a result with its links, or with those of the settings."""
-    check_bool(settings.curves, "curves")
+def draw(
+    result: Any, settings: PictureSettings, matrices: Mapping[str, AlignmentMatrix] | None = None
+) -> Figure:
+    """Draw the picture of a result that the settings ask for; `matrices` replaces those of a heatmap."""
+    if settings.is_card:
+        return draw_card(_as_pair(result), settings)
     if settings.curves:
         return _draw_result_as_curves(result, settings)
-    matrices = _matrices_to_draw(result, settings.values)
+    return to_heatmap(result, settings, matrices)
+
+
+def to_heatmap(
+    result: Any, settings: PictureSettings, matrices: Mapping[str, AlignmentMatrix] | None = None
+) -> Figure:
+    """Draw a result with its links, or with those of the settings."""
+    if matrices is None:
+        matrices = matrices_to_draw(result, settings.values)
     size = _checked_size(settings)
     figure = draw_heatmap(matrices, columns=settings.columns, **_matrix_settings(result, settings))
     if size is not None:
@@ -198,7 +201,7 @@ def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
         "title": settings.title,
         "numbers": settings.numbers,
         "linear": settings.linear,
-        "cmap": DARK_COLORMAP if settings.cmap is None else settings.cmap,
+        "cmap": settings.cmap or (LIGHT_COLORMAP if settings.dark is False else DARK_COLORMAP),
     }
 
 
@@ -221,8 +224,8 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     if settings.figsize is not None:
         raise UsageError("`figsize` is the size of a new figure; with `ax`, the size is that of your figure")
     known = ("values", "links", "gold", "title", "numbers", "linear", "cmap")
-    check_choices(settings.changed, known, "options that go with `ax`")
-    matrices = _matrices_to_draw(result, settings.values)
+    settings.refuse_others(known, "axes of your own (`ax`)")
+    matrices = matrices_to_draw(result, settings.values)
     if len(matrices) > 1:
         raise UsageError(f"`ax` takes one matrix; set `values` to one of {', '.join(matrices)}")
     [matrix] = matrices.values()
@@ -237,7 +240,6 @@ def to_grid(batch: Any, settings: PictureSettings) -> Figure:
         raise UsageError(
             f"expected 1 to {MAX_GRID_PAIRS} pairs to draw, found {pairs:,}; choose some: batch[:6]"
         )
-    check_number(settings.columns, "a number of pairs in a row, 1 or more", minimum=1, integer=True)
     columns = min(settings.columns or pairs, pairs)
     rows = math.ceil(pairs / columns)
     figure = new_figure()
@@ -267,7 +269,7 @@ def heatmap(
     *,
     ax: None = None,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -284,7 +286,7 @@ def heatmap(
     *,
     ax: Axes,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -299,7 +301,7 @@ def heatmap(
     *,
     ax: Axes | None = None,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -382,10 +384,8 @@ def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequen
 
 
 def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
-    """Draw the links of a result; raise UsageError if a setting is about cells, or there are two matrices."""
-    known = ("values", "curves", "links", "gold", "title", "numbers", "figsize")
-    check_choices(settings.changed, known, "options of curves")
-    matrices = _matrices_to_draw(result, settings.values)
+    """Draw the links of a result; raise UsageError if there are several matrices."""
+    matrices = matrices_to_draw(result, settings.values)
     if len(matrices) > 1:
         raise UsageError(f"curves show the links of one matrix; set `values` to one of {', '.join(matrices)}")
     [matrix] = matrices.values()
@@ -398,23 +398,7 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     return figure
 
 
-def _draw_result_as_card(result: Any, settings: PictureSettings) -> Figure:
-    """Draw the card of a result; raise UsageError if a setting is about another picture."""
-    check_choices(settings.changed, sorted(CARD_OPTIONS), "options of a card")
-    pair = _as_pair(result)
-    return draw_card(
-        matrix_with_probabilities(pair),
-        links=pair.alignment.links if settings.links is None else settings.links,
-        gold=settings.gold,
-        threshold=min_posterior(pair),
-        has_second_words=pair.second is not None,
-        title=title_of_card(settings.title, pair.languages),
-        dark=settings.dark,
-        pin=None if settings.pin is None else pinned_word(pair, settings.pin),
-    )
-
-
-def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
+def matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
     """Return the matrices of an aligned pair by their titles, or the one matrix of another result."""
     pair = _as_pair(result)
     if pair is result:
@@ -425,39 +409,17 @@ def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMat
     return {"": pair.matrix}
 
 
-def save(result: Any, path: str | Path, settings: PictureSettings, dpi: int = 150) -> None:
+def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
     """Save the picture of a result, or its numbers, as the ending of the file says."""
     path = as_path(path)
     check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
-    if settings.card is not None:
-        check_bool(settings.card, "card")
-    check_bool(settings.dark, "dark")
-    if settings.pin is not None:
-        check_type(settings.pin, str, "`pin` as a word of the pair, or as a place such as s0 or t7")
-    if path.suffix.lower() not in MATRIX_FORMATS:
-        is_card = _is_card(result, settings)
-        if settings.dark and not is_card:
-            raise UsageError("`dark` applies to cards only; pass `card=True`, and no option of a heatmap")
-        if settings.pin is not None and not is_card:
-            raise UsageError("`pin` applies to cards only; pass `card=True`, and no option of a heatmap")
-        other = replace(settings, card=None)
-        figure = _draw_result_as_card(result, settings) if is_card else to_heatmap(result, other)
-        save_heatmaps([figure], path, dpi=dpi)
+    if path.suffix.lower() in MATRIX_FORMATS:
+        settings.refuse_others(("values",), "numbers")
+        save_matrices([(1, matrices_to_draw(result, settings.values))], path)
         return
-    if settings.curves or settings.card:
-        endings = ", ".join(PICTURE_FORMATS)
-        what = "a card is" if settings.card else "curves are"
-        raise UsageError(f"{path}: {what} a picture; pass a name ending in {endings}")
-    changed = [name for name in settings.changed if name != "card"]
-    check_choices(changed, ("values",), "options of numbers")
-    save_matrices([(1, _matrices_to_draw(result, settings.values))], path)
-
-
-def _is_card(result: Any, settings: PictureSettings) -> bool:
-    """Return whether the picture of a result is its card; see :meth:`nmtalign.results.Viewable.save`."""
-    if settings.card is not None:
-        return settings.card
-    return _as_pair(result) is result and set(settings.changed) <= CARD_OPTIONS
+    if _as_pair(result) is result and settings.suit_a_card:
+        settings = replace(settings, card=True)
+    save_heatmaps([draw(result, settings)], path, dpi=settings.dpi)
 
 
 @singledispatch

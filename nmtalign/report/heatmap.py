@@ -347,41 +347,55 @@ def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str,
     return {name: replace(pair.matrix, weights=known[name]) for name in shown}
 
 
-def crop_matrices(
-    matrices: Mapping[str, AlignmentMatrix],
-    links: Iterable[tuple[int, int]],
-    gold: GoldAlignment | None,
-    rows: Sequence[int],
-    columns: Sequence[int],
-) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
-    """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
+def crop_pair(
+    pair: AlignedPair, gold: GoldAlignment | None, rows: Sequence[int], columns: Sequence[int]
+) -> tuple[AlignedPair, GoldAlignment | None]:
+    """Return some target words (rows) and source words (columns) of a pair, and the links between them."""
     # the new position of each word that stays
     new_source = {old: new for new, old in enumerate(columns)}
     new_target = {old: new for new, old in enumerate(rows)}
-    first = _same_words(list(matrices.values()))
 
-    def crop_links(all_links: Iterable[tuple[int, int]]) -> frozenset[Link]:
-        kept: set[Link] = set()
-        for s, t in _links_inside(all_links, first):
-            if s in new_source and t in new_target:
-                kept.add(Link(new_source[s], new_target[t]))
-        return frozenset(kept)
+    def crop_links(all_links: Iterable[tuple[int, int]]) -> dict[Link, Link]:
+        """Return the links that stay, each with its new positions."""
+        return {
+            Link(s, t): Link(new_source[s], new_target[t])
+            for s, t in all_links
+            if s in new_source and t in new_target
+        }
 
-    def crop_matrix(matrix: AlignmentMatrix) -> AlignmentMatrix:
-        source_tokens = tuple(matrix.source_tokens[s] for s in columns)
-        target_tokens = tuple(matrix.target_tokens[t] for t in rows)
-        unknown = matrix.unknown
-        if unknown is not None:
-            unknown_source = frozenset(new_source[s] for s in unknown[0] if s in new_source)
-            unknown_target = frozenset(new_target[t] for t in unknown[1] if t in new_target)
-            unknown = unknown_source, unknown_target
-        weights = matrix.weights[np.ix_(rows, columns)]
-        return AlignmentMatrix(weights, source_tokens, target_tokens, unknown, matrix.caption)
+    def crop_weights(weights: NDArray[np.floating] | None) -> Any:
+        return None if weights is None else weights[np.ix_(rows, columns)]
 
-    parts = {title: crop_matrix(matrix) for title, matrix in matrices.items()}
+    source, target = pair.tokens
+    unknown = pair.matrix.unknown
+    if unknown is not None:
+        unknown = (
+            frozenset(new_source[s] for s in unknown[0] if s in new_source),
+            frozenset(new_target[t] for t in unknown[1] if t in new_target),
+        )
+    matrix = AlignmentMatrix(
+        crop_weights(pair.matrix.weights),
+        tuple(source[s] for s in columns),
+        tuple(target[t] for t in rows),
+        unknown,
+        pair.matrix.caption,
+    )
+    kept = crop_links(pair.alignment)
+    probable = [(old, new) for old, new in kept.items() if old in pair.probabilities]
+    cropped = replace(
+        pair,
+        alignment=Alignment(kept.values(), len(columns), len(rows)),
+        matrix=matrix,
+        forward=crop_weights(pair.forward),
+        reverse=crop_weights(pair.reverse),
+        scores=crop_weights(pair.scores),
+        probabilities={new: pair.probabilities[old] for old, new in probable},
+        texts=None,
+    )
     if gold is not None:
-        gold = GoldAlignment(crop_links(gold.sure), crop_links(gold.possible))
-    return parts, crop_links(links), gold
+        sure, possible = (_links_inside(links, pair.matrix) for links in (gold.sure, gold.possible))
+        gold = GoldAlignment(crop_links(sure).values(), crop_links(possible).values())
+    return cropped, gold
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:

@@ -243,4 +243,4 @@ def test_curves_in_place_of_a_matrix(
     assert sorted(filter(None, written(tmp_path / "cat.svg"))) == sorted(words)
     assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "--curves", "-o", tmp_path / "all.pdf") == 0
     assert run("heatmap", *sentences, "--light", "-o", tmp_path / "cat.tsv") == 2
-    assert "remove --light, -o " in capsys.readouterr().err
+    assert "--light does not apply to curves" in capsys.readouterr().err

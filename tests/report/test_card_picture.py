@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -25,8 +27,9 @@ from nmtalign import (
     load,
 )
 from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
-from nmtalign.report.card_reasons import matrix_with_probabilities, pinned_word, whole_percent
+from nmtalign.report.card_reasons import pinned_word, whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
+from nmtalign.settings import PictureSettings
 from tests.cli.running import run
 from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain
 
@@ -34,6 +37,18 @@ SVG = "{http://www.w3.org/2000/svg}"
 MATRIX_WORDS = ("the", "black", "cat"), ("le", "chat", "noir")
 MATRIX = AlignmentMatrix([[0.9, 0.1, 0.0], [0.04, 0.25, 0.95], [0.0, 0.7, 0.02]], *MATRIX_WORDS)
 LINKS = [Link(0, 0), Link(1, 2), Link(2, 1)]
+
+
+def card_of(
+    matrix: AlignmentMatrix,
+    links: Iterable[tuple[int, int]] = (),
+    threshold: float | None = None,
+    **settings: Any,
+) -> Figure:
+    """Draw the card of a pair with these weights and links."""
+    T, S = matrix.weights.shape
+    pair = AlignedPair(Alignment(links, S, T), matrix, threshold=threshold)
+    return draw_card(pair, PictureSettings(**settings))
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -53,14 +68,14 @@ def closest_calls_of(figure: Figure) -> list[tuple[str, str]]:
 
 
 def test_a_card_without_gold_names_the_least_sure_link() -> None:
-    figure = draw_card(MATRIX, links=LINKS, threshold=0.5, title="Pair 7")
+    figure = card_of(MATRIX, links=LINKS, threshold=0.5, title="Pair 7")
     texts = texts_of(figure)
     assert {"Pair 7", "3 links", "The least sure link is ‘black’ – ‘noir’"} <= {*texts}
     assert "Its probability is 70\u00a0%. The pair has 3 links." in texts
     assert "a link needs 50\u00a0%" in texts
     assert closest_calls_of(figure) == [("black – noir", "70\u00a0%"), ("black – chat", "25\u00a0%")]
     surer = AlignmentMatrix(np.where(MATRIX.weights > 0.5, 0.95, 0.0), *MATRIX_WORDS)
-    assert "Closest calls" not in texts_of(draw_card(surer, links=LINKS, threshold=0.5))
+    assert "Closest calls" not in texts_of(card_of(surer, links=LINKS, threshold=0.5))
 
 
 def test_a_link_has_one_number_which_is_not_compared_with_what_a_link_needs(tmp_path: Path) -> None:
@@ -83,7 +98,7 @@ def test_a_link_has_one_number_which_is_not_compared_with_what_a_link_needs(tmp_
 
 def test_the_closest_calls_begin_with_the_errors() -> None:
     gold = GoldAlignment({(0, 0), (2, 1), (0, 2)}, {(0, 0), (2, 1), (0, 2)})
-    figure = draw_card(MATRIX, links=LINKS, gold=gold, threshold=0.5)
+    figure = card_of(MATRIX, links=LINKS, gold=gold, threshold=0.5)
     expected = [("black – noir", "70\u00a0%"), ("the – noir", "0\u00a0%"), ("black – chat", "25\u00a0%")]
     assert closest_calls_of(figure) == expected
 
@@ -100,7 +115,7 @@ def test_a_card_names_the_languages_in_words(tmp_path: Path) -> None:
 
 def test_a_card_with_gold_judges_the_links() -> None:
     gold = GoldAlignment({(0, 0), (2, 1), (1, 1)}, {(0, 0), (2, 1), (1, 1)})
-    figure = draw_card(MATRIX, links=LINKS, gold=gold)
+    figure = card_of(MATRIX, links=LINKS, gold=gold)
     texts = texts_of(figure)
     # AER = 1 - (2 + 2) / (3 + 3)
     assert {"1 wrong", "1 missed", "AER 33.3\u00a0%", "One link is wrong: ‘black’ – ‘noir’"} <= {*texts}
@@ -120,17 +135,17 @@ def test_a_card_with_gold_judges_the_links() -> None:
 
 
 def test_a_card_marks_words_without_a_link() -> None:
-    assert "a word without a link" in texts_of(draw_card(MATRIX, links=LINKS[:2]))
-    alone = texts_of(draw_card(MATRIX))
+    assert "a word without a link" in texts_of(card_of(MATRIX, links=LINKS[:2]))
+    alone = texts_of(card_of(MATRIX))
     assert "There are no links" in alone
     assert "a cell: stronger is likelier" in alone  # no dot, and none in the key
     one_side = AlignmentMatrix(np.zeros((0, 1)), ("word",), ())
-    assert "no words" in texts_of(draw_card(one_side))
+    assert "no words" in texts_of(card_of(one_side))
 
 
 @pytest.mark.parametrize(("dark", "theme"), [(False, LIGHT_THEME), (True, DARK_THEME)])
 def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme: object) -> None:
-    figure = draw_card(MATRIX, links=LINKS, dark=dark)
+    figure = card_of(MATRIX, links=LINKS, dark=dark)
     assert to_hex(figure.get_facecolor()) == theme.card
     matrix = next(
         artist
@@ -144,26 +159,26 @@ def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme
 
 def test_columns_of_a_right_to_left_sentence_run_from_right_to_left() -> None:
     source = ("بيت", "كبير", "جميل")
-    figure = draw_card(AlignmentMatrix(np.eye(3), source, ("a", "big", "house")), links=[(0, 2)])
+    figure = card_of(AlignmentMatrix(np.eye(3), source, ("a", "big", "house")), links=[(0, 2)])
     columns = [place_of(figure, word, -1)[0] for word in source]
     assert columns == sorted(columns, reverse=True)
     assert {"← columns run from right to left,", "opposite directions: both are read from the top"} <= {
         *texts_of(figure)
     }
-    latin = draw_card(MATRIX, links=LINKS)
+    latin = card_of(MATRIX, links=LINKS)
     assert not any("right to left" in text for text in texts_of(latin))
 
 
 def test_a_long_word_keeps_both_ends() -> None:
     word = "Donaudampfschiffahrtsgesellschaft"
-    texts = texts_of(draw_card(AlignmentMatrix([[1.0]], (word,), ("a",)), links=[(0, 0)]))
+    texts = texts_of(card_of(AlignmentMatrix([[1.0]], (word,), ("a",)), links=[(0, 0)]))
     assert texts.count("Donaudam…llschaft") == 2  # at the curve and at the matrix
     assert word not in "".join(texts)
 
 
 def test_a_long_pair_has_rows_of_words_and_an_overview() -> None:
     words = [f"word{n}" for n in range(90)]
-    figure = draw_card(AlignmentMatrix(np.eye(90), words, words), links=[(n, n) for n in range(90)])
+    figure = card_of(AlignmentMatrix(np.eye(90), words, words), links=[(n, n) for n in range(90)])
     texts = texts_of(figure)
     assert texts.count("word7") == 2  # no labels at the matrix
     assert any(text.startswith("an overview: 90 columns") for text in texts)
@@ -244,7 +259,7 @@ def test_what_a_link_needs_is_said_only_where_the_threshold_applies_to_what_is_s
 
 def test_a_text_begins_where_the_bold_text_before_it_ends() -> None:
     pair = pair_to_explain()
-    figure = draw_card(matrix_with_probabilities(pair), links=pair.links, pin=pinned_word(pair, "a"))
+    figure = draw_card(pair, PictureSettings(pin="a"))
     gaps = []
     for bold, following in pairwise(figure.axes[0].texts):
         if bold.get_weight() == "bold" and following.get_text().startswith((";", ",", ".")):
@@ -255,8 +270,7 @@ def test_a_text_begins_where_the_bold_text_before_it_ends() -> None:
 
 def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     pair = pair_to_explain()
-    about = {"links": pair.alignment.links, "gold": GOLD_TO_EXPLAIN, "threshold": pair.threshold}
-    figure = draw_card(matrix_with_probabilities(pair), **about, pin=pinned_word(pair, "a"))
+    figure = draw_card(pair, PictureSettings(gold=GOLD_TO_EXPLAIN, pin="a"))
     texts = texts_of(figure)
     assert {"‘a’ has no link", "‘a’ looks at", "French → English", "‘was’ looks at", "Both together"} <= {
         *texts
@@ -268,7 +282,7 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     assert [weights[word] for word in ("a", "was", "chat")] == ["bold", "bold", "normal"]
     expected = [LIGHT_THEME.ink, LIGHT_THEME.soft, LIGHT_THEME.missed]
     assert [colors[word] for word in ("a", "chat", "missed")] == expected
-    other = draw_card(matrix_with_probabilities(pair), **about)
+    other = draw_card(pair, PictureSettings(gold=GOLD_TO_EXPLAIN))
     assert "Both together" not in texts_of(other)
 
 
@@ -304,10 +318,10 @@ def test_each_word_of_a_pair_can_be_pinned(opposite: bool) -> None:
         "the black cat ( 1992 )" + " of the house" * 20, "بيت كبير" if opposite else "le chat noir"
     )
     for pin in ("s1", "s5", "s65", "t0"):
-        figure = draw_card(matrix_with_probabilities(pair), links=pair.links, pin=pinned_word(pair, pin))
+        figure = draw_card(pair, PictureSettings(pin=pin))
         assert any(text.endswith("looks at") for text in texts_of(figure))
     without = AlignedPair(Alignment((), 1, 0), AlignmentMatrix(np.zeros((0, 1)), ("word",), ()))
-    figure = draw_card(without.matrix, links=(), pin=pinned_word(without, "word"))
+    figure = draw_card(without, PictureSettings(pin="word"))
     assert {"‘word’ has no link", "There is no word to link it with."} <= {*texts_of(figure)}
 
 
@@ -324,7 +338,7 @@ def test_an_aligned_pair_is_saved_as_its_card_by_default(tmp_path: Path) -> None
     for name in ("heatmap", "linear", "curves", "matrix"):
         assert b"The pair has 1 link" not in (tmp_path / f"{name}.svg").read_bytes()
     assert b"The pair has 1 link" in card
-    with pytest.raises(UsageError, match="options of numbers"):
+    with pytest.raises(UsageError, match="`dark` does not apply to numbers"):
         pair.save(tmp_path / "card.tsv", dark=True)
 
 
@@ -339,23 +353,42 @@ def test_several_cards_are_the_pages_of_a_pdf(tmp_path: Path) -> None:
 def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sentences = "the cat", "le chat"
     output = ["-o", tmp_path / "card.svg"]
-    assert run("heatmap", "--card", "--numbers", "--curves", *sentences, *output) == 2
-    assert "remove --curves, --numbers" in capsys.readouterr().err
-    assert run("heatmap", "--pin", "cat", *sentences, *output) == 2
-    assert "--pin applies to cards only; add --card" in capsys.readouterr().err
-    assert run("heatmap", "--card", "--pin", "cat", "--rows", "0", *sentences, *output) == 2
-    assert "--pin shows what a word looks at in the whole pair; remove --rows" in capsys.readouterr().err
+    for options, told in (
+        (["--card", "--numbers", "--curves"], "--curves and --numbers do not apply to a card; remove"),
+        (["--card", "--values", "all"], "`values` does not apply to a card"),
+        (["--card", "--values", "parts"], "--values parts: curves and cards show one matrix"),
+        (["--card", "--no-mark-links"], "--no-mark-links does not apply to a card"),
+        (["--pin", "cat", "--curves"], "--curves does not apply to a card"),
+        (["--pin", "cat", "--rows", "0"], "--pin shows a word in the whole pair; remove --rows"),
+        (["--curves", "--light"], "--light does not apply to curves; remove --light"),
+        (["--curves", "--dark"], "--dark does not apply to curves"),
+        (["--curves", "--values", "all"], "--values all: curves and cards show one matrix"),
+    ):
+        assert run("heatmap", *options, *sentences, *output) == 2
+        assert told in capsys.readouterr().err
     pair = AlignedPair(Alignment([(0, 0)], 1, 1), AlignmentMatrix([[0.8]], ("a",), ("b",)))
-    with pytest.raises(UsageError, match="`pin` applies to cards only"):
+    with pytest.raises(UsageError, match="`linear` does not apply to a card"):
         pair.save(tmp_path / "card.svg", pin="a", linear=True)
-    with pytest.raises(UsageError, match="expected `pin` as a word of the pair"):
-        pair.save(tmp_path / "card.svg", pin=0)
-    with pytest.raises(UsageError, match="options of a card"):
+    with pytest.raises(UsageError, match="`pin` is shown on a card only"):
+        pair.save(tmp_path / "card.svg", pin="a", card=False)
+    with pytest.raises(UsageError, match="`linear` does not apply to a card"):
         pair.save(tmp_path / "card.svg", card=True, linear=True)
-    with pytest.raises(UsageError, match="`dark` applies to cards only"):
-        pair.save(tmp_path / "card.svg", dark=True, linear=True)
-    with pytest.raises(UsageError, match="a card is a picture"):
+    with pytest.raises(UsageError, match="`dark` and `cmap` both choose colors"):
+        pair.save(tmp_path / "card.svg", dark=True, cmap="Blues")
+    with pytest.raises(UsageError, match="`card` does not apply to numbers"):
         pair.save(tmp_path / "card.tsv", card=True)
+
+
+def test_a_pinned_word_is_shown_on_a_card_and_a_heatmap_is_dark_or_light(tmp_path: Path) -> None:
+    sentences = "the black cat", "le chat noir"
+    assert run("heatmap", *sentences, "--pin", "cat", "-o", tmp_path / "pinned.svg") == 0
+    assert run("heatmap", *sentences, "--card", "--pin", "cat", "-o", tmp_path / "card.svg") == 0
+    assert (tmp_path / "pinned.svg").read_bytes() == (tmp_path / "card.svg").read_bytes()
+    pair = load().align(*sentences)
+    for dark, option in ((False, ["--light"]), (True, ["--dark"]), (None, [])):
+        pair.save(tmp_path / "python.svg", dark=dark, card=False)
+        assert run("heatmap", *sentences, *option, "-o", tmp_path / "command.svg") == 0
+        assert (tmp_path / "python.svg").read_bytes() == (tmp_path / "command.svg").read_bytes()
 
 
 def rings_of(figure: Figure) -> list[tuple[float, float]]:
@@ -368,7 +401,7 @@ def rings_of(figure: Figure) -> list[tuple[float, float]]:
 def test_rings_touch_no_word_in_lines_and_in_columns() -> None:
     arabic = AlignmentMatrix(np.eye(3), ("بيت", "كبير", "جميل"), ("a", "big", "house"))
     for matrix, alone in ((arabic, 4), (MATRIX, 4), (long_matrix(90), 178)):
-        figure = draw_card(matrix, links=[(0, 0)])
+        figure = card_of(matrix, links=[(0, 0)])
         figure.canvas.draw()
         rings = rings_of(figure)
         assert len(rings) == alone
@@ -387,7 +420,7 @@ def long_matrix(count: int) -> AlignmentMatrix:
 
 
 def test_links_between_rows_run_through_no_words() -> None:
-    figure = draw_card(long_matrix(90), links=[(0, 89), (1, 1)])
+    figure = card_of(long_matrix(90), links=[(0, 89), (1, 1)])
     link = to_rgb(LIGHT_THEME.link)
     heights = [
         np.ptp(patch.get_path().vertices[:, 1])
@@ -400,7 +433,7 @@ def test_links_between_rows_run_through_no_words() -> None:
 def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() -> None:
     matrix = AlignmentMatrix(np.zeros((2, 2)), ("about", "it"), ("en", "parler"))
     gold = GoldAlignment({(1, 0)}, {(1, 0)})
-    figure = draw_card(matrix, links=[(0, 1)], gold=gold)
+    figure = card_of(matrix, links=[(0, 1)], gold=gold)
     [cross], [plus] = (
         [text for text in figure.axes[0].texts if text.get_text() == sign][:1] for sign in "×+"
     )
@@ -411,7 +444,7 @@ def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() ->
     halos = [
         sum(
             to_rgb(patch.get_edgecolor()) == to_rgb(LIGHT_THEME.card) and patch.get_linewidth() == 7
-            for patch in draw_card(AlignmentMatrix(np.zeros((16, 16)), words, words), links=links)
+            for patch in card_of(AlignmentMatrix(np.zeros((16, 16)), words, words), links=links)
             .axes[0]
             .patches
         )

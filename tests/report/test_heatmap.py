@@ -23,7 +23,7 @@ import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.display import single_line
 from nmtalign.report import style
-from nmtalign.report.heatmap import crop_matrices, draw_curves, draw_heatmap, save_heatmaps
+from nmtalign.report.heatmap import crop_pair, draw_curves, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
 
 SOURCE = ("the", "white", "house", "is", "small")
@@ -139,8 +139,9 @@ def test_pictures_name_the_score() -> None:
     two = notes(draw_heatmap({"first": cosine, "second": dot, "third": matrix()}))
     assert {"first: cosine", "second: dot"} < set(two)
     assert not any(note.startswith(("score:", "third:")) for note in two)
-    swapped, (cut, *_) = cosine.T, crop_matrices({"": cosine}, (), None, [0], [1, 0])
-    assert (swapped.caption, cut[""].caption) == ("cosine", "cosine")
+    pair = AlignedPair(Alignment((), len(SOURCE), len(TARGET)), cosine)
+    cut, _ = crop_pair(pair, None, [0], [1, 0])
+    assert (cosine.T.caption, cut.matrix.caption) == ("cosine", "cosine")
 
 
 def test_words_without_a_vector_are_hatched_and_named() -> None:
@@ -157,8 +158,8 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
     said = notes(draw_heatmap({"forward": hidden, "reverse": replace(hidden, unknown=None)}))
     assert "forward: each row sums to 1, attention of a target word, hatched cells included" in said
     assert not any("reverse" in note and "hatched" in note for note in said)
-    parts, *_ = crop_matrices({"": hidden}, (), None, [5, 2], [3, 1])
-    assert parts[""].unknown == ({1}, {0})
+    cut, _ = crop_pair(AlignedPair(Alignment((), len(SOURCE), len(TARGET)), hidden), None, [5, 2], [3, 1])
+    assert cut.matrix.unknown == ({1}, {0})
     assert hidden.T.unknown == ({0, 5}, {1})
 
 
@@ -386,7 +387,7 @@ def test_the_same_picture_gives_the_same_bytes_in_another_process(tmp_path: Path
     program = (
         "import sys, numpy as np\n"
         "from nmtalign import AlignmentMatrix\n"
-        "from nmtalign.report.heatmap import crop_matrices, draw_heatmap, save_heatmaps\n"
+        "from nmtalign.report.heatmap import draw_heatmap, save_heatmaps\n"
         "m = AlignmentMatrix(np.eye(3), ('a', 'b', 'c'), ('d', 'e', 'f'))\n"
         "for path in sys.argv[1:]:\n"
         "    save_heatmaps([draw_heatmap(m, links=[(0, 0)])], path)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, NumberList
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import (
     RecordOptions,
@@ -30,11 +30,11 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues
+from nmtalign.settings import PictureSettings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
+    from matplotlib.figure import Figure
 
-    from nmtalign.report.card_reasons import PinnedWord
     from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
@@ -44,15 +44,11 @@ MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --colum
 
 
 class ShownPair(NamedTuple):
-    """The content of the picture of a pair: the matrices by the titles of their panels, and the links."""
+    """What the picture of a pair shows: the words that are not cropped, and their weights."""
 
-    matrices: dict[str, na.AlignmentMatrix]
-    links: frozenset[na.Link]
+    pair: na.AlignedPair
     gold: na.GoldAlignment | None
-    threshold: float | None  # the posterior that a link needs
-    has_second_words: bool  # links of second words, which need less
-    languages: tuple[str | None, str | None]
-    pin: PinnedWord | None = None  # the word that the card explains
+    matrices: dict[str, na.AlignmentMatrix] | None  # by the titles of their panels; None: those of the pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +60,8 @@ class SentenceOptions(PairsOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureOptions(Options):
-    """The content of a picture, and its file."""
+class PictureFileOptions(Options):
+    """The file of the picture, and the part of a pair that it shows."""
 
     section = "Output"
 
@@ -82,10 +78,6 @@ class PictureOptions(Options):
         "  [combined; with --positions none or diagonal: forward]",
     )
     mark_links: bool = option("--mark-links/--no-mark-links", "Mark the chosen links.", default=True)
-    numbers: bool | None = option(
-        "--numbers/--no-numbers",
-        "Write the weight into each cell; with --curves, the position of each word.  [if they fit]",
-    )
     rows: tuple[int, ...] | None = option(
         "--rows", f"Target words to draw, such as 0-39.  [the first {MAX_PICTURE_WORDS}]", type=NumberList(0)
     )
@@ -94,30 +86,35 @@ class PictureOptions(Options):
         f"Source words to draw, such as 3,10-20.  [the first {MAX_PICTURE_WORDS}]",
         type=NumberList(0),
     )
-    light: bool | None = option(
-        "--light/--dark", "Use light colors, as for paper, or dark ones.  [a card: light; else dark]"
-    )
-    curves: bool = option(
-        "--curves", "Draw the links as curves between the words instead of a matrix.", default=False
-    )
-    card: bool = option(
-        "--card",
-        "Draw the card of the report: curves, an explanation, and the matrix.",
-        default=False,
-    )
-    pin: str | None = option(
-        "--pin WORD",
-        "Show on the card what a word looks at, and why it is linked: a word of the pair, or its place,"
-        " such as s0 (the first source word) or t7.",
-    )
-    dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Integer(10, 1200), default=150)
+
+    @property
+    def as_numbers(self) -> bool:
+        """Whether the file contains numbers, not a picture."""
+        from nmtalign.report.tables import MATRIX_FORMATS
+
+        return Path(self.output).suffix.lower() in MATRIX_FORMATS
+
+    def settings(self, picture: PictureSettings) -> PictureSettings:
+        """Return the settings of the picture; raise UsageError if they do not suit the file."""
+        values = None if self.values == "parts" else self.values
+        chosen = replace(picture, values=values, card=picture.is_card)
+        if self.as_numbers:
+            picture.refuse_others((), "numbers")
+        if (chosen.card or chosen.curves) and self.values in ("all", "parts"):
+            raise UsageError(f"--values {self.values}: curves and cards show one matrix; remove it")
+        if chosen.card and not self.mark_links:
+            raise UsageError("--no-mark-links does not apply to a card; remove it")
+        if chosen.pin is not None and (self.rows is not None or self.columns is not None):
+            raise UsageError("--pin shows a word in the whole pair; remove --rows and --columns")
+        return chosen
 
 
 @command("heatmap")
 def heatmap_command(
     bitext: SentenceOptions,
     errors: ShownTextErrorOptions,
-    picture: PictureOptions,
+    file: PictureFileOptions,
+    picture: PictureSettings,
     chosen: RecordOptions,
 ) -> None:
     """Draw the attention weights of a sentence pair.
@@ -134,18 +131,11 @@ def heatmap_command(
     from nmtalign.report.style import abbreviate
     from nmtalign.report.tables import MATRIX_FORMATS, save_matrices
 
-    output = picture.output
-    check_picture_suffix(output, PICTURE_FORMATS + MATRIX_FORMATS)
-    as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
-    if picture.card:
-        _check_card(picture, as_numbers=as_numbers)
-    elif picture.pin is not None:
-        raise UsageError("--pin applies to cards only; add --card")
-    elif picture.curves:
-        _check_curves(picture, as_numbers=as_numbers)
+    check_picture_suffix(file.output, PICTURE_FORMATS + MATRIX_FORMATS)
+    settings = file.settings(picture)
     with (
         AtomicFiles() as outputs,
-        open_progress("matrices" if as_numbers else "pictures") as progress,
+        open_progress("matrices" if file.as_numbers else "pictures") as progress,
     ):
         bad = errors.open(outputs)
         pairs, files = _read_pairs(bitext, chosen, bad)
@@ -162,57 +152,19 @@ def heatmap_command(
                 _check_not_empty(records, files), aligner, is_model_implicit=chosen.options.path is None
             )
         )
-        max_words = math.inf if as_numbers else MAX_PICTURE_WORDS
         unknown: dict[str, None] = {}  # words without a vector, in order
-        shown = (
-            (record.number, _matrices_of_record(aligner, record, picture, max_words, unknown))
-            for record in records
-        )
-        if as_numbers:
-            matrices = ((number or 1, pair.matrices) for number, pair in shown)
-            save_matrices(matrices, output)
+        shown = ((record.number, _shown_pair(aligner, record, file, settings, unknown)) for record in records)
+        if file.as_numbers:
+            save_matrices(((number or 1, _matrices(pair, settings)) for number, pair in shown), file.output)
         else:
-            pictures = (_draw_pair(number, pair, picture) for number, pair in shown)
-            na.save_heatmaps(pictures, output, dpi=picture.dpi)
+            pictures = (_draw_pair(number, pair, file, settings) for number, pair in shown)
+            na.save_heatmaps(pictures, file.output, dpi=settings.dpi)
     without = ""
     if unknown:
         without = f"; words without a vector: {abbreviate(', '.join(unknown), MAX_LIST_CHARS)}"
-    what = _count_of(progress.done, as_numbers=as_numbers)
-    log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
+    what = _count_of(progress.done, as_numbers=file.as_numbers)
+    log(f"{what} in {file.output}, {progress.seconds:.1f} s{without}", event="drawn")
     errors.say(bad)
-
-
-def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
-    """Raise UsageError if an option is about cells, of which curves show none."""
-    used = {
-        "--values": picture.values in ("all", "parts"),
-        "--light": picture.light is True,
-        "--dark": picture.light is False,
-        f"-o {picture.output}": as_numbers,
-    }
-    _refuse_used(used, "--curves draws the links of one matrix, not its cells")
-
-
-def _check_card(picture: PictureOptions, *, as_numbers: bool) -> None:
-    """Raise UsageError if an option is about another picture."""
-    used = {
-        "--values": picture.values is not None,
-        "--curves": picture.curves,
-        "--numbers": picture.numbers is not None,
-        "--no-mark-links": not picture.mark_links,
-        f"-o {picture.output}": as_numbers,
-    }
-    _refuse_used(used, "--card draws curves and the combined matrix")
-    if picture.pin is not None:
-        cropped = {"--rows": picture.rows is not None, "--columns": picture.columns is not None}
-        _refuse_used(cropped, "--pin shows what a word looks at in the whole pair")
-
-
-def _refuse_used(used: Mapping[str, bool], reason: str) -> None:
-    """Raise UsageError with the reason if one of the options is used."""
-    names = ", ".join(name for name, is_used in used.items() if is_used)
-    if names:
-        raise UsageError(f"{reason}; remove {names}")
 
 
 def _count_of(count: int, *, as_numbers: bool) -> str:
@@ -275,20 +227,18 @@ def _check_not_files(sides: SentencePair) -> None:
         raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
 
 
-def _matrices_of_record(
+def _shown_pair(
     aligner: na.Aligner | None,
     record: CorpusRecord,
-    picture: PictureOptions,
-    max_words: float,
+    file: PictureFileOptions,
+    settings: PictureSettings,
     unknown: dict[str, None],
 ) -> ShownPair:
-    """Return what a picture shows of a pair.
+    """Return what a picture shows of a record, and add its words without a vector to `unknown`."""
+    import numpy as np
 
-    A side is cropped to `max_words` words; words without a vector are added to `unknown`.
-    """
-    from nmtalign.report.card_reasons import matrix_with_probabilities, min_posterior, pinned_word
     from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
-    from nmtalign.report.heatmap import crop_matrices, matrices_by_title
+    from nmtalign.report.heatmap import crop_pair
 
     pair = align_record(record, aligner)
     T, S = pair.matrix.weights.shape
@@ -296,42 +246,29 @@ def _matrices_of_record(
     if pair.matrix.unknown is not None:
         for tokens, positions in zip(pair.tokens, pair.matrix.unknown, strict=True):
             unknown.update(dict.fromkeys(tokens[n] for n in sorted(positions)))
+    if settings.pin is not None:
+        return ShownPair(pair, record.gold, None)
+    max_words = math.inf if file.as_numbers else MAX_PICTURE_WORDS
     where = f"pair {record.number}: " if record.number else ""
-    rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
-    columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
-    if picture.pin is not None:
-        try:
-            pin = pinned_word(pair, picture.pin)
-        except DataError as error:
-            raise DataError(f"{where}{error}") from None
-        return ShownPair(
-            matrices={"": matrix_with_probabilities(pair)},
-            links=frozenset(pair.alignment.links),
-            gold=record.gold,
-            threshold=min_posterior(pair),
-            has_second_words=pair.second is not None,
-            languages=pair.languages,
-            pin=pin,
-        )
-    if picture.card:
-        matrices = {"": matrix_with_probabilities(pair)}
-    else:
-        matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
-    if picture.values == "parts":
-        [whole] = matrices.values()
-        weights = weights_of_parts(record, aligner)
-        parts = {name: replace(whole, weights=part) for name, part in weights.items()}
-        alone = "attention" if aligner is None else aligner.scorer.names[0]
-        matrices = parts | {"combined" if parts else alone: whole}
-    matrices, links, gold = crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
-    return ShownPair(
-        matrices=matrices,
-        links=links,
-        gold=gold,
-        threshold=min_posterior(pair),
-        has_second_words=pair.second is not None,
-        languages=pair.languages,
-    )
+    rows = _choose_positions(file.rows, T, max_words, f"{where}target words", "--rows")
+    columns = _choose_positions(file.columns, S, max_words, f"{where}source words", "--columns")
+    pair, gold = crop_pair(pair, record.gold, rows, columns)
+    if file.values != "parts":
+        return ShownPair(pair, gold, None)
+    weights = weights_of_parts(record, aligner)
+    matrices = {
+        name: replace(pair.matrix, weights=part[np.ix_(rows, columns)]) for name, part in weights.items()
+    }
+    alone = "attention" if aligner is None else aligner.scorer.names[0]
+    [whole] = _matrices(ShownPair(pair, gold, None), settings).values()
+    return ShownPair(pair, gold, matrices | {"combined" if matrices else alone: whole})
+
+
+def _matrices(shown: ShownPair, settings: PictureSettings) -> dict[str, na.AlignmentMatrix]:
+    """Return the matrices of a pair by the titles of their panels."""
+    from nmtalign.report.drawing import matrices_to_draw
+
+    return matrices_to_draw(shown.pair, settings.values) if shown.matrices is None else shown.matrices
 
 
 def _choose_positions(
@@ -350,37 +287,16 @@ def _choose_positions(
     return chosen
 
 
-def _draw_pair(number: int, shown: ShownPair, picture: PictureOptions) -> Picture:
+def _draw_pair(number: int, shown: ShownPair, file: PictureFileOptions, settings: PictureSettings) -> Figure:
     """Draw the matrices of a pair, its links as curves, or its card."""
-    from nmtalign.report.card_picture import draw_card
-    from nmtalign.report.card_reasons import title_of_card
-    from nmtalign.report.heatmap import draw_curves
-    from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
+    from nmtalign.report.drawing import draw
 
-    matrices, links, gold = shown.matrices, shown.links, shown.gold
-    shown_links = links if picture.mark_links else None
     title = f"pair {number}" if number else ""
-    if picture.card:
-        [matrix] = matrices.values()
-        return draw_card(
-            matrix,
-            links=links,
-            gold=gold,
-            threshold=shown.threshold,
-            has_second_words=shown.has_second_words,
-            title=title_of_card(title.capitalize(), shown.languages),
-            dark=picture.light is False,
-            pin=shown.pin,
-        )
-    if picture.curves:
-        [matrix] = matrices.values()
-        numbers = bool(picture.numbers)
-        return draw_curves(matrix, numbers=numbers, links=shown_links, gold=gold, title=title)
-    return na.draw_heatmap(
-        matrices,
-        links=shown_links,
-        gold=gold,
-        title=title,
-        numbers=picture.numbers,
-        cmap=LIGHT_COLORMAP if picture.light else DARK_COLORMAP,
-    )
+    pair = shown.pair
+    if not file.mark_links:
+        pair = replace(pair, alignment=na.Alignment((), *map(len, pair.tokens)))
+    of_pair = replace(settings, gold=shown.gold, title=title.capitalize() if settings.card else title)
+    try:
+        return draw(pair, of_pair, shown.matrices)
+    except DataError as error:
+        raise DataError(f"{title}: {error}" if title and settings.card else str(error)) from None
