@@ -89,10 +89,8 @@ class Declaration:
     only_on_command_line: bool = False  # no configuration file, and no variable of the environment, sets it
     section: str | None = None  # the section of --help; None: that of the group
     shown_defaults: Mapping[str, str] | None = None  # what each command does without the option
-    # what only the command line needs: the type that click converts to, and checks
-    type: Any = None
-    required: bool = False
-    callback: Callable[..., Any] | None = None
+    type: Any = None  # of click, if the annotation and `kind` do not say enough
+    callback: Callable[..., Any] | None = None  # of click
     is_argument: bool = False
 
 
@@ -109,17 +107,21 @@ def setting(
     only_on_command_line: bool = False,
     section: str | None = None,
     shown_defaults: Mapping[str, str] | None = None,
+    type: Any = None,
+    callback: Callable[..., Any] | None = None,
 ) -> Any:
     """Declare a setting as a field: ``threshold: float | None = setting(None, "--threshold P", "Keep ...")``.
 
     `option` has the names of the option, and its metavar if the last word begins with a capital; without it,
     only Python has the setting. The annotation of the field gives the type: ``bool`` makes a switch, a
-    ``Literal`` a choice. Commands may act differently if the option is not given: `shown_defaults` describes
-    what each does, by the name of the command.
+    ``Literal`` a choice, ``tuple[str, ...]`` an option that may be repeated. An option without a `default`
+    (``dataclasses.MISSING``) is required. Commands may act differently if the option is not given:
+    `shown_defaults` describes what each does, by the name of the command.
     """
-    names, metavar = split_option(option)
+    words = option.split()
+    metavar = words.pop() if words and words[-1][0].isupper() else None
     declaration = Declaration(
-        names=names,
+        names=tuple(words),
         metavar=metavar,
         help=help,
         above=above,
@@ -130,8 +132,16 @@ def setting(
         only_on_command_line=only_on_command_line,
         section=section,
         shown_defaults=shown_defaults,
+        type=type,
+        callback=callback,
     )
-    return declared_field(declaration, default)
+    return field(default=default, metadata={_DECLARATION_KEY: declaration})
+
+
+def argument(*, kind: ValueKind | None = None, required: bool = True) -> Any:
+    """Declare an argument of a command as a field."""
+    declaration = Declaration(kind=kind, is_argument=True)
+    return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declaration})
 
 
 def settings_group(kind: type[Settings], *, section: str | None = None) -> Any:
@@ -143,20 +153,6 @@ def section_of_group(attribute: Any) -> str | None:
     """Return the section of ``--help`` for a field that is a group; None: that of its class."""
     section: str | None = attribute.metadata.get(_SECTION_KEY)
     return section
-
-
-def split_option(option: str) -> tuple[tuple[str, ...], str | None]:
-    """Return the names of an option and its metavar: ``"-o --output FILE"``."""
-    words = option.split()
-    metavar = words.pop() if words and words[-1][0].isupper() else None
-    return tuple(words), metavar
-
-
-def declared_field(declaration: Declaration, default: Any = None) -> Any:
-    """Return a field of a dataclass that carries a declaration."""
-    return field(
-        default=MISSING if declaration.required else default, metadata={_DECLARATION_KEY: declaration}
-    )
 
 
 def declaration_of(attribute: Any) -> Declaration | None:

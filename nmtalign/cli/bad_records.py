@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import as_options, log, options_of_command, printable
-from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
@@ -85,18 +84,21 @@ class BadRecords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorOptions(Options):
+class ErrorOptions(Settings):
     """The treatment of bad records."""
 
     section = "Input"
 
-    on_error: Literal["stop", "skip-marked"] = option(
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop",
         "--on-error",
         "Stop at a bad record, or skip it (its line in the output is empty) and list it in --error-report.",
-        default="stop",
     )
-    error_report: str | None = option(
-        "--error-report FILE", "List the bad records in FILE, for --on-error skip-marked.", type=OUTPUT
+    error_report: str | None = setting(
+        None,
+        "--error-report FILE",
+        "List the bad records in FILE, for --on-error skip-marked.",
+        kind="output",
     )
 
     def open(self, files: AtomicFiles) -> BadRecords:
@@ -119,11 +121,11 @@ class ErrorOptions(Options):
 class LearningErrorOptions(ErrorOptions):
     """The treatment of bad records, where a model is learned from the others."""
 
-    on_error: Literal["stop", "skip-marked"] = option(
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop",
         "--on-error",
         "Stop at a bad record, or do not learn from it (its line in --links is empty) and list it in"
         " --error-report.",
-        default="stop",
     )
 
 
@@ -131,10 +133,8 @@ class LearningErrorOptions(ErrorOptions):
 class LeftOutOptions(ErrorOptions):
     """The treatment of bad records, where no line is written for a pair."""
 
-    on_error: Literal["stop", "skip-marked"] = option(
-        "--on-error",
-        "Stop at a bad record, or leave its pair out and list it in --error-report.",
-        default="stop",
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
     )
 
 

@@ -1,10 +1,13 @@
-"""How options are declared: groups that a command receives as one object, and the sections of ``--help``."""
+"""How groups of settings become options of a command, and how these are listed in ``--help``.
+
+A command names groups as the types of its parameters, and receives an instance of each.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -21,23 +24,13 @@ from nmtalign.settings import (
     Settings,
     choices_of,
     declaration_of,
-    declared_field,
     field_types,
     section_of_group,
-    split_option,
     types_of,
 )
 
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
 COMMON = "Options of every command"
-
-
-class Options(Settings):
-    """Base class of groups of options that only the command line has.
-
-    A command names groups, these or those of :mod:`nmtalign.settings`, as the types of its parameters, and
-    receives an instance of each.
-    """
 
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
@@ -47,7 +40,7 @@ class SectionOption(click.Option):
     """An option that knows the section of ``--help`` that lists it, and the default of each command."""
 
     section = RUNNING
-    shown_defaults: Mapping[str, str] | None = None  # as in :func:`option`
+    shown_defaults: Mapping[str, str] | None = None  # as in :func:`nmtalign.settings.setting`
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return names and help, with the default of the command whose help is shown."""
@@ -57,41 +50,6 @@ class SectionOption(click.Option):
         names, help = record
         default = self.shown_defaults.get(str(ctx.command.name), self.shown_defaults[OTHER_COMMANDS])
         return names, f"{help}  [{default}]"
-
-
-def option(
-    names: str,
-    help: str,
-    *,
-    type: click.ParamType[Any] | None = None,
-    default: Any = None,
-    required: bool = False,
-    section: str | None = None,
-    callback: Callable[..., Any] | None = None,
-    shown_defaults: Mapping[str, str] | None = None,
-) -> Any:
-    """Declare an option as the field of a group: ``output: str = option("-o --output FILE", "Write FILE.")``.
-
-    It is a :func:`nmtalign.settings.setting` that only the command line has. `type` narrows the annotation,
-    for example to a range or to a file. A field of the type ``tuple[str, ...]`` may be repeated.
-    """
-    words, metavar = split_option(names)
-    declaration = Declaration(
-        names=words,
-        metavar=metavar,
-        help=help,
-        type=type,
-        required=required,
-        section=section,
-        callback=callback,
-        shown_defaults=shown_defaults,
-    )
-    return declared_field(declaration, default)
-
-
-def argument(*, type: click.ParamType[Any] | None = None, required: bool = True) -> Any:
-    """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
-    return declared_field(Declaration(type=type, required=required, is_argument=True))
 
 
 def common_option(
@@ -162,8 +120,9 @@ def _parameter_name(attribute: Field[Any], declaration: Declaration) -> str:
 
 def _parameter_settings(annotation: Any, attribute: Field[Any], declaration: Declaration) -> dict[str, Any]:
     """Return the settings of a click parameter that follow from the type of its field and its bounds."""
-    settings: dict[str, Any] = {"required": declaration.required}
-    if not declaration.required:
+    is_required = attribute.default is MISSING
+    settings: dict[str, Any] = {"required": is_required}
+    if not is_required:
         # click takes a default of None for a value that was given
         settings["default"] = None if isinstance(attribute.default, tuple) else attribute.default
     if get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis:
@@ -208,7 +167,7 @@ def _make_group(group: type[AnySettings], values: Mapping[str, Any]) -> AnySetti
             value = values[_parameter_name(attribute, declaration)]
             # an option that was not given leaves the default of the field
             is_given = value != () if declaration.is_repeated else value is not None
-            if declaration.required or is_given:
+            if attribute.default is MISSING or is_given:
                 by_field[attribute.name] = value
     return group(**by_field)
 
@@ -233,27 +192,16 @@ class Command(click.Command):
             formatter.write_text(f"{COMMON}: {names}; see `nmtalign --help`.")
 
 
-# The order of sections in --help; other sections come before the last one, as they are declared.
-_SECTION_ORDER = ("Input", "Output", "Model", "Vectors", "Expert", "Links", "Learning", "Mapping")
-
-
-def _section_rank(title: str) -> int:
-    """Return the place of a section, by the first word of its title."""
-    word = title.replace(",", " ").split()[0]
-    if title in (RUNNING, COMMON):
-        return len(_SECTION_ORDER) + 1 + (title == COMMON)
-    return _SECTION_ORDER.index(word) if word in _SECTION_ORDER else len(_SECTION_ORDER)
-
-
 def group_by_section(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
-    """Return the options of a command by section, in the usual order of sections."""
+    """Return the options of a command by section, in the order in which these begin; running comes last."""
     sections: dict[str, list[click.Option]] = {}
     for parameter in parameters:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             default = COMMON if "--help" in parameter.opts else RUNNING
             section = getattr(parameter, "section", default)
             sections.setdefault(section, []).append(parameter)
-    return {title: sections[title] for title in sorted(sections, key=_section_rank)}
+    running = sections.pop(RUNNING, None)
+    return sections if running is None else sections | {RUNNING: running}
 
 
 def command(name: str) -> Callable[[Callable[..., None]], click.Command]:

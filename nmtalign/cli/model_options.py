@@ -8,17 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
-from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
     LinkSettings,
+    Settings,
     SourceSettings,
     WordSettings,
+    setting,
 )
 from nmtalign.validation import quote_parameter
 
@@ -32,22 +32,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorPathOptions(Options):
+class VectorPathOptions(Settings):
     """Files of word vectors of two languages."""
 
-    vectors: str | None = option(
+    vectors: str | None = setting(
+        None,
         "--vectors DIR",
         "Folder of word vectors of two languages, such as word2int_XX.pkl and embeddings_XX.npz, or of a"
         " static model.",
-        type=INPUT,
+        kind="input",
     )
-    source_vectors: str | None = option(
+    source_vectors: str | None = setting(
+        None,
         "--source-vectors FILE",
         "File of source word vectors: gensim, word2vec, fastText, GloVe, npz or a zip of one file.",
-        type=INPUT,
+        kind="input",
     )
-    target_vectors: str | None = option(
-        "--target-vectors FILE", "File of target word vectors in the same space.", type=INPUT
+    target_vectors: str | None = setting(
+        None, "--target-vectors FILE", "File of target word vectors in the same space.", kind="input"
     )
 
     @property
@@ -101,16 +103,16 @@ def with_expert(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(Options):
+class ModelOptions(Settings):
     """The aligner; the model decides about options that were not given."""
 
     section = "Model"
 
-    model: str | None = option(
-        "--model DIR", "Folder of a learned model.  [the bundled English-French one]", type=INPUT
+    model: str | None = setting(
+        None, "--model DIR", "Folder of a learned model.  [the bundled English-French one]", kind="input"
     )
-    scorers: str | None = option(
-        "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
+    scorers: str | None = setting(
+        None, "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
     )
     vectors: AlignerVectorOptions
     encoder: EncoderSettings

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
-from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
+from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -20,6 +19,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.counting import KindCount, RunFindings
@@ -35,14 +35,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputFileOptions(Options):
+class OutputFileOptions(Settings):
     """The file to write."""
 
     section = "Output"
 
-    output: str = option(
-        "-o --output FILE", "Write to FILE; `-` is standard output.", type=OUTPUT, default="-"
-    )
+    output: str = setting("-", "-o --output FILE", "Write to FILE; `-` is standard output.", kind="output")
 
 
 MARK_OF_SPACES = "▁"  # as programs that train with such tokens write it
@@ -60,34 +58,38 @@ class WrittenLinks(NamedTuple):
 def probabilities_option(links: str) -> Any:
     """Declare ``--probabilities``; `links` names the file of links in the help."""
     help = f"Write the probability of each link, in the order of {links}."
-    return option("--probabilities FILE", help, type=OUTPUT)
+    return setting(None, "--probabilities FILE", help, kind="output")
 
 
 def pair_scores_option() -> Any:
     """Declare ``--pair-scores``."""
     help = "Write the probability that each pair is a translation."
-    return option("--pair-scores FILE", help, type=OUTPUT)
+    return setting(None, "--pair-scores FILE", help, kind="output")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkOutputOptions(Options):
+class LinkOutputOptions(Settings):
     """The files of links and of what belongs to them."""
 
     section = "Output"
 
-    output: str = option(
-        "-o --output LINKS", "Write links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
+    output: str = setting(
+        "-", "-o --output LINKS", "Write links in Pharaoh format, one line per pair.", kind="output"
     )
     probabilities: str | None = probabilities_option("LINKS")
     pair_scores: str | None = pair_scores_option()
-    table: str | None = option(
-        "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", type=OUTPUT
+    table: str | None = setting(
+        None, "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", kind="output"
     )
     escape_formulas: bool = texts.formula_option()
-    guided: str | None = option(
-        "--guided FILE", "Write source, target and links between tabs, for guided training.", type=OUTPUT
+    guided: str | None = setting(
+        None,
+        "--guided FILE",
+        "Write source, target and links between tabs, for guided training.",
+        kind="output",
     )
-    tokens: str | None = option(
+    tokens: str | None = setting(
+        None,
         "--tokens PREFIX",
         "Write the tokens, or the pieces, to PREFIX.source and PREFIX.target; positions count these.",
         type=OutputPrefix(".source", ".target"),

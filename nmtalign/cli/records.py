@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
-from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
 from nmtalign.cli.outputs import refuse_unknown_text
-from nmtalign.cli.parameter_types import INPUT, NumberList
+from nmtalign.cli.parameter_types import NumberList
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 from nmtalign.names import UnicodeForm
-from nmtalign.settings import EncoderSettings, WordSettings, setting
+from nmtalign.settings import EncoderSettings, Settings, WordSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.names import SubwordMarks
@@ -57,19 +56,20 @@ class ShownModelOptions(model_options.ModelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordOptions(Options):
+class RecordOptions(Settings):
     """Which pairs, their gold links, and what aligns them: an aligner, or an archive of attention."""
 
     section = "Input"
 
-    lines: tuple[int, ...] | None = option(
-        "--lines", "Use only these pairs, such as 3,7-9.", type=NumberList(1)
+    lines: tuple[int, ...] | None = setting(
+        None, "--lines", "Use only these pairs, such as 3,7-9.", type=NumberList(1)
     )
-    gold: str | None = option("--gold FILE", "File of gold links, one line per pair.", type=INPUT)
-    attention: str | None = option(
+    gold: str | None = setting(None, "--gold FILE", "File of gold links, one line per pair.", kind="input")
+    attention: str | None = setting(
+        None,
         "--attention FILE",
         "Show the words, links and weights that `links-from --attention` has written for this text.",
-        type=INPUT,
+        kind="input",
     )
     options: ShownModelOptions
 
@@ -140,11 +140,11 @@ def _pairs_of_archive(
 class ShownTextErrorOptions(ErrorOptions):
     """The treatment of bad records of a text whose pairs are shown, and of bad lines of their links."""
 
-    on_error: Literal["stop", "skip-marked"] = option(
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop",
         "--on-error",
         "Stop at a bad record of the text or of links, or show an empty pair for it and list it in"
         " --error-report.",
-        default="stop",
     )
 
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import Options, option
 from nmtalign.cli.model_options import ModelOptions
 from nmtalign.cli.outputs import formatter_of_output
-from nmtalign.cli.parameter_types import OUTPUT, Integer
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, fingerprint, resolve_path
 from nmtalign.names import BUNDLED_MODEL
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,19 +30,17 @@ _OUTPUTS_OF_EVERY_RUN = ("links", "probabilities", "pair_scores")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOptions(Options):
+class ShardOptions(Settings):
     """The folder of a run, and the part of it that this job does."""
 
-    out_shards: str | None = option(
-        "--out-shards DIR", "Save finished shards in DIR, so that --resume can continue.", type=OUTPUT
+    out_shards: str | None = setting(
+        None, "--out-shards DIR", "Save finished shards in DIR, so that --resume can continue.", kind="output"
     )
-    resume: bool = option("--resume", "Resume the run in --out-shards.", default=False)
-    shard: str | None = option(
-        "--shard I/N", "Align every N-th shard, starting with the I-th; N jobs align all of them."
+    resume: bool = setting(False, "--resume", "Resume the run in --out-shards.")
+    shard: str | None = setting(
+        None, "--shard I/N", "Align every N-th shard, starting with the I-th; N jobs align all of them."
     )
-    shard_pairs: int = option(
-        "--shard-pairs N", "Number of sentence pairs per shard.", type=Integer(min=1), default=100_000
-    )
+    shard_pairs: int = setting(100_000, "--shard-pairs N", "Number of sentence pairs per shard.", minimum=1)
 
     @property
     def may_exist(self) -> bool:
@@ -156,16 +153,18 @@ def _files_under(path: Path) -> list[Path]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions(Options):
+class EngineOptions(Settings):
     """The processes or the cluster that do the work."""
 
-    workers: int | None = option(
-        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Integer(min=1)
+    workers: int | None = setting(
+        None, "--workers N", "Number of processes; the result is always the same.  [cores]", minimum=1
     )
-    engine: Literal["local", "dask"] = option(
-        "--engine", "Run in processes on this machine, or on a dask cluster.", default="local"
+    engine: Literal["local", "dask"] = setting(
+        "local", "--engine", "Run in processes on this machine, or on a dask cluster."
     )
-    scheduler: str | None = option("--scheduler ADDR", "Address of a dask cluster, such as tcp://node1:8786.")
+    scheduler: str | None = setting(
+        None, "--scheduler ADDR", "Address of a dask cluster, such as tcp://node1:8786."
+    )
 
     def client(self, stack: ExitStack) -> Client | None:
         """Connect to the cluster until the stack ends; None for the processes of this machine."""

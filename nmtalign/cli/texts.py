@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 import nmtalign as na
-from nmtalign.cli.declare import Options, argument, option
 from nmtalign.cli.messages import warn
-from nmtalign.cli.parameter_types import INPUT, LANGUAGES, Integer, TwoNames
+from nmtalign.cli.parameter_types import TwoNames
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import PairFormat
+from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
@@ -40,41 +40,41 @@ def encoding_option(*, of_vectors: bool = False) -> Any:
     """Declare ``--encoding``; the reader of vectors checks the name itself because it also accepts UTF-16."""
     help = "Encoding of all text files that are read."
     check = None if of_vectors else _checked_encoding
-    return option("--encoding NAME", help, default="utf-8", callback=check, section="Input")
+    return setting("utf-8", "--encoding NAME", help, callback=check, section="Input")
 
 
 def formula_option() -> Any:
     """Declare ``--escape-formulas``."""
     help = "In CSV and TSV, put ' before words that a spreadsheet would read as formulas."
-    return option("--escape-formulas", help, default=False)
+    return setting(False, "--escape-formulas", help)
 
 
 def length_option(effect: str) -> Any:
     """Declare ``--max-length``; `effect` is what the command does with long pairs."""
     help = f"{effect} pairs with more than N tokens on a side."
-    return option("--max-length N", help, type=Integer(min=1), section="Input")
+    return setting(None, "--max-length N", help, minimum=1, section="Input")
 
 
 def languages_option() -> Any:
     """Declare ``--langs``."""
     help = "Source and target language, such as en,fr."
-    return option("--langs XX,YY", help, type=LANGUAGES, section="Input")
+    return setting(None, "--langs XX,YY", help, kind="languages", section="Input")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsOptions(Options):
+class PairsOptions(Settings):
     """One file with both sides."""
 
     section = "Input"
 
-    pairs: str | None = option(
-        "--pairs FILE", "Read both sides from one FILE instead of two texts.", type=INPUT
+    pairs: str | None = setting(
+        None, "--pairs FILE", "Read both sides from one FILE instead of two texts.", kind="input"
     )
-    pairs_format: Literal["auto"] | PairFormat = option(
-        "--pairs-format", "Format of the --pairs file.", default="auto"
+    pairs_format: Literal["auto"] | PairFormat = setting(
+        "auto", "--pairs-format", "Format of the --pairs file."
     )
-    sides: tuple[str, str] | None = option(
-        "--sides A,B", "Columns, keys or languages of source and target in --pairs.", type=_SIDES
+    sides: tuple[str, str] | None = setting(
+        None, "--sides A,B", "Columns, keys or languages of source and target in --pairs.", type=_SIDES
     )
     encoding: str = encoding_option()
 
@@ -105,8 +105,8 @@ class PairsOptions(Options):
 class BitextOptions(PairsOptions):
     """Two files, or one with both sides."""
 
-    source: str | None = argument(type=INPUT, required=False)
-    target: str | None = argument(type=INPUT, required=False)
+    source: str | None = argument(kind="input", required=False)
+    target: str | None = argument(kind="input", required=False)
 
     @property
     def files(self) -> list[str]:
@@ -175,7 +175,7 @@ class BitextOptions(PairsOptions):
 class EscapedBitextOptions(BitextOptions):
     """The same files, whose text may have the escapes of Moses."""
 
-    unescape: bool = option("--unescape", "Decode the escapes of Moses, such as &apos;.", default=False)
+    unescape: bool = setting(False, "--unescape", "Decode the escapes of Moses, such as &apos;.")
 
     @property
     def reads_escapes(self) -> bool:
@@ -220,14 +220,14 @@ class LinkedLine(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalLinkedOptions(Options):
+class OptionalLinkedOptions(Settings):
     """Two texts and the links of their words, for commands that can do without them."""
 
     section = "Input"
 
-    source: str | None = argument(type=INPUT, required=False)
-    target: str | None = argument(type=INPUT, required=False)
-    links: str | None = argument(type=INPUT, required=False)
+    source: str | None = argument(kind="input", required=False)
+    target: str | None = argument(kind="input", required=False)
+    links: str | None = argument(kind="input", required=False)
     encoding: str = encoding_option()
 
     @property
@@ -303,6 +303,6 @@ class OptionalLinkedOptions(Options):
 class LinkedOptions(OptionalLinkedOptions):
     """Two texts and the links of their words."""
 
-    source: str = argument(type=INPUT)
-    target: str = argument(type=INPUT)
-    links: str = argument(type=INPUT)
+    source: str = argument(kind="input")
+    target: str = argument(kind="input")
+    links: str = argument(kind="input")

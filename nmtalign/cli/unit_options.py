@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from nmtalign.cli.declare import option
 from nmtalign.cli.parameter_types import FileType
 from nmtalign.errors import DataError
 from nmtalign.files.paths import expand_home
+from nmtalign.settings import setting
 
 if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
@@ -28,12 +28,13 @@ class SubwordModels(FileType):
 
 def count_option(default: str) -> Any:
     """Declare ``--count``."""
-    return option("--count", f"Unit of the positions in links.  {default}", section="Output")
+    return setting(None, "--count", f"Unit of the positions in links.  {default}", section="Output")
 
 
 def spm_option() -> Any:
     """Declare ``--spm``."""
-    return option(
+    return setting(
+        None,
         "--spm SRC[,TGT]",
         "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; positions in links count"
         " their pieces.",
@@ -45,7 +46,7 @@ def spm_option() -> Any:
 def pieces_option() -> Any:
     """Declare ``--pieces`` of a text whose sub-words are joined into words before it is aligned."""
     help = "Join sub-words with these marks into words before the lines are aligned."
-    return option("--pieces", help, section="Input")
+    return setting(None, "--pieces", help, section="Input")
 
 
 def describe_unit(unit: LinkUnit) -> dict[str, object]:

@@ -13,7 +13,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, log
 from nmtalign.cli.outputs import (
     LinkOutputOptions,
@@ -22,14 +22,13 @@ from nmtalign.cli.outputs import (
     log_alignment,
     write_chunks,
 )
-from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
-from nmtalign.settings import expert_setting
+from nmtalign.settings import Settings, expert_setting, setting
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -44,19 +43,21 @@ if TYPE_CHECKING:
 class AlignOutputOptions(LinkOutputOptions):
     """The files that `align` writes."""
 
-    attention: str | None = option(
-        "--attention FILE.npz", "Write one matrix (target by source words) per pair.", type=OUTPUT
+    attention: str | None = setting(
+        None, "--attention FILE.npz", "Write one matrix (target by source words) per pair.", kind="output"
     )
-    values: CellValues | None = option(
+    values: CellValues | None = setting(
+        None,
         "--values",
         "Values that --attention contains.  [combined; with --positions none or diagonal: forward]",
     )
     pieces: SubwordMarks | None = unit_options.pieces_option()
-    costs: str | None = option(
+    costs: str | None = setting(
+        None,
         "--costs FILE",
         "Write two costs per pair, one per direction, in the form that OpusFilter expects from eflomal;"
         " lower is better.",
-        type=OUTPUT,
+        kind="output",
     )
 
     def checked_paths(self) -> dict[str, str]:
@@ -77,13 +78,13 @@ class BadRecordOptions(ErrorOptions):
     """The treatment of records that cannot be aligned."""
 
     max_length: int | None = texts.length_option("Write an empty line for")
-    strict: bool = option(
-        "--strict", "Stop (exit code 3) if few words are known, or the text has errors.", default=False
+    strict: bool = setting(
+        False, "--strict", "Stop (exit code 3) if few words are known, or the text has errors."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpertLinksOptions(Options):
+class ExpertLinksOptions(Settings):
     """Links of an expert."""
 
     expert: str | None = expert_setting()

@@ -11,9 +11,8 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import unit_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
-from nmtalign.cli.parameter_types import INPUT, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.display import with_plural
@@ -21,6 +20,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import LinkUnitName, SubwordMarks
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
@@ -31,41 +31,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(Options):
+class CheckOptions(Settings):
     """The aligner that judges the pairs, and the exit code."""
 
     section = "Model"
 
-    model: str | None = option(
+    model: str | None = setting(
+        None,
         "--model DIR",
         "Judge the pairs by this learned model; en_fr_model is the bundled one.  [learned from the text]",
-        type=INPUT,
+        kind="input",
     )
     langs: tuple[str, str] | None = languages_option()
-    strict: bool = option(
-        "--strict", "End with exit code 3 if there is an error.", default=False, section="Output"
-    )
+    strict: bool = setting(False, "--strict", "End with exit code 3 if there is an error.", section="Output")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedLinksOptions(Options):
+class CheckedLinksOptions(Settings):
     """Links that may be of the text, and the units that are tried."""
 
     section = "Links"
 
-    links: str | None = option(
+    links: str | None = setting(
+        None,
         "--links FILE",
         "Show whether these links (Pharaoh format) fit the text, and in which unit, instead of findings.",
-        type=INPUT,
+        kind="input",
     )
-    count: LinkUnitName | None = option(
-        "--count", "Fail (exit code 3) unless this is the unit of the positions in --links."
+    count: LinkUnitName | None = setting(
+        None, "--count", "Fail (exit code 3) unless this is the unit of the positions in --links."
     )
-    tokenizer: str | None = option(
-        "--tokenizer", "Tokenizer whose tokens --links may count.  [simple]", type=TokenizerType()
+    tokenizer: str | None = setting(
+        None, "--tokenizer", "Tokenizer whose tokens --links may count.  [simple]", kind="tokenizer"
     )
-    pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
-    spm: str | None = option(
+    pieces: SubwordMarks | None = setting(None, "--pieces", "Lines consist of sub-words with these marks.")
+    spm: str | None = setting(
+        None,
         "--spm SRC[,TGT]",
         "Sub-word models whose pieces --links may count.",
         type=unit_options.SubwordModels(writes=False),

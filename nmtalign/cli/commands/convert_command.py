@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
-from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.outputs import OutputFileOptions
-from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import ReadLinksFormat, Symmetrization, WrittenLinksFormat
+from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.conversion import Conversion
@@ -26,28 +26,27 @@ _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertedLinksOptions(Options):
+class ConvertedLinksOptions(Settings):
     """The links to convert, and their words."""
 
     section = "Input"
 
-    links: str = argument(type=INPUT)
-    reverse: str | None = argument(type=INPUT, required=False)
-    format: ReadLinksFormat | None = option("--from", "Format of the file LINKS.")
-    source: str | None = option(
-        "--source FILE", "Source text, needed if LINKS does not contain the words.", type=INPUT
+    links: str = argument(kind="input")
+    reverse: str | None = argument(kind="input", required=False)
+    format: ReadLinksFormat | None = setting(None, "--from", "Format of the file LINKS.")
+    source: str | None = setting(
+        None, "--source FILE", "Source text, needed if LINKS does not contain the words.", kind="input"
     )
-    target: str | None = option("--target FILE", "Target text, to go with --source.", type=INPUT)
+    target: str | None = setting(None, "--target FILE", "Target text, to go with --source.", kind="input")
     encoding: str = texts.encoding_option()
-    invert: bool = option(
-        "--invert", "Swap source and target in what is written.", default=False, section="Output"
-    )
-    symmetrize: Symmetrization | None = option(
+    invert: bool = setting(False, "--invert", "Swap source and target in what is written.", section="Output")
+    symmetrize: Symmetrization | None = setting(
+        None,
         "--symmetrize",
         "Join the links of both directions, LINKS and REVERSE, by this method.",
         section="Output",
     )
-    to: WrittenLinksFormat | None = option("--to", "Format to write.", section="Output")
+    to: WrittenLinksFormat | None = setting(None, "--to", "Format to write.", section="Output")
 
 
 @command("convert")

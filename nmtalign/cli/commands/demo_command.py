@@ -11,11 +11,11 @@ import nmtalign as na
 from nmtalign.cli.commands.align_command import align_command
 from nmtalign.cli.commands.evaluate_command import evaluate_command
 from nmtalign.cli.commands.report_command import DEFAULT_SAMPLE_PAIRS, report_command
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import print_text
-from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import BUNDLED_VECTORS, ScoreName
+from nmtalign.settings import Settings, setting
 
 LINES_IN_PDF = (1, 2, 4, 6, 7, 8, 10, 11)
 COMPARED_LINE = 97  # its attention is drawn by three aligners
@@ -23,14 +23,12 @@ SCORE_OF_TITLE: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bah
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultsOptions(Options):
+class ResultsOptions(Settings):
     """The folder of the results."""
 
     section = "Output"
 
-    output: str = option(
-        "-o --output DIR", "Folder to which the results are written.", type=OUTPUT, default="out"
-    )
+    output: str = setting("out", "-o --output DIR", "Folder to which the results are written.", kind="output")
 
 
 @command("demo")

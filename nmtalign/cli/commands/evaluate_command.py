@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
-from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, printable, warn
-from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import ReadLinksFormat
+from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Counts, Difference, LinkPairs
@@ -28,30 +28,30 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredOptions(Options):
+class ScoredOptions(Settings):
     """The links that are scored, and the gold links."""
 
     section = "Input"
 
-    links: str = argument(type=INPUT)
-    gold: str = argument(type=INPUT)
-    links_format: ReadLinksFormat = option(
-        "--links-format", "Format of LINKS and of the --compare file.", default="pharaoh"
+    links: str = argument(kind="input")
+    gold: str = argument(kind="input")
+    links_format: ReadLinksFormat = setting(
+        "pharaoh", "--links-format", "Format of LINKS and of the --compare file."
     )
-    gold_format: ReadLinksFormat = option(
+    gold_format: ReadLinksFormat = setting(
+        "pharaoh",
         "--gold-format",
         "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
-        default="pharaoh",
     )
-    compare: str | None = option(
-        "--compare LINKS2", "Also score LINKS2, and test whether the difference is significant.", type=INPUT
+    compare: str | None = setting(
+        None,
+        "--compare LINKS2",
+        "Also score LINKS2, and test whether the difference is significant.",
+        kind="input",
     )
     encoding: str = texts.encoding_option()
-    by_sentence: bool = option(
-        "--by-sentence",
-        "First print a table with the scores of each sentence pair.",
-        default=False,
-        section="Output",
+    by_sentence: bool = setting(
+        False, "--by-sentence", "First print a table with the scores of each sentence pair.", section="Output"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -14,9 +14,9 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
-from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, NumberList
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import (
     RecordOptions,
@@ -30,7 +30,7 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues
-from nmtalign.settings import PictureSettings
+from nmtalign.settings import PictureSettings, Settings, argument, setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,31 +60,36 @@ class SentenceOptions(PairsOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureFileOptions(Options):
+class PictureFileOptions(Settings):
     """The file of the picture, and the part of a pair that it shows."""
 
     section = "Output"
 
-    output: str = option(
+    output: str = setting(
+        MISSING,
         "-o --output FIG",
         "Picture (.png, .svg, .pdf) or file of numbers (.tsv, .csv, .npz).",
-        type=OUTPUT,
-        required=True,
+        kind="output",
     )
-    values: CellValues | Literal["all", "parts"] | None = option(
+    values: CellValues | Literal["all", "parts"] | None = setting(
+        None,
         "--values",
         "Draw the scores before the softmax, the attention of one direction, or both directions combined;"
         " `all` draws forward, reverse and combined; `parts` draws one panel per scorer or attention head."
         "  [combined; with --positions none or diagonal: forward]",
     )
-    mark_links: bool = option("--mark-links/--no-mark-links", "Mark the chosen links.", default=True)
-    rows: tuple[int, ...] | None = option(
-        "--rows", f"Target words to draw, such as 0-39.  [the first {MAX_PICTURE_WORDS}]", type=NumberList(0)
+    mark_links: bool = setting(True, "--mark-links/--no-mark-links", "Mark the chosen links.")
+    rows: tuple[int, ...] | None = setting(
+        None,
+        "--rows",
+        f"Target words to draw, such as 0-39.  [the first {MAX_PICTURE_WORDS}]",
+        kind="numbers",
     )
-    columns: tuple[int, ...] | None = option(
+    columns: tuple[int, ...] | None = setting(
+        None,
         "--columns",
         f"Source words to draw, such as 3,10-20.  [the first {MAX_PICTURE_WORDS}]",
-        type=NumberList(0),
+        kind="numbers",
     )
 
     @property

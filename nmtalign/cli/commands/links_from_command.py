@@ -13,28 +13,27 @@ from typing import TYPE_CHECKING
 from nmtalign import blas
 from nmtalign.cli import model_options, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.parameter_types import OUTPUT, TokenizerType
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import EncoderSettings, SourceSettings
+from nmtalign.settings import EncoderSettings, Settings, SourceSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceTextOptions(Options):
+class SourceTextOptions(Settings):
     """The words of the attention or the similarities."""
 
     section = "Input"
 
-    tokenizer: str | None = option(
-        "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", type=TokenizerType()
+    tokenizer: str | None = setting(
+        None, "--tokenizer", "Tokenizer that splits lines into tokens.  [space]", kind="tokenizer"
     )
 
 
@@ -42,10 +41,11 @@ class SourceTextOptions(Options):
 class LinksFromOutputOptions(LinkOutputOptions):
     """The files of links, and the archive with the attention of all pairs."""
 
-    attention: str | None = option(
+    attention: str | None = setting(
+        None,
         "--attention FILE.npz",
         "Write words, links and weights of all pairs, which `heatmap` and `report` show.",
-        type=OUTPUT,
+        kind="output",
     )
 
     def checked_paths(self) -> dict[str, str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import parameter_types
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import (
     RecordOptions,
@@ -23,6 +22,7 @@ from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
@@ -36,39 +36,39 @@ DEFAULT_SAMPLE_PAIRS = 200  # pairs shown when nothing else is asked for
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleOptions(Options):
+class SampleOptions(Settings):
     """The choice of the pairs that are shown."""
 
     section = "Input"
 
-    sample: int | None = option(
-        "--sample N", f"Show a random sample of N pairs.  [{DEFAULT_SAMPLE_PAIRS}]", type=Integer(min=1)
+    sample: int | None = setting(
+        None, "--sample N", f"Show a random sample of N pairs.  [{DEFAULT_SAMPLE_PAIRS}]", minimum=1
     )
-    worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Integer(min=1))
-    by: str | None = option(
-        "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
+    worst: int | None = setting(None, "--worst N", "Show the N worst pairs of the corpus.", minimum=1)
+    by: str | None = setting(
+        None, "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageOptions(Options):
+class PageOptions(Settings):
     """The page, and the links with which it compares."""
 
     section = "Output"
 
-    output: str = option(
-        "-o --output HTML", "File to which the report is written.", type=OUTPUT, required=True
-    )
-    compare: tuple[str, ...] = option(
+    output: str = setting(MISSING, "-o --output HTML", "File to which the report is written.", kind="output")
+    compare: tuple[str, ...] = setting(
+        None,
         "--compare NAME=LINKS",
         "Also show the links of another system; may be repeated.",
         type=parameter_types.COMPARED,
         section="Input",
     )
-    corrections: str | None = option(
+    corrections: str | None = setting(
+        None,
         "--corrections JSONL",
         "Show links that were corrected in a report of this text.",
-        type=INPUT,
+        kind="input",
         section="Input",
     )
 

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import nmtalign as na
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.model_options import load_given
-from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
 from nmtalign.names import SIDES
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -68,18 +68,19 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedOptions(Options):
+class ServedOptions(Settings):
     """The aligners that the page offers."""
 
     section = "Model"
 
-    model: tuple[str, ...] = option(
+    model: tuple[str, ...] = setting(
+        None,
         "--model DIR",
         "Folder of a learned model; may be repeated.  [the bundled English-French one]",
-        type=INPUT,
+        kind="input",
     )
-    vectors: tuple[str, ...] = option(
-        "--vectors DIR", "Folder of word vectors of two languages; may be repeated.", type=INPUT
+    vectors: tuple[str, ...] = setting(
+        None, "--vectors DIR", "Folder of word vectors of two languages; may be repeated.", kind="input"
     )
 
     def load(self) -> dict[str, na.Aligner]:
@@ -96,12 +97,10 @@ class ServedOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerOptions(Options):
+class ServerOptions(Settings):
     """The address of the server."""
 
-    port: int = option(
-        "--port", "Port to listen on; 0 picks a free one.", type=Integer(min=0, max=65535), default=8765
-    )
+    port: int = setting(8765, "--port", "Port to listen on; 0 picks a free one.", minimum=0, maximum=65535)
 
 
 @command("serve")

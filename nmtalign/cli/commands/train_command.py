@@ -14,7 +14,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.outputs import (
     explain_lost_work,
@@ -26,13 +26,12 @@ from nmtalign.cli.outputs import (
     unlinked_clause,
     unused_path,
 )
-from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
-from nmtalign.settings import TrainingSettings
+from nmtalign.settings import Settings, TrainingSettings, setting
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -46,17 +45,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions(Options):
+class OutputOptions(Settings):
     """The model, and links of the bitext itself."""
 
     section = "Output"
 
-    output: str | None = option(
-        "-o --output DIR", "Write the model to this folder; without it, only links are written.", type=OUTPUT
+    output: str | None = setting(
+        None,
+        "-o --output DIR",
+        "Write the model to this folder; without it, only links are written.",
+        kind="output",
     )
-    force: bool = option("--force", "Replace an existing model.", default=False)
-    links: str | None = option(
-        "--links FILE", "Write the links of the bitext itself, in Pharaoh format.", type=OUTPUT
+    force: bool = setting(False, "--force", "Replace an existing model.")
+    links: str | None = setting(
+        None, "--links FILE", "Write the links of the bitext itself, in Pharaoh format.", kind="output"
     )
     probabilities: str | None = probabilities_option("--links")
     pair_scores: str | None = pair_scores_option()
@@ -82,14 +84,14 @@ class MixedVectorOptions(model_options.VectorPathOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedTextOptions(Options):
+class PreparedTextOptions(Settings):
     """The preparation of lines, and the pairs that are skipped."""
 
     section = "Input"
 
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")
-    strict: bool = option("--strict", "Stop (exit code 3) if the text has errors.", default=False)
+    strict: bool = setting(False, "--strict", "Stop (exit code 3) if the text has errors.")
 
 
 @command("train")

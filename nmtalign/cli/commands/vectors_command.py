@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,9 +14,8 @@ from click.core import ParameterSource
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import texts
-from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, printable, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import TokenizerOptions
 from nmtalign.cli.texts import BitextOptions
@@ -29,7 +28,7 @@ from nmtalign.names import (
     ReadVectorsFormat,
     WrittenVectorsFormat,
 )
-from nmtalign.settings import VectorFileSettings, setting
+from nmtalign.settings import Settings, VectorFileSettings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
@@ -54,8 +53,8 @@ class ReadingOptions(VectorFileSettings):
         "Allow pickles to run code; use only with files that you trust.",
         only_on_command_line=True,
     )
-    format: Literal["auto"] | ReadVectorsFormat = option(
-        "--from", "Format of the vectors that are read.", default="auto"
+    format: Literal["auto"] | ReadVectorsFormat = setting(
+        "auto", "--from", "Format of the vectors that are read."
     )
     encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = setting(None)
@@ -81,22 +80,24 @@ class ConvertedFileOptions(ReadingOptions):
     """The words of a file of vectors that are read."""
 
     limit: int | None = _limit_option()
-    errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
-    strip_prefix: str | None = option(
-        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
+    errors: DecodingErrors | None = setting(
+        None, "--errors", "Treatment of bytes that are not in --encoding."
+    )
+    strip_prefix: str | None = setting(
+        None, "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class FolderOptions(Options):
+class FolderOptions(Settings):
     """The folder for the vectors of both languages."""
 
     section = "Output"
 
-    output: str = option(
-        "-o --output DIR", "Folder to which both languages are written.", type=OUTPUT, required=True
+    output: str = setting(
+        MISSING, "-o --output DIR", "Folder to which both languages are written.", kind="output"
     )
-    force: bool = option("--force", "Replace existing vectors.", default=False)
+    force: bool = setting(False, "--force", "Replace existing vectors.")
 
     def save(self, source: na.Embeddings, target: na.Embeddings, languages: tuple[str, str]) -> None:
         """Write the vectors of both languages."""
@@ -121,16 +122,17 @@ def vectors_command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownOptions(Options):
+class ShownOptions(Settings):
     """The vectors to show, and a text to compare them with."""
 
     section = "Input"
 
-    path: str = argument(type=INPUT)
-    text: str | None = option(
-        "--text FILE", "Also count how many words of this text have a vector.", type=INPUT
+    path: str = argument(kind="input")
+    text: str | None = setting(
+        None, "--text FILE", "Also count how many words of this text have a vector.", kind="input"
     )
-    neighbors: tuple[str, ...] = option(
+    neighbors: tuple[str, ...] = setting(
+        None,
         "--neighbors WORD",
         "List the words of the other language that are nearest to WORD, by CSLS; may be repeated.",
     )
@@ -212,15 +214,15 @@ def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertedVectorsOptions(Options):
+class ConvertedVectorsOptions(Settings):
     """The input and the output of a conversion."""
 
     section = "Output"
 
-    path: str = argument(type=INPUT)
-    output: str = argument(type=OUTPUT)
-    to: WrittenVectorsFormat = option("--to", "Format to write.", required=True)
-    force: bool = option("--force", "Replace existing vectors.", default=False)
+    path: str = argument(kind="input")
+    output: str = argument(kind="output")
+    to: WrittenVectorsFormat = setting(MISSING, "--to", "Format to write.")
+    force: bool = setting(False, "--force", "Replace existing vectors.")
 
 
 @command("convert")
@@ -248,7 +250,7 @@ def vectors_convert(reading: ConvertedFileOptions, converted: ConvertedVectorsOp
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedTextOptions(Options):
+class LearnedTextOptions(Settings):
     """The tokenization of lines, and their languages."""
 
     words: TokenizerOptions
@@ -256,19 +258,17 @@ class LearnedTextOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountingOptions(Options):
+class CountingOptions(Settings):
     """The settings of vectors that are learned from counts."""
 
     section = "Learning"
 
-    dimension: int = option(
-        "--dimension N", "Number of dimensions of the vectors.", type=Integer(min=1), default=128
+    dimension: int = setting(128, "--dimension N", "Number of dimensions of the vectors.", minimum=1)
+    model: str | None = setting(
+        None, "--model DIR", "Use the counts of this learned model instead of a text.", kind="input"
     )
-    model: str | None = option(
-        "--model DIR", "Use the counts of this learned model instead of a text.", type=INPUT
-    )
-    subwords: bool = option(
-        "--subwords", "Concatenate the vector of each word and of its first letters.", default=False
+    subwords: bool = setting(
+        False, "--subwords", "Concatenate the vector of each word and of its first letters."
     )
 
     def embeddings_of(self, lexicon: Lexicon) -> tuple[na.Embeddings, na.Embeddings]:
@@ -335,18 +335,19 @@ def _check_alone(bitext: BitextOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MappingOptions(Options):
+class MappingOptions(Settings):
     """The vectors to map, and how the mapping is found."""
 
     section = "Mapping"
 
-    source: str = argument(type=INPUT)
-    target: str = argument(type=INPUT)
+    source: str = argument(kind="input")
+    target: str = argument(kind="input")
     langs: tuple[str, str] | None = texts.languages_option()
-    dictionary: str | None = option(
+    dictionary: str | None = setting(
+        None,
         "--dictionary FILE",
         "File of seed pairs, one `word translation` per line.  [identical strings]",
-        type=INPUT,
+        kind="input",
     )
 
 
@@ -387,27 +388,25 @@ def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: Mapp
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedAttentionOptions(Options):
+class LearnedAttentionOptions(Settings):
     """The vectors, and the attention over them that is learned."""
 
     section = "Learning"
 
-    vectors: str = option(
+    force: bool = setting(False, "--force", "Replace existing parameters.", section="Output")
+    vectors: str = setting(
+        MISSING,
         "--vectors DIR",
         "Folder of word vectors of two languages, to which the parameters are written.",
-        type=INPUT,
-        required=True,
+        kind="input",
         section="Vectors",
     )
     langs: tuple[str, str] | None = texts.languages_option()
-    force: bool = option("--force", "Replace existing parameters.", default=False, section="Output")
-    score: LearnedScoreName = option(
-        "--score", "Attention score whose parameters are learned.", required=True
+    score: LearnedScoreName = setting(MISSING, "--score", "Attention score whose parameters are learned.")
+    model: str | None = setting(
+        None, "--model DIR", "Learned model to imitate.  [one learned from the text]", kind="input"
     )
-    model: str | None = option(
-        "--model DIR", "Learned model to imitate.  [one learned from the text]", type=INPUT
-    )
-    size: int = option("--size N", "Size of the attention layer.", type=Integer(min=1), default=128)
+    size: int = setting(128, "--size N", "Size of the attention layer.", minimum=1)
 
 
 @command("attention")

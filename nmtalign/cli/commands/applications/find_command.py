@@ -17,15 +17,15 @@ import click
 import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
-from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import printable
-from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
+from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult
@@ -45,13 +45,13 @@ _CONTEXT_WORDS_PER_SIDE = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedAlignerOptions(Options):
+class NamedAlignerOptions(Settings):
     """An aligner that makes the links."""
 
     section = "Model"
 
-    model: str | None = option(
-        "--model DIR", "Align with this learned model, instead of --links.", type=INPUT
+    model: str | None = setting(
+        None, "--model DIR", "Align with this learned model, instead of --links.", kind="input"
     )
 
 
@@ -59,37 +59,35 @@ class NamedAlignerOptions(Options):
 class SearchedTextOptions(OptionalLinkedOptions):
     """Two texts, and the links of their words."""
 
-    links: str | None = option(
+    links: str | None = setting(
+        None,
         "--links FILE",
         "Links of the space-separated words of SOURCE and TARGET, in Pharaoh format.",
-        type=INPUT,
+        kind="input",
         section="Input",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions(Options):
+class SearchOptions(Settings):
     """The search, and the amount of results that is shown."""
 
     section = "Output"
 
     word: str = argument()
-    index: str | None = option(
+    index: str | None = setting(
+        None,
         "--index DB",
         "Search the index DB; if it is missing, make it of the texts first.",
-        type=INPUT,
+        kind="input",
         section="Input",
     )
-    side: Side | None = option("--side", "Search this side only.  [both]")
-    translation: str | None = option(
-        "--translation WORDS", "Show only lines with this translation; '' means no link."
+    side: Side | None = setting(None, "--side", "Search this side only.  [both]")
+    translation: str | None = setting(
+        None, "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
-    max_translations: int = option(
-        "--max-translations N", "Show at most N translations.", type=Integer(min=1), default=12
-    )
-    examples: int = option(
-        "--examples N", "Show at most N example lines, drawn at random.", type=Integer(min=0), default=10
-    )
+    max_translations: int = setting(12, "--max-translations N", "Show at most N translations.", minimum=1)
+    examples: int = setting(10, "--examples N", "Show at most N example lines, drawn at random.", minimum=0)
 
 
 @command("find")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, warn
-from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
+from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import WordSettings
+from nmtalign.settings import Settings, WordSettings, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
@@ -34,8 +34,9 @@ MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 class CountedTextOptions(OptionalLinkedOptions):
     """Two texts and the links of their words, and the form in which the words are counted."""
 
-    lowercase: bool = option("--lowercase", "Count words in lower case.", default=False)
-    spm: str | None = option(
+    lowercase: bool = setting(False, "--lowercase", "Count words in lower case.")
+    spm: str | None = setting(
+        None,
         "--spm SRC[,TGT]",
         "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; count the pieces of linked"
         " words.",
@@ -91,44 +92,47 @@ class CountedTextOptions(OptionalLinkedOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LexiconOptions(Options):
+class LexiconOptions(Settings):
     """The choice of the listed translations, and the files."""
 
     section = "Output"
 
-    word: str | None = option("--word WORD", "List only the translations of one word of either language.")
-    output: str | None = option(
+    word: str | None = setting(
+        None, "--word WORD", "List only the translations of one word of either language."
+    )
+    output: str | None = setting(
+        None,
         "-o --output PREFIX",
         f"Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of printing the first {MAX_PRINTED_ROWS} rows.",
         type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     )
-    priors: str | None = option(
+    priors: str | None = setting(
+        None,
         "--priors FILE",
         "Write eflomal priors: lines of LEX source target count, and jumps; for LINKS, fertilities as well.",
-        type=OUTPUT,
+        kind="output",
     )
-    vmap: str | None = option(
+    vmap: str | None = setting(
+        None,
         "--vmap FILE",
         "Write a CTranslate2 vocabulary map: the target words of each source word.",
-        type=OUTPUT,
+        kind="output",
     )
     escape_formulas: bool = texts.formula_option()
-    limit: int = option(
-        "--limit N",
-        "Write at most N translations per word to the shortlists and to --vmap.",
-        type=Integer(min=1),
-        default=100,
+    limit: int = setting(
+        100, "--limit N", "Write at most N translations per word to the shortlists and to --vmap.", minimum=1
     )
-    min_probability: float = option(
+    min_probability: float = setting(
+        0.01,
         "--min-probability",
         "List translations whose probability is at least this, in either direction.",
-        type=Number(0),
-        default=0.01,
+        minimum=0,
     )
-    model: str | None = option(
+    model: str | None = setting(
+        None,
         "--model DIR",
         "List the translations of this learned model, instead of texts and links.",
-        type=INPUT,
+        kind="input",
         section="Model",
     )
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import LeftOutOptions
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.outputs import log_written
-from nmtalign.cli.parameter_types import Integer, OutputPrefix
+from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.settings import Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhraseOptions(Options):
+class PhraseOptions(Settings):
     """The choice of the listed phrases, and the files."""
 
     section = "Output"
 
-    output: str | None = option(
+    output: str | None = setting(
+        None,
         "-o --output PREFIX",
         "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
         type=OutputPrefix(".extract", ".extract.inv"),
     )
-    longest: int = option(
-        "--longest N", "List phrases of at most N words on either side.", type=Integer(min=1), default=7
-    )
+    longest: int = setting(7, "--longest N", "List phrases of at most N words on either side.", minimum=1)
 
 
 @command("phrases")

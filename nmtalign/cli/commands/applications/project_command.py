@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
-from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
@@ -20,23 +19,24 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
+from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.labels import LabeledSpan
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotationOptions(Options):
+class AnnotationOptions(Settings):
     """The annotations to project."""
 
     section = "Input"
 
-    tags: str = option(
-        "--tags FILE", "Read the annotations of SOURCE, one line per pair.", type=INPUT, required=True
+    tags: str = setting(
+        MISSING, "--tags FILE", "Read the annotations of SOURCE, one line per pair.", kind="input"
     )
-    tags_format: TagFormat = option("--tags-format", "Format of --tags.", default="xml")
-    split: bool = option(
-        "--split", "Split an element whose words are apart in TARGET into several elements.", default=False
+    tags_format: TagFormat = setting("xml", "--tags-format", "Format of --tags.")
+    split: bool = setting(
+        False, "--split", "Split an element whose words are apart in TARGET into several elements."
     )
 
 
