@@ -8,6 +8,7 @@ pass the object on. Values are checked when it is constructed, which is where a 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
@@ -22,6 +23,7 @@ from nmtalign.names import (
     CellValues,
     DeviceName,
     ExtractionName,
+    LearnedScoreName,
     MethodName,
     MethodUnit,
     PositionsName,
@@ -233,7 +235,7 @@ def _check_number(name: str, value: Any, declaration: Declaration, *, integer: b
         value,
         f"{quote_parameter(name)} as {'an integer' if integer else 'a number'}{bounds}",
         minimum=-math.inf if minimum is None else minimum,
-        maximum=math.inf if maximum is None else maximum,
+        maximum=sys.float_info.max if maximum is None else maximum,
         integer=integer,
     )
 
@@ -399,6 +401,16 @@ class EncoderSettings(Settings):
     )
     device: DeviceName | None = setting(None)
     cache: str | Path | None = setting(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSettings(Settings):
+    """The attention score over word vectors whose parameters are learned."""
+
+    section = "Learning"
+
+    score: LearnedScoreName = setting("bahdanau", "--score", "Attention score whose parameters are learned.")
+    units: int = setting(128, "--size N", "Size of the attention layer.", minimum=1)
 
 
 # --- training ------------------------------------------------------------------------------------

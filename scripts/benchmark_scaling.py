@@ -74,7 +74,7 @@ from nmtalign.run.stream import AlignedChunk, align_chunks
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training import memory
-from nmtalign.training.em import preset_hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.memory import CLUSTER_PART_CELLS
 from nmtalign.training.result_store import Later
 
@@ -253,7 +253,7 @@ def learn_on_cluster(options: argparse.Namespace) -> None:
     memory.CLUSTER_PART_CELLS = options.cells
     with connected(options.scheduler, 1) as client:
         store = MeasuredStore(client, PHASES if options.kill else ())
-        hyperparameters = preset_hyperparameters(options.preset)
+        hyperparameters = PRESET_HYPERPARAMETERS[options.preset]
         settings = TrainingJob(hyperparameters, settings=TrainingSettings(workers=1), store=store)
         start = time.process_time()
         result = train_aligner(read_bitext(options.source, options.target), settings)

@@ -20,7 +20,7 @@ from nmtalign.progress import Progress, open_reporter
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.em import preset_hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1
@@ -39,7 +39,7 @@ def main() -> None:
     aligner = train_aligner(
         _pairs(arguments.bitexts),
         TrainingJob(
-            hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
+            hyperparameters=replace(PRESET_HYPERPARAMETERS["default"], prune=PRUNE, spectral_weight=SPECTRAL),
             text_settings=TextSettings("simple"),
             settings=TrainingSettings(languages=("en", "fr")),
             progress=open_reporter(_print_message, stage="reading"),

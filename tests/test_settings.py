@@ -11,6 +11,7 @@ import nmtalign as na
 from nmtalign.errors import UsageError
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.settings import (
+    AttentionSettings,
     EncoderSettings,
     GivenVectorsSettings,
     LinkSettings,
@@ -29,7 +30,7 @@ SIGNATURES = [
     (na.load, [WordSettings, LinkSettings, GivenVectorsSettings, EncoderSettings]),
     (na.vector_aligner, [WordSettings, LinkSettings]),
     (na.links_from, [SourceSettings, LinkSettings, EncoderSettings]),
-    (na.learn_attention, [WordSettings, VectorFileSettings]),
+    (na.learn_attention, [AttentionSettings, WordSettings, VectorFileSettings]),
     (na.train, [TrainingSettings, WordSettings, EncoderSettings]),
     (Viewable.save, [PictureSettings]),
 ]
@@ -59,6 +60,7 @@ def test_pictures_take_settings_of_their_declared_types(function):
 @dataclass(frozen=True)
 class Example(Settings):
     share: float | None = setting(None, "--share P", above=0, maximum=1)
+    ratio: float | None = setting(None, "--ratio", above=0)
     count: int = setting(1, "--count N", minimum=1)
     switch: bool = setting(False, "--switch")
     threshold: float | None = setting(None)
@@ -68,6 +70,7 @@ class Example(Settings):
     ("values", "message"),
     [
         ({"share": 0}, "expected `share` as a number above 0 and at most 1, found 0"),
+        ({"ratio": float("inf")}, "expected `ratio` as a number above 0, found inf"),
         ({"share": float("nan")}, "above 0 and at most 1, found nan"),
         ({"share": True}, "above 0 and at most 1, found True"),
         ({"share": "high"}, "above 0 and at most 1, found 'high'"),

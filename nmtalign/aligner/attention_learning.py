@@ -32,7 +32,13 @@ from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.settings import GivenVectorsSettings, TrainingSettings, VectorFileSettings, WordSettings
+from nmtalign.settings import (
+    AttentionSettings,
+    GivenVectorsSettings,
+    TrainingSettings,
+    VectorFileSettings,
+    WordSettings,
+)
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.text.tokenization import check_languages
 from nmtalign.training.attention_parameters import (
@@ -41,11 +47,10 @@ from nmtalign.training.attention_parameters import (
     learn_parameters,
     teacher_parts,
 )
-from nmtalign.validation import check_choices, check_number, check_type
+from nmtalign.validation import check_type
 from nmtalign.vectors.static_models import is_static_model
 from nmtalign.vectors.storage import pair_languages
 
-DEFAULT_UNITS = 128
 MAX_LEARNING_WORDS = 100  # pairs with more words on a side are not learned from
 MAX_LEARNING_PAIRS = 20_000  # spread over the whole text; more pairs gained nothing
 
@@ -106,7 +111,7 @@ def learn_attention(
     target: ColumnName = None,
     score: LearnedScoreName = "bahdanau",
     model: Aligner | str | Path | None = None,
-    units: int = DEFAULT_UNITS,
+    units: int = 128,
     workers: int | None = None,
     progress: ProgressInput = False,
     languages: tuple[str, str] | None = None,
@@ -166,10 +171,9 @@ def learn_attention(
     """
     words_of_lines = WordSettings(tokenizer, lowercase, unicode)
     files = VectorFileSettings(limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
-    check_choices([score], PARAMETER_CLASSES, "scores")
+    attention = AttentionSettings(score=score, units=units)
     check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     reporter = open_reporter(progress, stage="learning")
-    check_number(units, "at least 1 unit", minimum=1, integer=True)
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
@@ -196,7 +200,7 @@ def learn_attention(
         warn_caller("too few pairs to hold any out: the reported loss is the training loss")
     dimension = known[0].shape[1]
     norms = float(vector_norms(known[0]).mean()), float(vector_norms(known[1]).mean())
-    initial = PARAMETER_CLASSES[score].init(dimension, units, norms)
+    initial = PARAMETER_CLASSES[attention.score].init(dimension, attention.units, norms)
     learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
     reporter.finish(f"attention learned from {with_plural(len(chosen), 'pair')}")
     about = {

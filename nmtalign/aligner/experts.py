@@ -32,9 +32,9 @@ from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches, links_inside
 from nmtalign.links.formats import outside_link_error
 from nmtalign.links.inputs import batch_of_links
-from nmtalign.names import LinkUnitName, MethodName
+from nmtalign.names import DeviceName, LinkUnitName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
-from nmtalign.settings import EncoderSettings
+from nmtalign.settings import EncoderSettings, SourceEncoderSettings, SourceSettings
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
@@ -123,7 +123,7 @@ class EncoderLinks:
 
     name: str  # name or folder of an encoder of the package transformers
     layer: int = 8  # its states are compared
-    device: str | None = None
+    device: DeviceName | None = None
     cache: str | Path | None = None
     download: bool = True  # whether the encoder may be downloaded
     method: MethodName = ENCODER_METHOD
@@ -132,14 +132,10 @@ class EncoderLinks:
     def _linker(self) -> Linker:
         from nmtalign.external.links_from import encoder_linker
 
-        return encoder_linker(
-            self.name,
-            layer=self.layer,
-            device=self.device,
-            cache=self.cache,
-            download=self.download,
-            method=self.method,
+        encoder = SourceEncoderSettings(
+            encoder=self.name, layer=self.layer, device=self.device, cache=self.cache
         )
+        return encoder_linker(SourceSettings(encoder=encoder, download=self.download, method=self.method))
 
     @property
     def resolved(self) -> str:

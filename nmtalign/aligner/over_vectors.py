@@ -15,12 +15,12 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Reals
 from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
-from nmtalign.names import POSITIONS, ScoreName
+from nmtalign.names import ScoreName
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
 from nmtalign.settings import GivenVectorsSettings, VectorFileSettings
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_choices, check_type
+from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -152,7 +152,6 @@ def vector_norms(vectors: Reals) -> Reals:
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
     """Return a position model by name; `strength` is that of a diagonal."""
-    check_choices([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
             raise UsageError(

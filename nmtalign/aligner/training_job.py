@@ -33,7 +33,7 @@ from nmtalign.training.dictionary_prior import (
     Dictionary,
     open_dictionaries,
 )
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters, preset_hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
 from nmtalign.training.memory import default_memory, memory_bytes
 from nmtalign.training.prior import Prior, similar_words
 from nmtalign.training.result_store import ResultStore
@@ -66,7 +66,7 @@ def open_training_job(
         opened_vectors = open_vectors(vectors, settings.languages, files=settings.vector_files)
     memory = settings.memory
     return TrainingJob(
-        preset_hyperparameters(settings.preset).with_lemmas(_lemma_languages(settings, initial_prior)),
+        PRESET_HYPERPARAMETERS[settings.preset].with_lemmas(_lemma_languages(settings, initial_prior)),
         settings=settings,
         text_settings=text_settings,
         prior=initial_prior,

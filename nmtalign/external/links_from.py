@@ -45,7 +45,13 @@ from nmtalign.external.cross_attention import (
     translator_attention,
 )
 from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, read_similarities, read_vectors
-from nmtalign.external.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
+from nmtalign.external.published import (
+    DEFAULT_METHOD,
+    DEFAULT_UNITS,
+    PUBLISHED_METHODS,
+    Method,
+    attention_posteriors,
+)
 from nmtalign.external.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
@@ -57,7 +63,6 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.links.selection import ANY_LINKS, OneLink
 from nmtalign.names import (
-    METHOD_UNITS,
     CellValues,
     DeviceName,
     ExtractionName,
@@ -83,7 +88,6 @@ from nmtalign.text.bitext import (
 from nmtalign.text.subwords import PieceLine, numbered_pieces
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import (
-    check_choice,
     check_number,
     check_same_pairs,
     check_type,
@@ -539,23 +543,12 @@ def open_linker(
 ) -> tuple[Linker, Iterator[TokenizedPair]]:
     """Return a Linker and the pairs of words to link; choosing an attention head reads some pairs ahead."""
     _check_source(source)
-    encoder = source.encoder
     if source.matrices is not None:
         return _matrices_linker(source, source.matrices), pairs
     if source.translator is not None:
         return _translator_linker(pairs, source, expand_home(source.translator))
-    if encoder.encoder is not None:
-        linker = encoder_linker(
-            expand_home(encoder.encoder),
-            layer=encoder.layer,
-            languages=source.languages,
-            device=encoder.device,
-            cache=None if encoder.cache is None else expand_home(encoder.cache),
-            download=source.download is not False,
-            method=source.method,
-            units=source.units,
-        )
-        return linker, pairs
+    if source.encoder.encoder is not None:
+        return encoder_linker(source), pairs
     return _similarity_linker(source), pairs
 
 
@@ -642,75 +635,64 @@ def _translator_linker(
     return linker, pairs
 
 
-def encoder_linker(
-    encoder: str,
-    *,
-    layer: int | None = None,
-    languages: tuple[str, str] | None = None,
-    device: str | None = None,
-    cache: str | Path | None = None,
-    download: bool = True,
-    method: MethodName | None = None,
-    units: MethodUnit | None = None,
-) -> Linker:
+def encoder_linker(source: SourceSettings) -> Linker:
     """Return a Linker of the similarities of an encoder; without `download` it must be on this machine.
 
     Raises UsageError if a package or the device is missing. When links are read, a layer that does not exist
     and languages that the model does not support also raise UsageError.
     """
-    check_device(device or "cpu")
-    opened_encoder = Encoder(
-        name=encoder,
-        layer=Encoder.layer if layer is None else layer,
-        device=device or "cpu",
-        download=download,
-        languages=languages,
+    settings = source.encoder
+    assert settings.encoder is not None  # the caller has found one
+    device = settings.device or "cpu"
+    check_device(device)
+    encoder = Encoder(
+        name=expand_home(settings.encoder),
+        layer=Encoder.layer if settings.layer is None else settings.layer,
+        device=device,
+        download=source.download is not False,
+        languages=source.languages,
     )
-    units = _checked_units(units)
-    source = EncoderSimilarities(
-        encoder=opened_encoder, product=_published_method(method).product, cache=cache, units=units
+    units = source.units or DEFAULT_UNITS
+    similarities = EncoderSimilarities(
+        encoder=encoder,
+        product=_published_method(source).product,
+        cache=None if settings.cache is None else expand_home(settings.cache),
+        units=units,
     )
-    return _method_linker(source.description, source.read, method, f" units={units}")
+    return _method_linker(similarities.description, similarities.read, source, f" units={units}")
 
 
 def _similarity_linker(source: SourceSettings) -> Linker:
     """Return a Linker of the vectors of words, or of similarities, of another program."""
+    published = _published_method(source)
     if source.token_vectors is not None:
-        units = _checked_units(source.units)
-        product = _published_method(source.method).product
+        units = source.units or DEFAULT_UNITS
         path = expand_home(source.token_vectors)
-        read = partial(read_vectors, path, product, units)
-        return _method_linker(f"token-vectors={path}", read, source.method, f" units={units}")
+        read = partial(read_vectors, path, published.product, units)
+        return _method_linker(f"token-vectors={path}", read, source, f" units={units}")
     similarities = source.similarities
     assert similarities is not None  # _check_source has found one source
     name = "arrays"
     if isinstance(similarities, str | Path):
         similarities = name = expand_home(similarities)
-    min_similarity = _published_method(source.method).min_similarity
-    read = partial(read_similarities, similarities, min_similarity)
-    return _method_linker(f"similarities={name}", read, source.method)
+    read = partial(read_similarities, similarities, published.min_similarity)
+    return _method_linker(f"similarities={name}", read, source)
 
 
-def _published_method(name: MethodName | None) -> Method:
-    check_choice(name or DEFAULT_METHOD, PUBLISHED_METHODS, "methods")
-    return PUBLISHED_METHODS[name or DEFAULT_METHOD]
-
-
-def _checked_units(units: MethodUnit | None) -> MethodUnit:
-    check_choice(units or METHOD_UNITS[0], METHOD_UNITS, "units")
-    return units or METHOD_UNITS[0]
+def _published_method(source: SourceSettings) -> Method:
+    return PUBLISHED_METHODS[source.method or DEFAULT_METHOD]
 
 
 def _method_linker(
     name: str,
     read: Callable[[Iterable[TokenizedPair]], Iterator[PairMatrix]],
-    method: MethodName | None,
+    source: SourceSettings,
     units: str = "",
 ) -> Linker:
     """Return a Linker whose links a published method chooses."""
-    published = _published_method(method)
+    published = _published_method(source)
     return Linker(
-        name=f"{name} method={method or DEFAULT_METHOD}{units}",
+        name=f"{name} method={source.method or DEFAULT_METHOD}{units}",
         read=read,
         posteriors=published.posteriors,
         extraction=make_extraction(LinkSettings(published.extract, published.threshold)),

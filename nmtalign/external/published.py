@@ -14,7 +14,7 @@ import numpy as np
 from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
 from nmtalign.corpus.buckets import PADDING_SCORE
-from nmtalign.names import ExtractionName
+from nmtalign.names import ExtractionName, MethodUnit
 from nmtalign.positions.position_model import Posteriors
 
 
@@ -58,6 +58,7 @@ PUBLISHED_METHODS = {
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"
+DEFAULT_UNITS: MethodUnit = "subwords"
 SOFT_SHARPNESS = 4  # logits per standard deviation of the similarities
 MIN_DEVIATION = 1e-6  # similarities with a smaller deviation differ by rounding only
 

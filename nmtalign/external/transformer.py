@@ -25,8 +25,6 @@ from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra, warn_caller
 from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, pair_similarities
 from nmtalign.files.paths import fingerprint
-from nmtalign.names import DEVICES
-from nmtalign.validation import check_choice
 
 # sub-words of a batch, with the padding
 CPU_BATCH_TOKENS = 1024  # larger batches are slower
@@ -58,7 +56,6 @@ def import_packages() -> tuple[Any, Any]:
 
 def check_device(device: str) -> None:
     """Raise UsageError if a device is missing."""
-    check_choice(device, DEVICES, "devices")
     if device == "cpu":
         return  # similarities in the cache can be read without the packages
     torch, _ = import_packages()

@@ -25,9 +25,8 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import read_arrays
 from nmtalign.files.paths import as_path, file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.names import SCORES, ScoreName
+from nmtalign.names import ScoreName
 from nmtalign.state import State, Stored
-from nmtalign.validation import check_choice
 
 ParametersInput = str | Path | Mapping[str, ArrayLike]  # an npz file, or arrays by their names
 NAME_IN_MEMORY = "parameters"  # takes the place of the file name in messages and in the origin of the score
@@ -357,19 +356,14 @@ def make_score(
 
     `temperature` divides the scores. Its default is 1; for ``cosine`` it is 1/sqrt(D), from 1/20 to 1/8.
     `parameters` is an npz file, or a dictionary of arrays, for ``bahdanau`` and ``scaled-dot``. Raises
-    UsageError if the name is unknown, if the temperature is not positive, if ``bahdanau`` lacks parameters,
-    or if the score takes none.
+    UsageError if ``bahdanau`` lacks parameters, or the score takes none.
     """
     inverse_temperature = None
     if temperature is not None:
-        if not 0 < temperature < math.inf:
-            raise UsageError(f"the temperature must be a positive number, found {temperature}")
         inverse_temperature = 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
         raise UsageError(f"{expected}, found {short_repr(name)}")
-    if isinstance(name, str):
-        check_choice(name, SCORES, "scores")
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):

@@ -429,9 +429,6 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
-        if not isinstance(self.lowercase, bool):
-            raise UsageError(f"expected True or False for lowercase, found {short_repr(self.lowercase)}")
-        check_choice(self.unicode, UNICODE_FORMS, "unicode forms")
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
@@ -454,6 +451,8 @@ class TextSettings:
         types = {"tokenizer": str, "lowercase": bool, "unicode": str}
         if not values.keys() <= types.keys() or not all(isinstance(v, types[n]) for n, v in values.items()):
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
+        if "unicode" in values:
+            check_choice(values["unicode"], UNICODE_FORMS, "unicode forms")
         return cls(**values)
 
     def for_storage(self) -> tuple[TextSettings, dict[str, str]]:

@@ -39,7 +39,6 @@ from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts, emissi
 from nmtalign.state import Stored
 from nmtalign.training.checkpoint import ArrayItems, Checkpoint
 from nmtalign.training.prior import FormPrior, Prior, form_prior
-from nmtalign.validation import check_choice
 
 Counts = TypeVar("Counts")  # the expected counts of an estimator
 
@@ -123,12 +122,6 @@ PRESET_HYPERPARAMETERS = {
     ),
     "default": Hyperparameters(spectral_weight=0.4),
 }
-
-
-def preset_hyperparameters(name: str) -> Hyperparameters:
-    """Return the settings of a preset by name; a UsageError lists the presets."""
-    check_choice(name, PRESET_HYPERPARAMETERS, "presets")
-    return PRESET_HYPERPARAMETERS[name]
 
 
 class Estimate(NamedTuple):

@@ -179,7 +179,7 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
     learned.save(vectors, overwrite=True)
     with pytest.raises(na.UsageError, match="bahdanau, scaled-dot, found 'cosine'"):
         na.learn_attention(pairs, vectors, score="cosine")
-    with pytest.raises(na.UsageError, match="at least 1 unit"):
+    with pytest.raises(na.UsageError, match="`units` as an integer of at least 1"):
         na.learn_attention(pairs, vectors, units=0)
 
 

@@ -18,6 +18,7 @@ from nmtalign.errors import DataError
 from nmtalign.external import transformer
 from nmtalign.external.links_from import encoder_linker
 from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
+from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder
 
@@ -196,7 +197,7 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     monkeypatch.setattr(transformer, "MAX_REMEMBERED_WORDS", 10)
     read = []
     pairs = (read.append(n) or pair for n, pair in enumerate(TOY.words))
-    linker = encoder_linker(tiny, layer=1)
+    linker = encoder_linker(SourceSettings(encoder=SourceEncoderSettings(encoder=tiny, layer=1)))
     whole = links_of(nmtalign.links_from(TOY.words, encoder=tiny, layer=1))
     batches = linker.batches(pairs)
     for n, batch in enumerate(islice(batches, 3), 1):

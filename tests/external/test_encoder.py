@@ -20,6 +20,7 @@ from nmtalign.external import transformer
 from nmtalign.external.links_from import encoder_linker
 from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.links.formats import read_links
+from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
@@ -284,7 +285,10 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
             if units == "subwords":
                 word_of_piece = [[side.tolist() for side in own.word_of_piece] for own in found]
                 assert word_of_piece == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
-    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
+    linker = replace(
+        encoder_linker(SourceSettings(encoder=SourceEncoderSettings(encoder="x"))),
+        read=EncoderSimilarities(encoder, units="subwords").read,
+    )
     assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 

@@ -13,6 +13,7 @@ import pytest
 import nmtalign
 from nmtalign.external.links_from import encoder_linker
 from nmtalign.external.transformer import Encoder, max_subwords_of
+from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
@@ -177,7 +178,7 @@ def test_the_longest_window_is_all_that_the_model_takes(random):
 
 def test_a_pair_to_look_at_has_words(random):
     folder, _ = random
-    linker = encoder_linker(folder, layer=LAYER)
+    linker = encoder_linker(SourceSettings(encoder=SourceEncoderSettings(encoder=folder, layer=LAYER)))
     given = next(linker.read(TEXT))
     pair, joined = linker.pair(given), np.zeros((len(TEXT[0][1]), len(TEXT[0][0])))
     for (t, s), similarity in np.ndenumerate(given.matrix):

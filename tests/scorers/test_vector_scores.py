@@ -195,9 +195,6 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("luong", {}),
-        ("dot", {"temperature": 0.0}),
-        ("cosine", {"temperature": float("nan")}),
         ("bahdanau", {}),
         ("cosine", {"parameters": "w.npz"}),
         (untrained_bahdanau(4), {"parameters": "w.npz"}),

@@ -15,7 +15,6 @@ from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import index_word_pairs
-from nmtalign.errors import UsageError
 from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step
 from nmtalign.positions.e_step import EStep, expected_counts, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.jumps import bucket_transitions, initial_jump_model
@@ -25,7 +24,6 @@ from nmtalign.training.em import (
     PRESET_HYPERPARAMETERS,
     Estimator,
     Hyperparameters,
-    preset_hyperparameters,
 )
 from tests.aligner.toy_language import toy_bitext
 from tests.corpus.encoded_sides import encode_side
@@ -258,10 +256,8 @@ def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
 
 
 def test_presets():
-    assert preset_hyperparameters("default") == Hyperparameters(spectral_weight=0.4)
+    assert PRESET_HYPERPARAMETERS["default"] == Hyperparameters(spectral_weight=0.4)
     assert PRESET_HYPERPARAMETERS["fast"].hmm_iterations < Hyperparameters().hmm_iterations
-    with pytest.raises(UsageError, match=r"default.*'quick'"):
-        preset_hyperparameters("quick")
     values = Hyperparameters(forms=(0, 4)).as_dict()
     forms = {name: tuple(values[name]) for name in ("forms", "short_forms")}
     assert Hyperparameters(**values | forms) == Hyperparameters(forms=(0, 4))

@@ -23,11 +23,11 @@ from nmtalign.positions.e_step import EStep
 from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.em import (
+    PRESET_HYPERPARAMETERS,
     EMIterations,
     Estimate,
     Estimator,
     Hyperparameters,
-    preset_hyperparameters,
 )
 from nmtalign.training.memory import cells_of_parts, default_memory, fits_in_memory, memory_bytes
 from nmtalign.training.partitioned import PartitionedCounts, PartitionedEstimator
@@ -37,8 +37,8 @@ from tests.aligner.toy_language import toy_bitext
 WORDS = ["a", "ab", "abc", "abcd", "abcde", "bcd", "bcda", "bcdab", "house", "houses", "5"]
 SENTENCES = st.lists(st.sampled_from(WORDS), max_size=6)
 PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=30)
-FAST = preset_hyperparameters("fast")
-DEFAULT = preset_hyperparameters("default")
+FAST = PRESET_HYPERPARAMETERS["fast"]
+DEFAULT = PRESET_HYPERPARAMETERS["default"]
 SHORT = Hyperparameters(forms=(0, 3, 4), short_forms=(0, 1, -1), model1_iterations=2, hmm_iterations=1)
 
 

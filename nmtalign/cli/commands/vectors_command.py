@@ -24,11 +24,10 @@ from nmtalign.files.paths import resolve_path
 from nmtalign.files.text_files import read_lines
 from nmtalign.names import (
     DecodingErrors,
-    LearnedScoreName,
     ReadVectorsFormat,
     WrittenVectorsFormat,
 )
-from nmtalign.settings import Settings, VectorFileSettings, argument, setting
+from nmtalign.settings import AttentionSettings, Settings, VectorFileSettings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
@@ -388,10 +387,10 @@ def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: Mapp
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedAttentionOptions(Settings):
-    """The vectors, and the attention over them that is learned."""
+class AttentionFolderOptions(Settings):
+    """The vectors over which attention is learned; their folder gets the parameters."""
 
-    section = "Learning"
+    section = "Vectors"
 
     force: bool = setting(False, "--force", "Replace existing parameters.", section="Output")
     vectors: str = setting(
@@ -399,20 +398,24 @@ class LearnedAttentionOptions(Settings):
         "--vectors DIR",
         "Folder of word vectors of two languages, to which the parameters are written.",
         kind="input",
-        section="Vectors",
     )
     langs: tuple[str, str] | None = texts.languages_option()
-    score: LearnedScoreName = setting(MISSING, "--score", "Attention score whose parameters are learned.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedAttentionOptions(AttentionSettings):
+    """The attention that is learned, and the aligner that it imitates."""
+
     model: str | None = setting(
         None, "--model DIR", "Learned model to imitate.  [one learned from the text]", kind="input"
     )
-    size: int = setting(128, "--size N", "Size of the attention layer.", minimum=1)
 
 
 @command("attention")
 def vectors_attention(
     bitext: BitextOptions,
     tokenization: TokenizerOptions,
+    folder: AttentionFolderOptions,
     learning: LearnedAttentionOptions,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
@@ -428,20 +431,20 @@ def vectors_attention(
     from nmtalign.files.atomic_output import check_overwrite
     from nmtalign.scorers.vector_scores import PARAMETER_FILES
 
-    path = resolve_path(learning.vectors) / PARAMETER_FILES[learning.score]
-    check_overwrite(path, overwrite=learning.force)
+    path = resolve_path(folder.vectors) / PARAMETER_FILES[learning.score]
+    check_overwrite(path, overwrite=folder.force)
     with open_progress("pairs", bitext.files) as progress:
         learned = na.learn_attention(
             list(progress.count(bitext.read())),
-            learning.vectors,
+            folder.vectors,
             score=learning.score,
             model=learning.model,
-            units=learning.size,
+            units=learning.units,
             progress=progress,
-            languages=learning.langs,
+            languages=folder.langs,
             tokenizer=tokenization.tokenizer,
         )
-        learned.save(path, overwrite=learning.force)
+        learned.save(path, overwrite=folder.force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
 
 
