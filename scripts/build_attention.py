@@ -36,14 +36,14 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
     from nmtalign.aligner.attention_learning import learn_attention
-    from nmtalign.names import LEARNED_SCORES
     from nmtalign.progress import Progress
+    from nmtalign.scorers.vector_scores import PARAMETER_FILES
 
     def print_message(progress: Progress) -> None:
         print(progress.message)
 
     bitext = [pair for item in PAIRS.items() for pair in pairs_of(arguments.bitexts, *item)]
-    for score in LEARNED_SCORES:
+    for score in PARAMETER_FILES:
         model = DATA / "en_fr_model"
         learned = learn_attention(bitext, arguments.output, score=score, model=model, progress=print_message)
         path = learned.save(arguments.output, overwrite=True)

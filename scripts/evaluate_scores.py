@@ -35,8 +35,7 @@ import numpy as np
 
 import nmtalign as na
 from nmtalign.files.paths import bundled_path
-from nmtalign.names import LEARNED_SCORES
-from nmtalign.scorers.vector_scores import BahdanauScore, make_score, score_in
+from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, make_score, score_in
 from nmtalign.vectors.storage import load_both_languages
 
 POSITIONS = ("none", "diagonal", "hmm")
@@ -49,7 +48,7 @@ def learned_vectors(corpus: Path, folder: Path) -> Path:
     text, model, vectors = (corpus / "src", corpus / "tgt"), folder / "model", folder / "vectors"
     nmtalign("train", *text, "-o", model, "--langs", "xx,yy")
     nmtalign("vectors", "learn", "--model", model, "-o", vectors)
-    for score in LEARNED_SCORES:
+    for score in PARAMETER_FILES:
         nmtalign("vectors", "attention", *text, "--vectors", vectors, "--score", score, "--model", model)
     return vectors
 
@@ -70,7 +69,7 @@ def scores(vectors: Path, dimension: int) -> dict[str, Any]:
     W, U = random.normal(0, dimension**-0.5, (2, dimension, dimension))
     untrained = BahdanauScore(W, U, random.normal(0, dimension**-0.5, dimension), np.zeros(dimension))
     plain = {f"{name}, plain": make_score(name, dimension) for name in ("dot", "scaled-dot", "cosine")}
-    learned = {f"{name}, learned": score_in(vectors, name, dimension) for name in LEARNED_SCORES}
+    learned = {f"{name}, learned": score_in(vectors, name, dimension) for name in PARAMETER_FILES}
     return plain | {"bahdanau, random": untrained} | learned
 
 

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -23,8 +24,10 @@ from nmtalign.cli import main
 from nmtalign.cli.program import COMMANDS
 from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.files.paths import bundled_path
-from nmtalign.names import EXTRACTIONS, SYMMETRIZATIONS
+from nmtalign.names import SYMMETRIZATIONS, ExtractionName
 from tests.conftest import REPOSITORY
+
+EXTRACTIONS = get_args(ExtractionName)
 
 DOCS = REPOSITORY / "docs"
 FIRST = DOCS / "tutorials" / "own_bitext.md"

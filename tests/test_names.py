@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import get_args
 
 import nmtalign
 from nmtalign import names
@@ -18,16 +19,16 @@ from nmtalign.vectors import storage
 
 
 def test_every_name_can_be_chosen_and_no_other():
-    assert set(names.EXTRACTIONS) == EXTRACTION_CLASSES.keys() - {Symmetrized.name}
+    assert set(get_args(names.ExtractionName)) == EXTRACTION_CLASSES.keys() - {Symmetrized.name}
     assert names.SYMMETRIZATIONS == symmetrization.SYMMETRIZATION_METHODS
-    assert tuple(PUBLISHED_METHODS) == names.METHODS
-    assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS
-    assert tuple(PRESET_HYPERPARAMETERS) == names.PRESETS
+    assert tuple(PUBLISHED_METHODS) == get_args(names.MethodName)
+    assert (*SOFTMAX_POSITIONS, "hmm") == get_args(names.PositionsName)
+    assert tuple(PRESET_HYPERPARAMETERS) == get_args(names.PresetName)
     assert set(names.TOKENIZERS) == {*tokenization.TOKENIZER_FACTORIES, "sentencepiece:FILE[,FILE]"}
-    assert {*names.PAIR_FORMATS, "moses"} == set(readers.PAIR_FILE_FORMATS)  # moses is two files
+    assert {*get_args(names.PairFormat), "moses"} == set(readers.PAIR_FILE_FORMATS)  # moses is two files
     assert tuple(formats._READERS) == names.READ_LINKS
     assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
-    assert set(names.WRITTEN_VECTORS) < set(names.READ_VECTORS) == set(storage.READ_VECTORS)
+    assert set(get_args(names.WrittenVectorsFormat)) < set(names.READ_VECTORS) == set(storage.READ_VECTORS)
 
 
 PACKAGE = Path(nmtalign.__file__).parent

@@ -7,10 +7,12 @@ values, or handles of what a store keeps; only results that this program asks fo
 from __future__ import annotations
 
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, Protocol, TypeGuard, TypeVar
+from functools import partial, reduce
+from operator import getitem
+from typing import Any, ClassVar, Generic, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -25,6 +27,7 @@ Kept = TypeVar("Kept")
 Other = TypeVar("Other")
 
 Arguments = Mapping[str, Any]  # of a call, by name: values and handles; the function gets values only
+ItemPath = tuple[int, ...]  # indices that lead to an item of a result; none: the result itself
 
 
 class LostResultError(WorkerError):
@@ -48,21 +51,24 @@ class Later(Handle[Kept]):
     read: Callable[[], Kept]
 
 
-class ResultStore(Protocol):
+class ResultStore(ABC):
     """Calls functions, and keeps their results.
 
     `calls` are the arguments of each call. The handles that a method returns are in the order of the calls.
     """
 
-    place: str  # where results are kept, in words
+    place: ClassVar[str]  # where results are kept, in words
 
     def map(self, function: Callable[..., Kept], calls: Sequence[Arguments]) -> list[Handle[Kept]]:
         """Call a function; keep its result."""
+        return [items[0] for items in self.call(function, calls, [()])]
 
     def map_to_pairs(
         self, function: Callable[..., tuple[Kept, Other]], calls: Sequence[Arguments]
     ) -> tuple[list[Handle[Kept]], list[Handle[Other]]]:
         """Call a function that returns two results; keep the first results, and the second ones."""
+        pairs = self.call(function, calls, [(0,), (1,)])
+        return [first for first, _ in pairs], [second for _, second in pairs]
 
     def exchange(
         self,
@@ -75,21 +81,44 @@ class ResultStore(Protocol):
         Return, for each receiver, a handle of the list of its slices, one from each call. Also return handles
         of the other results, one for each call.
         """
+        slices: list[ItemPath] = [(0, number) for number in range(receivers)]
+        results = self.call(function, calls, [*slices, (1,)])
+        slices_of_receivers = [self.list_of(results, number) for number in range(receivers)]
+        return slices_of_receivers, [items[receivers] for items in results]
 
+    @abstractmethod
+    def call(
+        self, function: Callable[..., Any], calls: Sequence[Arguments], paths: Sequence[ItemPath]
+    ) -> Sequence[Sequence[Handle[Any]]]:
+        """Call a function; return handles of the items of each result to which the paths lead."""
+
+    @abstractmethod
+    def list_of(self, results: Sequence[Sequence[Handle[Kept]]], number: int) -> Handle[list[Kept]]:
+        """Return a handle of the list of one item, by its number, of each result."""
+
+    @abstractmethod
     def share(self, value: Kept) -> Handle[Kept]:
         """Return a handle of a value of this program that many calls need."""
 
+    @abstractmethod
     def put(self, values: Iterable[Kept]) -> list[Handle[Kept]]:
         """Write values, one at a time, to a file of this program, and return their handles."""
 
+    @abstractmethod
     def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
         """Yield the values of handles, in order; only a few are in memory."""
 
+    @abstractmethod
     def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
         """Return handles of the same values, which cannot be lost with a worker."""
 
 
-class FileStore:
+def item_at(result: Any, path: ItemPath) -> Any:
+    """Return the item of a result that a path of indices leads to; the result if there are no indices."""
+    return reduce(getitem, path, result)
+
+
+class FileStore(ResultStore):
     """Keeps results in temporary files, and computes them in processes of this machine."""
 
     place = "on disk"
@@ -97,42 +126,15 @@ class FileStore:
     def __init__(self, workers: int = 1) -> None:
         self._workers = workers
 
-    def map(self, function: Callable[..., Kept], calls: Sequence[Arguments]) -> list[Handle[Kept]]:
-        """Call a function; keep its result."""
-        return [results[0] for results in self._results(lambda **given: [function(**given)], calls)]
-
-    def map_to_pairs(
-        self, function: Callable[..., tuple[Kept, Other]], calls: Sequence[Arguments]
-    ) -> tuple[list[Handle[Kept]], list[Handle[Other]]]:
-        """Call a function that returns two results; keep the first results, and the second ones."""
-        pairs = self._results(function, calls)
-        return [first for first, _ in pairs], [second for _, second in pairs]
-
-    def exchange(
-        self,
-        function: Callable[..., tuple[Sequence[Kept], Other]],
-        calls: Sequence[Arguments],
-        receivers: int,
-    ) -> tuple[list[Handle[list[Kept]]], list[Handle[Other]]]:
-        """Call a function that returns slices, one for each receiver, and another result."""
-
-        def slices_and_other(**given: Any) -> list[Any]:
-            slices, other = function(**given)
-            return [*slices, other]
-
-        results = self._results(slices_and_other, calls)
-        slices_of_receivers = [Later(partial(_read_all, results, number)) for number in range(receivers)]
-        return list(slices_of_receivers), [of_call[receivers] for of_call in results]
-
-    def _results(
-        self, function: Callable[..., Sequence[Any]], calls: Sequence[Arguments]
+    def call(
+        self, function: Callable[..., Any], calls: Sequence[Arguments], paths: Sequence[ItemPath]
     ) -> list[_StoredResults]:
-        """Call a function in several processes, which write its results one by one to one file."""
+        # several processes write their results one by one to one file
         file = TemporaryArrays()
 
         def call(arguments: Arguments) -> list[bytes]:
-            results = function(**{name: _value_of(given) for name, given in arguments.items()})
-            return [pickle.dumps(result, PICKLE_PROTOCOL) for result in results]
+            result = function(**{name: _value_of(given) for name, given in arguments.items()})
+            return [pickle.dumps(item_at(result, path), PICKLE_PROTOCOL) for path in paths]
 
         def write(pickles: list[bytes]) -> tuple[ArrayPlace, Longs]:
             return _append_all(file, pickles)
@@ -141,12 +143,13 @@ class FileStore:
         places = parallel_map(call, calls, self._workers, then=write, work=MIN_PARALLEL_CELLS)
         return [_StoredResults(file, *place) for place in places]
 
+    def list_of(self, results: Sequence[Sequence[Handle[Kept]]], number: int) -> Handle[list[Kept]]:
+        return Later(lambda: list(self.read(items[number] for items in results)))
+
     def share(self, value: Kept) -> Handle[Kept]:
-        """Return a handle of the value, which is in the memory of all processes."""
-        return Later(lambda: value)
+        return Later(lambda: value)  # which is in the memory of all processes
 
     def put(self, values: Iterable[Kept]) -> list[Handle[Kept]]:
-        """Write values, one at a time, to one file."""
         file = TemporaryArrays()
         handles: list[Handle[Kept]] = []
         for value in values:
@@ -155,12 +158,10 @@ class FileStore:
         return handles
 
     def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
-        """Yield the values of handles, in order."""
         return map(_value_of, handles)
 
     def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
-        """Return the handles: files are not lost."""
-        return list(handles)
+        return list(handles)  # files are not lost
 
 
 def is_later(given: Any) -> TypeGuard[Later[Any]]:
@@ -206,8 +207,3 @@ class _StoredResults(Sequence[Later[Any]]):
 
     def _load(self, begin: int, end: int) -> Any:
         return pickle.loads(self._file.read(self._place, begin, end).data)
-
-
-def _read_all(results_of_calls: Sequence[_StoredResults], number: int) -> list[Any]:
-    """Return a result, by its number, of each call."""
-    return [results[number].read() for results in results_of_calls]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from tests.scorers.bahdanau import untrained_bahdanau
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem|the norms|.*look unrelated)")
 
 WORDS = [f"w{n}" for n in range(30)]
-EXTRACTIONS = [make_extraction(LinkSettings(name)) for name in names.EXTRACTIONS]
+EXTRACTIONS = [make_extraction(LinkSettings(name)) for name in get_args(names.ExtractionName)]
 EXTRACTIONS += [make_extraction(LinkSettings(symmetrize=name)) for name in SYMMETRIZATION_METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]

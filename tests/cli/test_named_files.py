@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from nmtalign.names import METHODS
+from nmtalign.names import MethodName
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run, write
+
+METHODS = get_args(MethodName)
 
 TOY = toy_bitext(60, seed=3)
 OUTSIDE = "outside, line 5: link 99-0 is outside a pair of"

@@ -62,9 +62,9 @@ class CountingStore(ClusterStore):
         super().__init__(client)
         self.on_call = on_call
 
-    def submit(self, function, calls, paths):
+    def call(self, function, calls, paths):
         self.on_call(function.__name__)
-        return super().submit(function, calls, paths)
+        return super().call(function, calls, paths)
 
 
 def test_the_model_is_that_of_one_machine(client, alone, tmp_path):

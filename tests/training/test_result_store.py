@@ -41,7 +41,7 @@ def test_each_receiver_gets_its_slice_of_each_call(workers):
 
 
 def test_there_are_no_more_handles_than_results():
-    (results,) = FileStore()._results(both_sums, [{"numbers": np.ones(1)}])
+    (results,) = FileStore().call(both_sums, [{"numbers": np.ones(1)}], [(0,), (1,)])
     assert len(results) == len(list(results)) == 2
     with pytest.raises(IndexError):
         results[2]
