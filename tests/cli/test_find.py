@@ -149,17 +149,7 @@ def test_a_model_aligns(capsys, tmp_path):
     assert code == 0
     assert f"  {' '.join(partners)} " in out
     assert run(capsys, "find", word, *aligned)[1] == out
-    code, _, err = run(capsys, "find", word, source, target, "--vectors", tmp_path / "model")
-    assert (code, "this is a learned model; use --model" in err) == (3, True)
-
-
-def test_vectors_align(capsys, tmp_path):
-    for name, text in (("a", "the black cat\n"), ("b", "le chat noir\n")):
-        (tmp_path / name).write_text(text)
-    texts = tmp_path / "a", tmp_path / "b"
-    code, out, _ = run(capsys, "find", "cat", *texts, "--vectors", "en_fr_vectors")
-    assert (code, "  chat " in out) == (0, True)
-    code, _, err = run(capsys, "find", "cat", *texts, "--model", "en_fr_vectors")
+    code, _, err = run(capsys, "find", word, source, target, "--model", "en_fr_vectors")
     assert (code, "found no model" in err) == (3, True)
 
 
@@ -174,7 +164,7 @@ def test_nothing_found_is_an_error(capsys, files):
 
 
 LINKED = ["source", "target", "--links", "links"]
-EXPECTED = "expected SOURCE TARGET with --links FILE, --model DIR or --vectors DIR"
+EXPECTED = "expected SOURCE TARGET with --links FILE or --model DIR"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from nmtalign.report import drawing
 from nmtalign.report import heatmap as heatmap_module
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -214,9 +215,7 @@ def test_a_missing_font_is_one_line_on_stderr(
 def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeypatch):
     long = " ".join(f"w{n}" for n in range(400))
     drawn = []
-    monkeypatch.setattr(
-        heatmap_module, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more))
-    )
+    monkeypatch.setattr(drawing, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more)))
     monkeypatch.setattr(heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures))
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0

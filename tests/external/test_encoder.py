@@ -335,7 +335,7 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
     for command in commands:
         own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
         run_command(f"nmtalign {own}")
-    assert len((tmp_path / "again.txt").read_text().splitlines()) == 60
+    assert len((tmp_path / "voted.txt").read_text().splitlines()) == 60
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")

@@ -275,7 +275,7 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     assert {"‘a’ has no link", "‘a’ looks at", "French → English", "‘was’ looks at", "Both together"} <= {
         *texts
     }
-    assert {"no partner 80\u00a0%", "a link needs 60\u00a0%", "missed"} <= {*texts}
+    assert {"no partner 80\u00a0%", "a link needs 60\u00a0%, a second word less", "missed"} <= {*texts}
     assert "How to read it" not in texts
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
@@ -355,7 +355,7 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
     output = ["-o", tmp_path / "card.svg"]
     for options, told in (
         (["--card", "--numbers", "--curves"], "--curves and --numbers do not apply to a card; remove"),
-        (["--card", "--values", "all"], "`values` does not apply to a card"),
+        (["--card", "--values", "all"], "--values does not apply to a card"),
         (["--card", "--values", "parts"], "--values parts: curves and cards show one matrix"),
         (["--card", "--no-mark-links"], "--no-mark-links does not apply to a card"),
         (["--pin", "cat", "--curves"], "--curves does not apply to a card"),

@@ -624,7 +624,7 @@ def test_a_pair_is_saved_as_curves(tmp_path: Path, suffix: str) -> None:
         assert all(
             f">{word}</text>".encode() in content for word in ("&lt;black&gt;", "$cat$", "chat", "noir")
         )
-    with pytest.raises(UsageError, match="curves are a picture"):
+    with pytest.raises(UsageError, match="`curves` does not apply to numbers"):
         pair.save(tmp_path / "cat.tsv", curves=True)
 
 

@@ -133,7 +133,7 @@ def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
     assert "chosen link" in [text.get_text() for text in figure.texts]
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(values="all").axes[:3]] == [True] * 3
-    with pytest.raises(UsageError, match="expected one of the values forward, reverse, combined, all"):
+    with pytest.raises(UsageError, match="values of `values`: scores, forward, reverse, combined, all"):
         PAIR.heatmap(values="both")
     assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=[]).texts]
 

@@ -99,7 +99,7 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
     assert load_both_languages(tmp_path / "v")[1].settings["text"]["tokenizer"] == "simple"
     for wrong, message in (
         ((*bitext, *options), "remove SOURCE and TARGET"),
-        ((*options, "--lowercase"), "--lowercase cannot be combined with --model"),
+        ((*options, "--tokenizer", "simple"), "--tokenizer cannot be combined with --model"),
     ):
         with pytest.raises(UsageError, match=message):
             run("learn", "--model", model, "-o", tmp_path / "w", *wrong)
