@@ -11,8 +11,7 @@ __version__ = "0.1.0"
 _NAMES_OF_MODULE = {
     "aligner.aligner": "Aligner",
     "aligner.attention_learning": "learn_attention",
-    "aligner.fit_to_text": "fit_to",
-    "aligner.opening": "load vector_aligner",
+    "aligner.opening": "fit_to load vector_aligner",
     "aligner.train": "train",
     "applications.bilingual_lexicon": "lexicon",
     "applications.concordance": "find write_index",

@@ -3,7 +3,7 @@
 from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
 from nmtalign.aligner.attention_learning import learn_attention as learn_attention
-from nmtalign.aligner.fit_to_text import fit_to as fit_to
+from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train

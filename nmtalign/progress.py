@@ -2,7 +2,7 @@
 
 A function that takes long counts its work on a :class:`ProgressReporter`, which estimates how much is left
 and informs its display. The displays of Python are here; those of the command line are in
-``cli/progress_display.py``.
+``cli/messages.py``.
 """
 
 from __future__ import annotations

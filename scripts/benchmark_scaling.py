@@ -68,8 +68,7 @@ from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.links.formats import format_pharaoh_batch
-from nmtalign.run.cluster import ClusterProcesses, align_on_cluster, connected
-from nmtalign.run.cluster_store import ClusterStore
+from nmtalign.run.cluster import ClusterProcesses, ClusterStore, align_on_cluster, connected
 from nmtalign.run.stream import AlignedChunk, align_chunks
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext

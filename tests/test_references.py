@@ -153,7 +153,7 @@ def test_roles_lead_to_objects(path: Path):
 
 
 def test_a_role_that_leads_nowhere_is_seen():
-    module = importlib.import_module("nmtalign.files.json_files")
+    module = importlib.import_module("nmtalign.files.text_files")
     assert role_exists("nmtalign.text.tokenization.TextSettings.words", module, [])
     assert role_exists("reraise_as_data_error", module, [])
     assert role_exists("bytes.decode", module, [])

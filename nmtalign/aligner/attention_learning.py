@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.fit_to_text import fit_text
+from nmtalign.aligner.opening import fit_text
 from nmtalign.aligner.over_vectors import (
     aligner_over_vectors,
     open_vectors,

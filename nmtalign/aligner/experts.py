@@ -24,8 +24,7 @@ from nmtalign.arrays import Doubles, Flags, Longs, Reals
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.corpus.units import PairToAlign, expert_links_of
+from nmtalign.corpus.units import PairToAlign, UnitCheck, expert_links_of
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.files.paths import expand_home

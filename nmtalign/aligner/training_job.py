@@ -13,7 +13,7 @@ from nmtalign.aligner.experts import (
     Expert,
     choose_expert,
 )
-from nmtalign.aligner.fit_to_text import AnyPair
+from nmtalign.aligner.opening import AnyPair
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Doubles
 from nmtalign.errors import DataError, OnBadPair, UsageError
@@ -26,8 +26,7 @@ from nmtalign.progress import ProgressReporter
 from nmtalign.settings import TrainingSettings
 from nmtalign.state import is_model
 from nmtalign.text.bitext import is_line_pair
-from nmtalign.text.languages import check_language_codes, known_language
-from nmtalign.text.lemmas import lemma_language
+from nmtalign.text.languages import check_language_codes, known_language, lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.dictionary_prior import (
     Dictionary,

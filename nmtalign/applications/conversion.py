@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.corpus.units import UnitCheck
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path

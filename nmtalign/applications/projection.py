@@ -13,7 +13,6 @@ from itertools import zip_longest
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, overload
 
-from nmtalign.applications.atoms import LineAtoms, link_atoms, split_line
 from nmtalign.applications.conllu_projection import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
@@ -33,7 +32,7 @@ from nmtalign.applications.linked_pairs import (
     read_linked_lines,
 )
 from nmtalign.applications.markup import find_tags, matched_offsets, parse_markup
-from nmtalign.applications.placing import place_markup
+from nmtalign.applications.placing import LineAtoms, link_atoms, place_markup, split_line
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.text_files import without_line_end

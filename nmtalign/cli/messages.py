@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -15,6 +15,7 @@ import click
 
 from nmtalign.cli.declare import common_option
 from nmtalign.display import escape_controls
+from nmtalign.progress import ProgressBar, ProgressDisplay, ProgressReporter
 
 MAX_MESSAGE_CHARS = 2_000
 COLOR_OF_LEVEL = {"error": "red", "warning": "yellow"}
@@ -161,3 +162,42 @@ def warnings_to_stderr() -> Iterator[None]:
         warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's are UserWarnings as well
         warnings.showwarning = show
         yield
+
+
+# --- progress on stderr --------------------------------------------------------------------------
+
+
+LOG_SECONDS = 15.0  # time between two messages in a log
+
+
+def open_progress(unit: str, inputs: Sequence[str] = (), costs: Sequence[float] = ()) -> ProgressReporter:
+    """Return a reporter that counts `unit` (a plural) on stderr; see :class:`ProgressReporter`."""
+    display = _TerminalBar() if shows_progress() else _LogMessages()
+    return ProgressReporter(display, unit, inputs, costs=costs)
+
+
+class _LogMessages(ProgressDisplay):
+    """Writes a message now and then; with ``--log-json`` it has all counts and times."""
+
+    def __init__(self) -> None:
+        self.seconds_between_updates = LOG_SECONDS
+
+    def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
+        if event == "stage":
+            seconds = reporter.seconds
+            log(f"{seconds:7.1f} s  {message}", event=event, seconds=round(seconds, 3))
+        elif event != "end":  # every command has a last message of its own
+            log(message, event=event, **reporter.values)
+
+
+class _TerminalBar(ProgressBar):
+    """Draws a bar below the messages; it is cleared at the end."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=False, color="cyan" if in_color() else None)
+        self._messages = _LogMessages()
+
+    def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
+        if event != "progress":
+            self._messages.show(reporter, message, event)
+        super().show(reporter, "", event)

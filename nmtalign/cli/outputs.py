@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import nmtalign as na
-from nmtalign.cli import texts, unit_options
+from nmtalign.cli import texts
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
@@ -94,11 +94,11 @@ class LinkOutputOptions(Settings):
         "Write the tokens, or the pieces, to PREFIX.source and PREFIX.target; positions count these.",
         type=OutputPrefix(".source", ".target"),
     )
-    count: LinkUnitName | Literal["tokens+spaces"] | None = unit_options.count_option(
+    count: LinkUnitName | Literal["tokens+spaces"] | None = texts.count_option(
         "`tokens+spaces` makes each space a token ▁ of the --tokens files, so that no character is lost."
         "  [words; with --tokens: tokens; with --spm: pieces]"
     )
-    spm: str | None = unit_options.spm_option()
+    spm: str | None = texts.spm_option()
 
     def checked_paths(self) -> dict[str, str]:
         """Return the files by what they contain; raise UsageError if the format of the table is unknown."""

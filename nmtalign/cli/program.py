@@ -26,7 +26,7 @@ from nmtalign.cli.messages import (
     warnings_to_stderr,
     write,
 )
-from nmtalign.cli.path_conflicts import has_outputs
+from nmtalign.cli.parameter_types import has_outputs
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
     DISK_FULL_ERRNOS,

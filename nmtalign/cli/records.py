@@ -97,7 +97,7 @@ class RecordOptions(Settings):
 
         `systems` are files of links by name. Pairs that are `typed` are the lines of no file.
         """
-        from nmtalign.aligner.fit_to_text import fit_text
+        from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
         read = partial(

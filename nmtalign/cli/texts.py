@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,9 +12,10 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.messages import warn
-from nmtalign.cli.parameter_types import TwoNames
+from nmtalign.cli.parameter_types import FileType, TwoNames
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
+from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import PairFormat
@@ -23,10 +24,10 @@ from nmtalign.settings import Settings, argument, setting
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
     from nmtalign.cli.bad_records import BadRecords
+    from nmtalign.corpus.units import LinkUnit
     from nmtalign.errors import OnError
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
-
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
 
@@ -249,7 +250,7 @@ class OptionalLinkedOptions(Settings):
         words; "" stands for a file of white space alone. Bad pairs have no words.
         """
         from nmtalign.applications.linked_pairs import LinkedPair
-        from nmtalign.corpus.unit_check import UnitCheck
+        from nmtalign.corpus.units import UnitCheck
         from nmtalign.links.formats import read_links
 
         if self.source is None or self.target is None or self.links is None:
@@ -306,3 +307,68 @@ class LinkedOptions(OptionalLinkedOptions):
     source: str = argument(kind="input")
     target: str = argument(kind="input")
     links: str = argument(kind="input")
+
+
+# --- the unit that positions in links count ------------------------------------------------------
+
+
+class SubwordModels(FileType):
+    """The sub-word model of both sides, or one for each, with a comma between."""
+
+    def with_home(self, value: str) -> str:
+        return ",".join(expand_home(file) if file else file for file in value.split(","))
+
+    def paths(self, value: str) -> list[str]:
+        return value.split(",")
+
+
+def count_option(default: str) -> Any:
+    """Declare ``--count``."""
+    return setting(None, "--count", f"Unit of the positions in links.  {default}", section="Output")
+
+
+def spm_option() -> Any:
+    """Declare ``--spm``."""
+    return setting(
+        None,
+        "--spm SRC[,TGT]",
+        "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; positions in links count"
+        " their pieces.",
+        type=SubwordModels(writes=False),
+        section="Output",
+    )
+
+
+def pieces_option() -> Any:
+    """Declare ``--pieces`` of a text whose sub-words are joined into words before it is aligned."""
+    help = "Join sub-words with these marks into words before the lines are aligned."
+    return setting(None, "--pieces", help, section="Input")
+
+
+def describe_unit(unit: LinkUnit) -> dict[str, object]:
+    """Return the settings, besides the aligner, on which the links of a run in shards depend."""
+    from pathlib import Path
+
+    from nmtalign.files.paths import fingerprint
+
+    models = [fingerprint(Path(model))["sha256"] for model in unit.models or ()]
+    return {"count": unit.name, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}
+
+
+def without_space_marks(
+    pairs: Iterable[Any], unit: LinkUnit, bitext: BitextOptions, bad: BadRecords
+) -> Iterator[Any]:
+    """Yield the pairs of a bitext; those with the mark of spaces in a line are bad, and empty."""
+    from nmtalign.text.bitext import SentencePair
+
+    if unit.spaces is None:
+        yield from pairs
+        return
+    for number, pair in enumerate(pairs, 1):
+        sides = [side for side in (0, 1) if unit.spaces in pair[side]]
+        if sides:
+            path, line = bitext.place(number, sides[0])
+            found = f"the line has {unit.spaces!r}, which would become a space"
+            bad.add(DataError(f"{found}; replace it in the text").at(path, line=line))
+            pair = SentencePair("", "")
+        yield pair

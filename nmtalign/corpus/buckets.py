@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, release
+from nmtalign.files.array_files import ArrayPlace, TemporaryArrays, release
 
 MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit the cache of a core
 PADDING_SCORE = -1e30  # score of a cell outside of the sentences

@@ -29,7 +29,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags, Longs, Reals, block_slices, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import TOKENS_PER_BLOCK, EncodedSide, TokenList, look_up, number_words
-from nmtalign.files.temporary_arrays import is_mapped, on_disk, release
+from nmtalign.files.array_files import is_mapped, on_disk, release
 
 MAX_UNSPLIT_WORDS = 256  # longer sentences are split into sections
 CORE_WORDS = 48  # size that decides how many cores divide a pair, in words of the longer side

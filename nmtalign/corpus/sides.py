@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nmtalign.arrays import AnyArray, Flags, Integers, Ints, Longs, block_slices, offsets_of
-from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays, on_disk, release
+from nmtalign.files.array_files import ArrayPlace, TemporaryArrays, on_disk, release
 from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings, words_containing
 
 Computed = TypeVar("Computed")

@@ -21,7 +21,7 @@ from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs, block_slices, 
 from nmtalign.corpus.buckets import Bucket, cells_of_buckets
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.files.temporary_arrays import TemporaryArrays
+from nmtalign.files.array_files import TemporaryArrays
 
 MAX_BUCKET_RUN_CELLS = 1 << 22  # a run of buckets is numbered at a time: 32 MB of keys
 MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster

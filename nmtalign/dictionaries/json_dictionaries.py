@@ -20,7 +20,7 @@ from nmtalign.dictionaries.entries import (
     without_brackets,
 )
 from nmtalign.errors import DataError
-from nmtalign.files.json_files import parse_json
+from nmtalign.files.text_files import parse_json
 from nmtalign.text.headers import find_side_columns, language_of_column
 
 _WORDS = re.compile(r'"word"\s*+:\s*+"((?:[^"\\]++|\\.)*+)"').findall

@@ -20,8 +20,8 @@ from nmtalign.arrays import Reals, check_stored_array, check_stored_number
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import NpzReader, NpzWriter, sort_by_trailing_number
-from nmtalign.files.json_files import parse_json
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import parse_json
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.names import SUBWORD_MARKS, SubwordMarks
 from nmtalign.validation import check_choice

@@ -39,10 +39,9 @@ from nmtalign.arrays import Longs, Reals
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import name_file_in_errors
-from nmtalign.files.text_files import read_lines, try_lines
+from nmtalign.files.text_files import parse_json, read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 from nmtalign.links.separators import check_unsplit
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName, ReadLinksFormat

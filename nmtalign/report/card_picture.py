@@ -48,9 +48,8 @@ from nmtalign.report.figure_layout import (
     mark_mirrored_words,
     text_width,
 )
-from nmtalign.report.figures import describe_figure, new_figure
 from nmtalign.report.heatmap import MAX_TITLE_CHARS, fonts_for, kinds_of_links
-from nmtalign.report.style import DEFAULT_FONT, abbreviate, choose_fonts, visible
+from nmtalign.report.style import DEFAULT_FONT, abbreviate, choose_fonts, describe_figure, new_figure, visible
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import check_type
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.regrouping import regroup_batch
-from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.corpus.units import UnitCheck
 from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import (

@@ -25,7 +25,6 @@ from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.figure_layout import scale_figure
-from nmtalign.report.figures import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
     check_picture_suffix,
@@ -37,7 +36,7 @@ from nmtalign.report.heatmap import (
     svg_text,
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
-from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
+from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP, PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import Viewable, table_of_rows, with_frame_index
 from nmtalign.settings import PictureSettings

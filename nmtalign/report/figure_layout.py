@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nmtalign.links.alignments import AlignmentMatrix
-from nmtalign.report.figures import new_figure
-from nmtalign.report.style import abbreviate, visible
+from nmtalign.report.style import abbreviate, new_figure, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

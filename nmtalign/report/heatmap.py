@@ -37,12 +37,13 @@ from nmtalign.report.figure_layout import (
     is_right_to_left,
     label_axes,
 )
-from nmtalign.report.figures import FONT_TYPES, description_of
 from nmtalign.report.style import (
     DARK_COLORMAP,
+    FONT_TYPES,
     FONTS_OF_SYMBOLS,
     abbreviate,
     choose_fonts,
+    description_of,
     is_light,
     suggest_font,
     visible,

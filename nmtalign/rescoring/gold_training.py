@@ -17,7 +17,7 @@ from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.corpus.units import UnitCheck
 from nmtalign.display import name_pair, with_plural
 from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import GoldAlignment, links_inside

@@ -23,9 +23,8 @@ from typing import Any, TextIO
 from nmtalign.errors import TRANSIENT_ERRNOS, DataError, StoppedError, UsageError, WorkerError, error_text
 from nmtalign.files.atomic_output import atomic_file, create_partial_file
 from nmtalign.files.compressed import open_binary
-from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import file_inside, fingerprint
-from nmtalign.files.text_files import open_text
+from nmtalign.files.text_files import open_text, read_json
 from nmtalign.run.stream import AlignedChunk
 from nmtalign.text.bitext import Chunk, SentencePair, chunk_pairs
 

@@ -21,11 +21,20 @@ from nmtalign.corpus.word_pairs import WordPairIndex, join_keys, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.scorers.dictionary_phrases import Phrases
-from nmtalign.scorers.form_counts import MAX_COUNT, FormCounts, FormPairCounts
-from nmtalign.scorers.forms import WHOLE_WORD, FormKind, FormPairs, form_function, forms_of, make_form_pairs
+from nmtalign.scorers.forms import (
+    MAX_COUNT,
+    WHOLE_WORD,
+    FormCounts,
+    FormKind,
+    FormPairCounts,
+    FormPairs,
+    form_function,
+    forms_of,
+    make_form_pairs,
+)
 from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts
 from nmtalign.state import State, Stored
-from nmtalign.text.lemmas import lemma_language
+from nmtalign.text.languages import lemma_language
 
 # The ratio of two forms if one is unknown: so low that other kinds of form or the positions decide.
 UNKNOWN_RATIO = 0.2

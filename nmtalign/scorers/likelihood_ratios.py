@@ -23,8 +23,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats, Ints, block_slices
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
-from nmtalign.scorers.forms import FormPairs
+from nmtalign.scorers.forms import FormCounts, FormPairCounts, FormPairs
 
 WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on one block at a time
 MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned

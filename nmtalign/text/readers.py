@@ -29,11 +29,10 @@ from xml.etree.ElementTree import Element
 
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
-from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
-from nmtalign.files.text_files import try_lines
+from nmtalign.files.text_files import parse_json, try_lines
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
 

@@ -18,8 +18,8 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import NpzWriter, read_arrays
 from nmtalign.files.atomic_output import atomic_file
-from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import as_path, file_inside, fingerprint
+from nmtalign.files.text_files import read_json
 
 CheckpointArrays = dict[str, AnyArray]
 ArrayItems = Iterator[tuple[str, AnyArray]]  # only one array at a time is in memory

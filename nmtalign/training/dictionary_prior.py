@@ -27,8 +27,7 @@ from nmtalign.scorers.dictionary_phrases import Phrase, is_phrase
 from nmtalign.scorers.forms import short_words
 from nmtalign.text.containers import PairTable, as_table
 from nmtalign.text.headers import find_side_columns, language_of_column
-from nmtalign.text.languages import language_name
-from nmtalign.text.lemmas import lemmatizer
+from nmtalign.text.languages import language_name, lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_number
 

@@ -32,8 +32,14 @@ from nmtalign.positions.jumps import (
 )
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.dictionary_phrases import Phrases
-from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
-from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
+from nmtalign.scorers.forms import (
+    FormKind,
+    FormPairCounts,
+    FormPairs,
+    form_pair_counts,
+    make_form_pairs,
+    short_words,
+)
 from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
 from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts, emission_ratios
 from nmtalign.state import Stored

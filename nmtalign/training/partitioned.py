@@ -35,8 +35,7 @@ from nmtalign.corpus.word_pairs import WordPairIndex
 from nmtalign.errors import UsageError, WorkerError
 from nmtalign.positions.e_step import BucketCounts, EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, make_form_pairs
+from nmtalign.scorers.forms import WHOLE_WORD, FormCounts, FormPairCounts, FormPairs, make_form_pairs, sum_at
 from nmtalign.scorers.lexicon import StoredForms
 from nmtalign.scorers.likelihood_ratios import TextFormCounts, mean_null_ratios, ratio_factors
 from nmtalign.state import Stored

@@ -43,8 +43,7 @@ from nmtalign.corpus.word_pairs import (
     split_keys,
 )
 from nmtalign.positions.e_step import BucketCounts, EStep, Sparse
-from nmtalign.scorers.form_counts import sum_at
-from nmtalign.scorers.forms import Spellings, spelled_alike
+from nmtalign.scorers.forms import Spellings, spelled_alike, sum_at
 from nmtalign.scorers.likelihood_ratios import mean_of_kinds, scale_to_ratios
 
 WORD_KIND = 0  # number of the kind of form that is whole words

@@ -21,8 +21,15 @@ from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.jumps import MAX_JUMP, TABLE_WIDTHS, BothJumpModels, JumpModel
 from nmtalign.scorers.dictionary_phrases import Phrase
-from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import WHOLE_WORD, FormPairs, form_function, number_forms
+from nmtalign.scorers.forms import (
+    WHOLE_WORD,
+    FormCounts,
+    FormPairCounts,
+    FormPairs,
+    form_function,
+    number_forms,
+    sum_at,
+)
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows

@@ -19,7 +19,7 @@ import numpy as np
 from nmtalign.arrays import Longs
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map
 from nmtalign.errors import WorkerError
-from nmtalign.files.temporary_arrays import ArrayPlace, TemporaryArrays
+from nmtalign.files.array_files import ArrayPlace, TemporaryArrays
 
 PICKLE_PROTOCOL = 5  # copies arrays without a detour
 

@@ -38,7 +38,6 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
-from nmtalign.files.json_files import parse_json, read_json
 from nmtalign.files.paths import (
     MATRIX_SUFFIXES,
     as_path,
@@ -48,7 +47,7 @@ from nmtalign.files.paths import (
     resolve_path,
 )
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.files.text_files import read_utf8
+from nmtalign.files.text_files import parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
 from nmtalign.text.tokenization import TextSettings

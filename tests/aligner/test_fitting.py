@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.fit_to_text import fit_text
-from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import DEFAULT_NULL
@@ -197,7 +196,7 @@ def test_empty_text_and_empty_sides():
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    monkeypatch.setattr("nmtalign.aligner.fit_to_text.MAX_FITTING_PAIRS", 3)
+    monkeypatch.setattr("nmtalign.aligner.opening.MAX_FITTING_PAIRS", 3)
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
     assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}

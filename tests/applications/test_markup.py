@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.applications.atoms import split_line
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import MAX_TAG_DEPTH, find_tags, matched_offsets, parse_markup
+from nmtalign.applications.placing import split_line
 from nmtalign.applications.projection import project_line
 from nmtalign.errors import DataError
 from nmtalign.names import MARKUP_FORMATS

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign import progress as progress_module
-from nmtalign.cli import progress_display
+from nmtalign.cli import messages
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.progress import ProgressReporter
 from nmtalign.text import bitext as chunks
@@ -79,7 +79,7 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, m
     options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
     assert run("align", *options) == 0
     assert "left" not in capsys.readouterr().err  # it took less than the interval
-    monkeypatch.setattr(progress_display, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(messages, "LOG_SECONDS", 0.0)
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("nmtalign: 2,000 pairs, ")
@@ -155,7 +155,7 @@ def records(err: str) -> list[dict[str, object]]:
 
 
 def test_json_has_an_object_a_line(tmp_path, pairs, small_chunks, monkeypatch, capsys):
-    monkeypatch.setattr(progress_display, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(messages, "LOG_SECONDS", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
     *lines, done, settings = records(capsys.readouterr().err)
     assert [record["pairs"] for record in lines] == [2_000, 2_500]

@@ -34,8 +34,7 @@ from nmtalign.external.attention_archive import GivenPair, read_pairs_with_atten
 from nmtalign.external.links_from import links_from
 from nmtalign.external.matrix_files import read_matrices
 from nmtalign.files.array_files import NpzWriter, read_array, read_arrays
-from nmtalign.files.json_files import read_json
-from nmtalign.files.text_files import read_lines
+from nmtalign.files.text_files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_link_records
 from nmtalign.names import MARKUP_FORMATS
 from nmtalign.run.shards import is_shard_complete

@@ -18,8 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
-from nmtalign.aligner.fit_to_text import fit_to
-from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.opening import fit_to, vector_aligner
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import MAX_PAIRS_WITH_PARTS

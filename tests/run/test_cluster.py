@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.aligner.fit_to_text import fit_to
-from nmtalign.aligner.opening import load
+from nmtalign.aligner.opening import fit_to, load
 from nmtalign.errors import DataError, UsageError, WorkerError
 from nmtalign.files.paths import bundled_path
 from nmtalign.run import cluster as cluster_module
@@ -352,11 +351,11 @@ def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
 # The program with small chunks and a log of each half second. A lost scheduler has one second to come back.
 IMPATIENT = """
 from nmtalign.run import cluster
-from nmtalign.cli import main, progress_display
+from nmtalign.cli import main, messages
 from nmtalign.text import bitext
 bitext.PAIRS_PER_CHUNK = 500
 cluster.CONNECT_SECONDS = 1
-progress_display.LOG_SECONDS = 0.5
+messages.LOG_SECONDS = 0.5
 main()
 """
 

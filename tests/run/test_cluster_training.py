@@ -15,8 +15,7 @@ from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import TrainingResult, train_aligner
 from nmtalign.cli import main
 from nmtalign.errors import WorkerError
-from nmtalign.run.cluster import lost_cluster_as_error
-from nmtalign.run.cluster_store import ClusterStore
+from nmtalign.run.cluster import ClusterStore, lost_cluster_as_error
 from nmtalign.training import partitioned
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior

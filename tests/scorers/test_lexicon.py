@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.word_pairs import index_word_pairs
-from nmtalign.scorers.form_counts import FormCounts, form_pair_counts
 from nmtalign.scorers.forms import (
     MIN_DICE,
+    FormCounts,
     FormPairs,
     Forms,
     Spellings,
+    form_pair_counts,
     make_form_pairs,
     number_forms,
     spelled_alike,

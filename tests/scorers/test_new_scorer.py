@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import PART_CLASSES, Aligner, load_aligner
-from nmtalign.aligner.fit_to_text import fit_to
+from nmtalign.aligner.opening import fit_to
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError

@@ -12,7 +12,7 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
-from nmtalign.scorers.form_counts import FormCounts
+from nmtalign.scorers.forms import FormCounts
 from nmtalign.scorers.likelihood_ratios import emission_ratios
 from nmtalign.scorers.mixture import Mixture, interpolate
 from nmtalign.scorers.scorer import LogRatios

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.aligner.fit_to_text import fit_to
-from nmtalign.aligner.opening import load
+from nmtalign.aligner.opening import fit_to, load
 from nmtalign.aligner.train import train
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, iter_chunks, read_bitext

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.form_counts import FormCounts
-from nmtalign.scorers.forms import number_forms
+from nmtalign.scorers.forms import FormCounts, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.scorers.likelihood_ratios import Smoothing
 from nmtalign.training.count_vectors import count_embeddings, learn_lexicon

@@ -14,8 +14,8 @@ from nmtalign.cli import main
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.scorers.forms import number_forms
 from nmtalign.state import fingerprints
-from nmtalign.text import lemmas
-from nmtalign.text.lemmas import MAX_WORD_CHARS, lemma_language, lemmatizer
+from nmtalign.text import languages
+from nmtalign.text.languages import MAX_LEMMATIZED_CHARS, lemma_language, lemmatizer
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 BITEXT = [("the mice went", "les souris allèrent"), ("a mouse goes", "une souris va")] * 10
@@ -29,7 +29,7 @@ def test_words_share_the_form_of_their_lemma() -> None:
 
 
 def test_lemmas_of_words_that_are_not_words() -> None:
-    long = "a" * (MAX_WORD_CHARS + 1)
+    long = "a" * (MAX_LEMMATIZED_CHARS + 1)
     assert [lemmatizer("en")(word) for word in ("", ".", "3,5", long, "Mice")] == [
         "",
         ".",
@@ -104,7 +104,7 @@ def test_codes_of_languages() -> None:
 
 def test_a_model_with_lemmas_says_what_it_needs(tmp_path: Path, monkeypatch, capsys) -> None:
     na.train(BITEXT, lemmas=True, languages=("en", "fr"), workers=1).save(tmp_path / "model")
-    lemmas.lemmatizer.cache_clear()
+    languages.lemmatizer.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "simplemma"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(

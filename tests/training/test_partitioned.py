@@ -18,7 +18,7 @@ import nmtalign as na
 from nmtalign.corpus.buckets import make_buckets, store_buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
-from nmtalign.files.temporary_arrays import TemporaryArrays, on_disk, release
+from nmtalign.files.array_files import TemporaryArrays, on_disk, release
 from nmtalign.positions.e_step import EStep
 from nmtalign.scorers.dictionary_phrases import Phrase
 from nmtalign.training.checkpoint import Checkpoint

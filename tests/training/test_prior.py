@@ -11,8 +11,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import train
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.errors import UsageError
-from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
-from nmtalign.scorers.forms import FormPairs
+from nmtalign.scorers.forms import FormCounts, FormPairCounts, FormPairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

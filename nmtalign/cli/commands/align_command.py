@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model_options, running, texts, unit_options
+from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import detail, log
+from nmtalign.cli.messages import detail, log, open_progress
 from nmtalign.cli.outputs import (
     LinkOutputOptions,
     WrittenLinks,
@@ -22,7 +22,6 @@ from nmtalign.cli.outputs import (
     log_alignment,
     write_chunks,
 )
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -51,7 +50,7 @@ class AlignOutputOptions(LinkOutputOptions):
         "--values",
         "Values that --attention contains.  [combined; with --positions none or diagonal: forward]",
     )
-    pieces: SubwordMarks | None = unit_options.pieces_option()
+    pieces: SubwordMarks | None = texts.pieces_option()
     costs: str | None = setting(
         None,
         "--costs FILE",
@@ -113,7 +112,7 @@ def align_command(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
-    from nmtalign.aligner.fit_to_text import fit_text
+    from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.checked_paths()
@@ -204,7 +203,7 @@ def _pairs_to_align(
         )
     # the marks of spaces and of sub-words are those of the lines, before anything changes these
     if not unit.is_plain:
-        pairs = unit_options.without_space_marks(pairs, unit, bitext, bad_records)
+        pairs = texts.without_space_marks(pairs, unit, bitext, bad_records)
         pairs = unit.prepare_pairs(pairs, aligner.text_settings, aligner.languages, first=1)
     # a length is a number of tokens that are aligned, so sub-words are joined before
     pairs = limit.pairs(pairs, aligner.text_settings, aligner.languages)
@@ -226,7 +225,7 @@ def _settings_of_run(
     """Return the settings that the shards of a run depend on, besides the text and the model."""
     return {
         "settings": aligner.description,
-        **unit_options.describe_unit(unit),
+        **texts.describe_unit(unit),
         "format": bitext.pairs_format,
         "sides": bitext.sides,
         "encoding": bitext.encoding,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import unit_options
+from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
+from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
@@ -24,8 +24,7 @@ from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
-    from nmtalign.corpus.unit_check import UnitFit
-    from nmtalign.corpus.units import LinkUnit
+    from nmtalign.corpus.units import LinkUnit, UnitFit
     from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import SentencePair
 
@@ -69,7 +68,7 @@ class CheckedLinksOptions(Settings):
         None,
         "--spm SRC[,TGT]",
         "Sub-word models whose pieces --links may count.",
-        type=unit_options.SubwordModels(writes=False),
+        type=texts.SubwordModels(writes=False),
     )
 
     def units(self) -> dict[str, LinkUnit]:
@@ -148,7 +147,7 @@ def _check_links(
     checked: CheckedLinksOptions,
 ) -> None:
     """Show which units of the text the positions in links fit; DataError if they fit none, or not --count."""
-    from nmtalign.corpus.unit_check import fits_of_units, fitting_units
+    from nmtalign.corpus.units import fits_of_units, fitting_units
     from nmtalign.text.tokenization import TextSettings
 
     links = str(checked.links)

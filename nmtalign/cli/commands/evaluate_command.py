@@ -195,7 +195,7 @@ def _warn_of_unit(
     path: str, gold: str, system: Sequence[frozenset[na.Link]], golds: Sequence[na.GoldAlignment]
 ) -> None:
     """Warn where links end long before or after gold links that cover most words."""
-    from nmtalign.corpus.unit_check import UnitFit
+    from nmtalign.corpus.units import UnitFit
 
     fit = UnitFit("units of the gold")
     for number, (links, gold_links) in enumerate(zip(system, golds, strict=True), 1):

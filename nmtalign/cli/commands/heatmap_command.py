@@ -15,9 +15,8 @@ import click
 import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, warn
+from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.parameter_types import INPUT
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import (
     RecordOptions,
     ShownTextErrorOptions,

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtalign import blas
-from nmtalign.cli import model_options, unit_options
+from nmtalign.cli import model_options, texts
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import detail
+from nmtalign.cli.messages import detail, open_progress
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -87,7 +86,7 @@ def links_from_command(
         bad = errors.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
-        opened = unit_options.without_space_marks(opened, unit, bitext, bad)
+        opened = texts.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
             words_of = partial(unit.tokens_for_translation, text_settings=text_settings)
             opened = without_split_words(opened, words_of, bitext, bad)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import parameter_types
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, warn
-from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.records import (
     RecordOptions,
     ShownTextErrorOptions,

@@ -27,7 +27,7 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.model_options import load_given
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.files.json_files import parse_json
+from nmtalign.files.text_files import parse_json
 from nmtalign.names import SIDES
 from nmtalign.settings import Settings, setting
 
@@ -220,7 +220,7 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
 
     If the models split the text into different tokens, all show the space-separated words.
     """
-    from nmtalign.aligner.fit_to_text import fit_text
+    from nmtalign.aligner.opening import fit_text
     from nmtalign.report.corpus import CorpusRecord, align_for_report
 
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model_options, running, texts, unit_options
+from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, warn
+from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import (
     explain_lost_work,
     files_of_sides,
@@ -26,7 +26,6 @@ from nmtalign.cli.outputs import (
     unlinked_clause,
     unused_path,
 )
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
@@ -62,8 +61,8 @@ class OutputOptions(Settings):
     )
     probabilities: str | None = probabilities_option("--links")
     pair_scores: str | None = pair_scores_option()
-    count: LinkUnitName | None = unit_options.count_option("[words; with --spm: pieces]")
-    spm: str | None = unit_options.spm_option()
+    count: LinkUnitName | None = texts.count_option("[words; with --spm: pieces]")
+    spm: str | None = texts.spm_option()
 
     @property
     def link_files(self) -> dict[str, str]:
@@ -89,7 +88,7 @@ class PreparedTextOptions(Settings):
 
     section = "Input"
 
-    pieces: SubwordMarks | None = unit_options.pieces_option()
+    pieces: SubwordMarks | None = texts.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")
     strict: bool = setting(False, "--strict", "Stop (exit code 3) if the text has errors.")
 
@@ -261,7 +260,7 @@ def _keep_pieces(
 
 def _with_cluster(job: TrainingJob, client: Client) -> TrainingJob:
     """Return the settings with a cluster that keeps the text and the counts of its word pairs."""
-    from nmtalign.run.cluster_store import ClusterStore
+    from nmtalign.run.cluster import ClusterStore
 
     return replace(job, store=ClusterStore(client), memory=None)
 

@@ -15,8 +15,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import texts
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, print_text, printable, warn
-from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.messages import log, open_progress, print_text, printable, warn
 from nmtalign.cli.records import TokenizerOptions
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError

@@ -18,8 +18,7 @@ import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import printable
-from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.messages import open_progress, printable
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
@@ -178,7 +177,7 @@ def _corpus(
 
 def _align_files(aligner: na.Aligner, linked: SearchedTextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
-    from nmtalign.aligner.fit_to_text import fit_text
+    from nmtalign.aligner.opening import fit_text
     from nmtalign.corpus.units import TOKENS
     from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import chunk_pairs

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import texts, unit_options
+from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, warn
@@ -40,7 +40,7 @@ class CountedTextOptions(OptionalLinkedOptions):
         "--spm SRC[,TGT]",
         "Sub-word models (sentencepiece, tokenizer.json) that split raw lines; count the pieces of linked"
         " words.",
-        type=unit_options.SubwordModels(writes=False),
+        type=texts.SubwordModels(writes=False),
     )
 
     @property

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import command
+from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import log_written
 from nmtalign.cli.parameter_types import OutputPrefix
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles

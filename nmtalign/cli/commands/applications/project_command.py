@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, warn
+from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
-from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
