@@ -228,7 +228,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
         ("w300", "w302", "w303"),
         ("chat",),
     )
-    assert all(s < 3 and t < 1 for s, t in more["links"])
+    assert all(s < 3 and t < 1 for s, t in more["links"] or ())
     assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
     assert "--columns: there are only 2 words; positions count from 0" in capsys.readouterr().err
 

@@ -99,8 +99,8 @@ def train_command(
     error_options: LearningErrorOptions,
     preparation: PreparedTextOptions,
     outputs: OutputOptions,
-    vectors: MixedVectorOptions,
     learning: TrainingSettings,
+    vectors: MixedVectorOptions,
     engine: running.EngineOptions,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
