@@ -148,7 +148,6 @@ class Node:
     left: int
     right: int
     joins_left: bool  # no space on its left side
-    joins_right: bool
     children: list[Node] = field(default_factory=list)
 
 
@@ -248,7 +247,6 @@ class _Positions:
             left=bisect_left(self._starts, start) - 1,
             right=bisect_right(self._ends, end),
             joins_left=self._has_character(element.start - 1),
-            joins_right=self._has_character(element.end),
             children=[self.node(child) for child in element.children if not child.overlaps],
         )
 

@@ -1,7 +1,7 @@
 """The types of options and arguments: files, numbers, lists of numbers, names.
 
-Every option that names a file has one of the types of files. When click converts its value, the file is noted
-(:mod:`nmtalign.cli.parameter_types`), so that no output of a command is one of its inputs.
+Every option that names a file has one of the types of files. When click converts its value, the file is
+noted, so that no output of a command is one of its inputs.
 """
 
 from __future__ import annotations

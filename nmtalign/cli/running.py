@@ -100,7 +100,6 @@ def _check_plain(path: Path) -> None:
 
 
 def _shard_ending(output: str, path: str) -> str:
-    """Return the ending of the shards of an output."""
     from nmtalign.report.tables import table_format
 
     if output == "table":

@@ -192,7 +192,6 @@ def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSet
 
 
 def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
-    """Yield the lines that `info` prints."""
     import numpy as np
 
     norms = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)

@@ -232,7 +232,6 @@ def _files(
 
 
 def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
-    """Yield each entry as a row of the table."""
     from nmtalign.applications.bilingual_lexicon import format_row
 
     for entry in entries:
