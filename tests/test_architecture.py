@@ -42,6 +42,7 @@ LAYERS = {
     "links": 1,
     "arrays": 0,
     "blas": 0,
+    "declarations": 0,
     "display": 0,
     "errors": 0,
     "files": 0,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import pytest
 
 import nmtalign as na
+from nmtalign.declarations import Settings, declaration_of, setting
 from nmtalign.errors import UsageError
 from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.settings import (
@@ -16,13 +17,10 @@ from nmtalign.settings import (
     GivenVectorsSettings,
     LinkSettings,
     PictureSettings,
-    Settings,
     SourceSettings,
     TrainingSettings,
     VectorFileSettings,
     WordSettings,
-    declaration_of,
-    setting,
 )
 
 # A public function, and the groups of settings that its parameters list once more.

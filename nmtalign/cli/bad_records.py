@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nmtalign.cli.messages import as_options, log, options_of_command, printable
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions

@@ -15,9 +15,7 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli.parameter_types import TYPE_OF_KIND, Integer, Number
-from nmtalign.display import escape_controls
-from nmtalign.errors import UsageError
-from nmtalign.settings import (
+from nmtalign.declarations import (
     OTHER_COMMANDS,
     RUNNING,
     Declaration,
@@ -28,6 +26,8 @@ from nmtalign.settings import (
     section_of_group,
     types_of,
 )
+from nmtalign.display import escape_controls
+from nmtalign.errors import UsageError
 
 # The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
 COMMON = "Options of every command"
@@ -40,7 +40,7 @@ class SectionOption(click.Option):
     """An option that knows the section of ``--help`` that lists it, and the default of each command."""
 
     section = RUNNING
-    shown_defaults: Mapping[str, str] | None = None  # as in :func:`nmtalign.settings.setting`
+    shown_defaults: Mapping[str, str] | None = None  # as in :func:`nmtalign.declarations.setting`
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return names and help, with the default of the command whose help is shown."""

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
 from nmtalign.cli.messages import log
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
     LinkSettings,
-    Settings,
     SourceSettings,
     WordSettings,
-    setting,
 )
 from nmtalign.validation import quote_parameter
 

@@ -13,13 +13,13 @@ from nmtalign.cli import texts
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.counting import KindCount, RunFindings

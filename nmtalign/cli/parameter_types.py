@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import click
 
+from nmtalign.declarations import ValueKind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import companion_paths, expand_home, is_word2int_path, resolve_path
 from nmtalign.names import TOKENIZERS
-from nmtalign.settings import ValueKind
 
 
 class FileType(click.Path):

@@ -17,10 +17,11 @@ from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.messages import warn
 from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import NumberList
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 from nmtalign.names import UnicodeForm
-from nmtalign.settings import EncoderSettings, Settings, WordSettings, setting
+from nmtalign.settings import EncoderSettings, WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.names import SubwordMarks

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import nmtalign as na
 from nmtalign.cli.model_options import ModelOptions
 from nmtalign.cli.outputs import formatter_of_output
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, fingerprint, resolve_path
 from nmtalign.names import BUNDLED_MODEL
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from distributed import Client

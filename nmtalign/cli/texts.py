@@ -13,13 +13,13 @@ import click
 import nmtalign as na
 from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import FileType, TwoNames
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import PairFormat
-from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair

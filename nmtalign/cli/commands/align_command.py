@@ -23,11 +23,12 @@ from nmtalign.cli.outputs import (
     write_chunks,
 )
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
-from nmtalign.settings import Settings, expert_setting, setting
+from nmtalign.settings import expert_setting
 
 if TYPE_CHECKING:
     from distributed import Client

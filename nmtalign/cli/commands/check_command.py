@@ -15,12 +15,12 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import LinkUnitName, SubwordMarks
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding

@@ -12,11 +12,11 @@ from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.outputs import OutputFileOptions
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import ReadLinksFormat, Symmetrization, WrittenLinksFormat
-from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.conversion import Conversion

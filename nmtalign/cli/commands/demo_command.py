@@ -13,9 +13,9 @@ from nmtalign.cli.commands.evaluate_command import evaluate_command
 from nmtalign.cli.commands.report_command import DEFAULT_SAMPLE_PAIRS, report_command
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import print_text
+from nmtalign.declarations import Settings, setting
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import BUNDLED_VECTORS, ScoreName
-from nmtalign.settings import Settings, setting
 
 LINES_IN_PDF = (1, 2, 4, 6, 7, 8, 10, 11)
 COMPARED_LINE = 97  # its attention is drawn by three aligners

@@ -12,10 +12,10 @@ from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import ReadLinksFormat
-from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Counts, Difference, LinkPairs

@@ -25,11 +25,12 @@ from nmtalign.cli.records import (
     with_unknown_words_warning,
 )
 from nmtalign.cli.texts import PairsOptions
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues
-from nmtalign.settings import PictureSettings, Settings, argument, setting
+from nmtalign.settings import PictureSettings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

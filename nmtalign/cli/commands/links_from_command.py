@@ -17,9 +17,10 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, open_progress
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import EncoderSettings, Settings, SourceSettings, setting
+from nmtalign.settings import EncoderSettings, SourceSettings
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair

@@ -18,10 +18,10 @@ from nmtalign.cli.records import (
     with_unknown_words_warning,
 )
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding

@@ -25,11 +25,11 @@ import click
 import nmtalign as na
 from nmtalign.cli.declare import command
 from nmtalign.cli.model_options import load_given
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.text_files import parse_json
 from nmtalign.names import SIDES
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -27,10 +27,11 @@ from nmtalign.cli.outputs import (
     unused_path,
 )
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
-from nmtalign.settings import Settings, TrainingSettings, setting
+from nmtalign.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from distributed import Client

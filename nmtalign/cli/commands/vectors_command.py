@@ -18,6 +18,7 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, print_text, printable, warn
 from nmtalign.cli.records import TokenizerOptions
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.files.text_files import read_lines
@@ -26,7 +27,7 @@ from nmtalign.names import (
     ReadVectorsFormat,
     WrittenVectorsFormat,
 )
-from nmtalign.settings import AttentionSettings, Settings, VectorFileSettings, argument, setting
+from nmtalign.settings import AttentionSettings, VectorFileSettings
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon

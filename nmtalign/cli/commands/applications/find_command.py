@@ -20,11 +20,11 @@ from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress, printable
 from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
-from nmtalign.settings import Settings, argument, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult

@@ -15,9 +15,10 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import Settings, WordSettings, setting
+from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts

@@ -10,9 +10,9 @@ from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import log_written
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import LinkedOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
+from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -18,7 +19,6 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
-from nmtalign.settings import Settings, setting
 
 if TYPE_CHECKING:
     from nmtalign.applications.labels import LabeledSpan
