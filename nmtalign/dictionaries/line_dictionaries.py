@@ -67,7 +67,7 @@ def read_lines_of(path: str | Path, encoding: str, wanted: Wanted) -> Iterator[R
     return format.read(lines, path, wanted)
 
 
-def named_languages(path: str | Path, encoding: str) -> tuple[list[str], list[str]]:
+def languages_of_file(path: str | Path, encoding: str) -> tuple[list[str], list[str]]:
     """Return the languages of headwords and of translations that a text file names, in its first entries."""
     format, lines = _open_lines(path, encoding)
     if format.languages is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtalign.dictionaries.entries import Entry, JumpCount, Unused, Wanted, check_size, every_headword
-from nmtalign.dictionaries.line_dictionaries import named_languages, read_lines_of
+from nmtalign.dictionaries.line_dictionaries import languages_of_file, read_lines_of
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, error_text, warn_caller
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
@@ -48,7 +48,7 @@ class DictionaryFile:
         path = as_path(self.path)
         if str(path) == "-" or not path.is_file():  # it was read before
             return [], []
-        return named_languages(path, self.encoding)
+        return languages_of_file(path, self.encoding)
 
     def entries(
         self, wanted: Wanted = every_headword, jumps: list[JumpCount] | None = None
