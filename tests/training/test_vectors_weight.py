@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from nmtalign.aligner.preparation import prepare
-from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.aligner.training_steps import estimate, train_aligner
 from nmtalign.corpus.text import EncodedText
+from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.training import vectors_weight
+from nmtalign.training.em import Estimator
 from nmtalign.training.vectors_weight import BucketPrediction, sharpened
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, training_job
@@ -20,9 +23,9 @@ SHORT_TOY = toy_bitext(20)
 
 
 def fitted_weight(toy, vectors) -> float:
-    """Return the weight of the vectors in a model that is learned with them."""
+    """Return the weight of the vectors in a model that is learned with them; 0 if it does not use them."""
     aligner = train_aligner(toy.pairs, training_job(vectors=vectors)).aligner
-    return aligner.scorer.others[-1].weight
+    return {scorer.name: scorer.weight for scorer in aligner.scorer.others}.get("vectors", 0.0)
 
 
 def learn_text(toy) -> EncodedText:
@@ -38,7 +41,51 @@ def rotated(side: Embeddings) -> Embeddings:
 
 def test_good_vectors_have_more_weight_than_poor_ones():
     assert fitted_weight(SHORT_TOY, VECTORS) > 0.4
-    assert fitted_weight(SHORT_TOY, (rotated(VECTORS[0]), VECTORS[1])) < 0.1
+    assert fitted_weight(SHORT_TOY, (rotated(VECTORS[0]), VECTORS[1])) == 0
+
+
+@pytest.mark.parametrize("kind", ["random", "permuted"])
+def test_vectors_that_do_not_fit_change_no_link(kind):
+    """A model with random vectors, or with those of other words, is the model without; a warning says so."""
+    random = np.random.default_rng(5)
+    source, target = VECTORS
+    rows = random.permutation(len(target.matrix))
+    matrices = {"random": random.standard_normal(target.matrix.shape), "permuted": target.matrix[rows]}
+    unfit = source, Embeddings(target.vocabulary, matrices[kind])
+    warnings: list[str] = []
+    with_unfit = train_aligner(TOY.pairs, training_job(vectors=unfit, warn=warnings.append))
+    without = train_aligner(TOY.pairs, training_job())
+    assert with_unfit.aligner == without.aligner
+    (warning,) = warnings
+    found = re.search(r"not used: their nearest words have (\d+)% of the links that the text", warning)
+    assert found is not None
+    assert int(found[1]) < 20
+
+
+def test_agreement_is_a_share_of_expected_links():
+    """Nearest words are all links, or none if all words are equally near, or the nearest one is wrong."""
+    toy = toy_bitext(60, vocabulary=30, empty=0)
+    translations = {
+        (source[s], target[t])
+        for (source, target), links in zip(toy.words, toy.links, strict=True)
+        for s, t in links
+    }
+    source_words, target_words = zip(*sorted(translations), strict=True)
+    unit = np.eye(len(translations), dtype=np.float32)
+    source = Embeddings.of(source_words, unit)
+    right = source, Embeddings.of(target_words, unit)
+    equal = source, Embeddings.of(target_words, np.ones_like(unit))
+    job = training_job()
+    bitext = prepare(toy.pairs, job)
+    estimated = estimate(Estimator.prepare(bitext.text, job.hyperparameters), bitext, job)
+    found = []
+    for vectors in (right, equal):
+        scorer = make_vectors_scorer(estimated.lexicon, *vectors, job.text_settings, weight=0.5)
+        models = estimated.jump_models, job.hyperparameters.null
+        agreement = vectors_weight.agreement_with_text(estimated.lexicon, scorer, *models, bitext.text)
+        found.append(agreement)
+    assert found[0] > 0.95
+    assert found[1] < 0.02  # of pairs of one word on each side
 
 
 def test_vectors_have_less_weight_in_a_longer_text():
