@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES, Side
-from nmtalign.text.headers import find_side_columns, language_of_column
+from nmtalign.text.headers import find_text_columns, language_of_column, refuse_identifiers
 from nmtalign.validation import is_iterable
 
 TRANSLATION_COLUMN = "translation"  # its rows are dictionaries with one text per language
@@ -54,7 +54,8 @@ class PairTable(NamedTuple):
         columns = self.column(source), self.column(target)
         if faults is None:
             check_cells(columns, self.frame_index, (self.names[source], self.names[target]))
-        return zip(*columns, strict=True)
+        rows = zip(*columns, strict=True)
+        return rows if names.are_given else refuse_identifiers(rows, ADVICE_ON_COLUMNS)
 
 
 class CellFault(NamedTuple):
@@ -169,13 +170,10 @@ def keys_of_sides(value: Any) -> list[Hashable]:
     if table is not None:
         if not _has_translations(table, SideNames()):
             return list(table.names)
-        first = table.column(list(table.names).index(TRANSLATION_COLUMN))[0]
-    elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-        first = value[0].get(TRANSLATION_COLUMN)
-        first = first if isinstance(first, Mapping) else value[0]
-    else:
-        return []
-    return list(first)
+        return list(table.column(list(table.names).index(TRANSLATION_COLUMN))[0])
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        return list(value[0][TRANSLATION_COLUMN] if _is_nested(value[0], SideNames()) else value[0])
+    return []
 
 
 def _table_of_mapping(value: Mapping[Any, Any]) -> PairTable:
@@ -219,25 +217,33 @@ def choose_sides(columns: Sequence[Hashable], names: SideNames) -> tuple[int, in
     >>> choose_sides(["target", "source"], SideNames()), choose_sides(["a", "b"], SideNames())
     ((1, 0), (0, 1))
     """
+    try:
+        sides = _find_sides(columns, names)
+    except DataError as error:
+        if len(columns) == 2:  # one has identifiers
+            raise UsageError(f"{str(error).partition('; ')[0]}; {ADVICE_ON_COLUMNS}") from None
+        sides = None  # more than two columns may be sides
+    if sides is not None:
+        return sides
+    if len(columns) == 2:
+        return 0, 1
+    found = ", ".join(map(str, columns)) or "none"
+    raise UsageError(
+        f"expected a table of two columns, found {len(columns)}: {found}; {ADVICE_ON_COLUMNS}, "
+        "or choose source and target: table[['en', 'fr']]"
+    )
+
+
+def _find_sides(columns: Sequence[Hashable], names: SideNames) -> tuple[int, int] | None:
+    """Return the columns of both sides by their names; None if they are not known, DataError if unclear."""
     if names.are_given:
         return _given_sides(columns, names)
     texts = [str(column) for column in columns]
     by_language = _sides_of_languages(texts, names.languages)
     if by_language is not None:
         return by_language
-    try:
-        sides = find_side_columns(texts)
-    except DataError:  # more than two columns may be sides
-        sides = None
-    if sides is not None:
-        return sides.source, sides.target
-    if len(columns) == 2:
-        return 0, 1
-    found = ", ".join(texts) or "none"
-    raise UsageError(
-        f"expected a table of two columns, found {len(columns)}: {found}; {ADVICE_ON_COLUMNS}, "
-        "or choose source and target: table[['en', 'fr']]"
-    )
+    sides = find_text_columns(texts)
+    return None if sides is None else (sides.source, sides.target)
 
 
 def _given_sides(columns: Sequence[Hashable], names: SideNames) -> tuple[int, int]:
@@ -273,6 +279,44 @@ def _sides_of_languages(
     return (numbers[0], numbers[1]) if numbers[0] != numbers[1] else None
 
 
+class RecordKeys(NamedTuple):
+    """The keys of both sides in a record, or in the one inside of its key ``translation``."""
+
+    source: Hashable
+    target: Hashable
+    is_nested: bool
+
+
+def keys_of_record(
+    record: Mapping[Any, Any], names: SideNames, *, by_order: bool = True
+) -> RecordKeys | None:
+    """Return the keys of both sides; the only function that chooses them, for JSON lines as well.
+
+    With `by_order`, two keys of other names are source and target, in this order, and a UsageError says that
+    there are others. Without it, the result is then None, and a DataError says that more than two may be.
+
+    >>> keys_of_record({"id": 7, "translation": {"fr": "un chat", "en": "a cat"}}, SideNames())
+    RecordKeys(source='fr', target='en', is_nested=True)
+    """
+    is_nested = _is_nested(record, names)
+    inner = record[TRANSLATION_COLUMN] if is_nested else record
+    keys = [key for key, value in inner.items() if names.are_given or _may_be_text(value)]
+    sides = choose_sides(keys, names) if by_order else _find_sides(keys, names)
+    return None if sides is None else RecordKeys(keys[sides[0]], keys[sides[1]], is_nested)
+
+
+def _is_nested(record: Mapping[Any, Any], names: SideNames) -> bool:
+    """Return whether the sides are inside of the key ``translation``."""
+    keys = {names.source, names.target} if names.are_given else {"source", "target"}
+    return isinstance(record.get(TRANSLATION_COLUMN), Mapping) and not record.keys() >= keys
+
+
+def _may_be_text(value: Any) -> bool:
+    """Return whether a value may be text, or is missing, such as NaN."""
+    is_number = isinstance(value, int | float) and value == value
+    return not is_number and not isinstance(value, Mapping)
+
+
 def record_rows(records: Iterable[Any], names: SideNames) -> Iterator[tuple[Any, Any]]:
     """Yield the sides of records, which have the keys of the first one; an error counts records from 0.
 
@@ -284,17 +328,21 @@ def record_rows(records: Iterable[Any], names: SideNames) -> Iterator[tuple[Any,
     first = next(rows, None)
     if first is None:
         return
-    is_nested = isinstance(first, Mapping) and isinstance(first.get(TRANSLATION_COLUMN), Mapping)
-    keys = list(_inner_record(first, is_nested, 0))
-    source, target = choose_sides(keys, names)
-    for number, row in enumerate(chain([first], rows)):
-        record = _inner_record(row, is_nested, number)
-        for key in (keys[source], keys[target]):
+    keys = keys_of_record(_inner_record(first, is_nested=False, number=0), names)
+    assert keys is not None  # otherwise choose_sides raises an error
+    sides = _sides_of_records(chain([first], rows), keys)
+    yield from sides if names.are_given else refuse_identifiers(sides, ADVICE_ON_COLUMNS)
+
+
+def _sides_of_records(records: Iterable[Any], keys: RecordKeys) -> Iterator[tuple[Any, Any]]:
+    for number, row in enumerate(records):
+        record = _inner_record(row, keys.is_nested, number)
+        for key in (keys.source, keys.target):
             if key not in record:
                 found = ", ".join(map(str, record))[:80]
-                expected = f"expected a record with the keys {keys[source]!r} and {keys[target]!r}"
+                expected = f"expected a record with the keys {keys.source!r} and {keys.target!r}"
                 raise DataError(f"pair {number:,}: {expected}, found {found or 'none'}")
-        yield record[keys[source]], record[keys[target]]
+        yield record[keys.source], record[keys.target]
 
 
 def _inner_record(row: Any, is_nested: bool, number: int) -> Mapping[Any, Any]:

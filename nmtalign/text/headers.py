@@ -1,4 +1,4 @@
-"""Which columns of a table are the source and the target, by their names.
+"""Which columns of a table are the source and the target, by their names; and which are identifiers.
 
 A name counts if nothing but these words is in it, in any case and with any punctuation between:
 
@@ -10,13 +10,17 @@ A name counts if nothing but these words is in it, in any case and with any punc
 
 There may be other columns. A line with a number among its fields is text, because no column is named by a
 number. Names such as ``source_lang`` or ``target_id`` are not the text of a side.
+
+Identifiers, such as ``menu.file.open``, are not the text of a side either. A table, a catalog or records that
+seem to pair them with texts are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError
 from nmtalign.text.languages import known_language
@@ -28,6 +32,8 @@ _ORIGINAL = {"original", "input", "from"}
 _TRANSLATION = {"translation", "translations", "translated", "output", "to"}
 _NUMBERED = _TEXT | {"lang", "language", "l"}
 _NUMBER_CODES = {"id", "no", "nr"}  # codes of languages, but usually names of the number of a row
+_IDENTIFIER_NAMES = {"id", "ids", "key", "keys", "identifier", "uid", "uuid", "guid", "msgid", "resname"}
+_VALUE_NAMES = _TEXT | {"value", "values", "message", "messages", "msg", "msgstr", "content", "label"}
 _NUMERIC = re.compile(r"[-+]?[.,]*+\d[\d.,]*+(e[-+]?\d++)?", re.IGNORECASE)
 _NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+|\d+")  # sourceText has two
 
@@ -86,6 +92,7 @@ def find_side_columns(names: Sequence[str]) -> SideColumns | None:
         if not may_be_words or code_lengths[0] == code_lengths[1]:
             return SideColumns(languages[0], languages[1], is_certain=not may_be_words)
     # rules 3 and 4
+    languages = [column for column in languages if roles[column].language != "id"]  # not Indonesian
     first = _columns_of_kind(roles, "first")
     second = _columns_of_kind(roles, "second")
     sources = sources or first[:1] or (languages if targets or second else [])
@@ -93,6 +100,28 @@ def find_side_columns(names: Sequence[str]) -> SideColumns | None:
     if len(sources) == len(targets) == 1 and sources != targets:
         return SideColumns(sources[0], targets[0], is_certain=True)
     return None
+
+
+def find_text_columns(names: Sequence[str]) -> SideColumns | None:
+    """Return the columns of :func:`find_side_columns`; DataError also for two of identifiers and texts.
+
+    >>> find_text_columns(["key", "value"])
+    Traceback (most recent call last):
+        ...
+    nmtalign.errors.DataError: expected the texts of both sides, found identifiers and texts (key, value); \
+choose two columns: `select=A,B`
+    """
+    for name, other in (names, names[::-1]) if len(names) == 2 else ():
+        words = {word.casefold() for word in _NAME_PARTS.findall(name)}
+        is_identifier = bool(words & _IDENTIFIER_NAMES) and words <= _IDENTIFIER_NAMES | _VALUE_NAMES
+        role = _role_of_name(other)
+        other_words = {word.casefold() for word in _NAME_PARTS.findall(other)}
+        is_value = bool(other_words) and other_words <= _VALUE_NAMES
+        may_be_indonesian = known_language(name) is not None and role is not None and role.kind == "language"
+        if is_identifier and (is_value or role is not None) and not may_be_indonesian:
+            found = f"found identifiers and texts ({names[0]}, {names[1]})"
+            raise DataError(f"expected the texts of both sides, {found}; choose two columns: `select=A,B`")
+    return find_side_columns(names)
 
 
 def language_of_column(name: str) -> str | None:
@@ -134,3 +163,68 @@ def _role_of_name(name: str) -> _ColumnRole | None:
     if words and set(words) <= _ORIGINAL | _TEXT:
         return _ColumnRole("first")
     return None
+
+
+# --- identifiers in the place of texts -----------------------------------------------------------
+
+_MAX_HELD_ROWS = 1_000
+_JUDGED_PAIRS = 20  # the first pairs with text on both sides
+_MIN_JUDGED_PAIRS = 2
+_FEW_PAIRS = 4  # so few may be numbers or codes that are translated
+_MAX_OTHER_TEXTS = 1  # the pairs among them whose first side is not a single word of ASCII
+_MAX_IDENTIFIER_CHARS = 200
+_is_token = re.compile(r"[!-~]+").fullmatch
+_has_parts = re.compile(r"[A-Za-z][._:/#]+[A-Za-z]").search
+_has_structure = re.compile(r"[A-Za-z][._:/#]+[A-Za-z]|_|\d|[a-z][A-Z]|[a-z]-[a-z]+-[a-z]").search
+
+
+def refuse_identifiers(rows: Iterable[Any], advice: str) -> Iterator[Any]:
+    """Yield rows (source, target), and what else there is; raise DataError if one side has identifiers.
+
+    These are single words, of which most have a structure, such as ``menu.file.open`` or ``Q42``, next to
+    texts, of which most have none. Rows are held back while the first ones look like that.
+
+    >>> list(refuse_identifiers([("menu.open", "Open"), ("menu.close_all", "Close all")], "choose others"))
+    Traceback (most recent call last):
+        ...
+    nmtalign.errors.DataError: expected the texts of both sides, found identifiers such as 'menu.open' as \
+source; choose others
+    """
+    held: list[Any] = []
+    judged: list[tuple[str, str]] = []
+    candidates = {"source": 0, "target": 1}
+    iterator = iter(rows)
+    for row in islice(iterator, _MAX_HELD_ROWS):
+        held.append(row)
+        if isinstance(row, DataError):
+            continue
+        if not (isinstance(row, tuple) and len(row) == 2 and all(isinstance(text, str) for text in row)):
+            break
+        if not all(text.strip() for text in row):
+            continue
+        judged.append(row)
+        for name, side in list(candidates.items()):
+            other_count = sum(not _may_be_identifier(texts[side]) for texts in judged)
+            if other_count > _MAX_OTHER_TEXTS or other_count == len(judged):
+                del candidates[name]
+        if not candidates or len(judged) == _JUDGED_PAIRS:
+            break
+    are_few = len(judged) <= _FEW_PAIRS
+    for name, side in candidates.items() if len(judged) >= _MIN_JUDGED_PAIRS else ():
+        has_structure = _has_parts if are_few else _has_structure
+        structured = list(dict.fromkeys(texts[side] for texts in judged if has_structure(texts[side])))
+        plain = [texts for texts in judged if _is_plain(texts[1 - side])]
+        enough = len(judged) if are_few else len(judged) / 2
+        if len(structured) >= enough and len(plain) >= 0.8 * len(judged):
+            found = f"found identifiers such as {structured[0][:60]!r} as {name}"
+            raise DataError(f"expected the texts of both sides, {found}; {advice}")
+    yield from chain(held, iterator)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has letters, and no structure unless it has several words."""
+    return any(map(str.isalpha, text)) and (" " in text.strip() or not _has_structure(text))
+
+
+def _may_be_identifier(text: str) -> bool:
+    return len(text) <= _MAX_IDENTIFIER_CHARS and _is_token(text) is not None

@@ -33,7 +33,8 @@ from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import parse_json, try_lines
-from nmtalign.text.headers import find_side_columns
+from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record
+from nmtalign.text.headers import find_side_columns, find_text_columns, refuse_identifiers
 from nmtalign.text.languages import is_variant, language_tag
 
 PairOrError = tuple[str, str] | DataError
@@ -44,7 +45,25 @@ TableRow = tuple[int, list[str] | DataError]  # the number of its first line, an
 
 
 def read_pair_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
-    """Yield the records of a file with both sides; ``auto`` detects the format from its first lines."""
+    """Yield the records of a file with both sides; ``auto`` detects the format from its first lines.
+
+    DataError is raised if one side has identifiers, unless the user has chosen the sides.
+    """
+    records = _read_records(path, format, encoding, select)
+    if select is not None:
+        yield from records
+        return
+    with reraise_as_data_error(path):
+        yield from refuse_identifiers(records, _ADVICE_ON_IDENTIFIERS)
+
+
+_ADVICE_ON_IDENTIFIERS = (
+    "choose the columns of both texts (`select=A,B`), or pair the texts of two files by their identifiers: "
+    "write the texts of both languages as TSV"
+)
+
+
+def _read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
     with reraise_as_data_error(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
@@ -142,20 +161,15 @@ def _read_json(lines: Iterator[LineOrError], path: str | Path, select: Select) -
 
 
 def _side_keys(record: Any) -> tuple[str, str]:
-    """Return the keys of both sides, which the first record has under usual names, such as en and fr."""
-    parts = [record, record.get("translation")] if isinstance(record, dict) else []
-    for part in reversed(parts):
-        if isinstance(part, dict) and "source" not in record:
-            names = _side_names([name for name, value in part.items() if isinstance(value, str | list)])
-            if names is not None:
-                return names
-    return "source", "target"
+    """Return the keys of both sides, which a record has under usual names, such as en and fr.
 
-
-def _side_names(names: list[str]) -> tuple[str, str] | None:
-    """Return which of the names are those of both sides; None if none are."""
-    sides = find_side_columns(names)
-    return None if sides is None else (names[sides.source], names[sides.target])
+    A key inside of another one has a dot.
+    """
+    keys = keys_of_record(record, SideNames(), by_order=False) if isinstance(record, dict) else None
+    if keys is None:
+        return "source", "target"
+    prefix = f"{TRANSLATION_COLUMN}." if keys.is_nested else ""
+    return f"{prefix}{keys.source}", f"{prefix}{keys.target}"
 
 
 def _value_at_key(record: Any, key: str) -> str:
@@ -174,10 +188,10 @@ def _value_at_key(record: Any, key: str) -> str:
 
 def _find_value(record: Any, key: str) -> Any:
     """Return the value of a key, which may have a dot for a key inside a key; None without a value."""
-    value = record
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    if not isinstance(record, dict) or key in record:
+        return record.get(key) if isinstance(record, dict) else None
+    first, _, others = key.partition(".")
+    return _find_value(record.get(first), others) if others else None
 
 
 def _line_of_words(words: list[Any]) -> str | None:
@@ -225,7 +239,7 @@ class _FirstRow(NamedTuple):
 def _first_row(row: list[str], select: Select) -> _FirstRow:
     """Return where both sides are, by the choice of the user or by the names in the first row."""
     if select is None:
-        sides = find_side_columns(row)
+        sides = find_text_columns(row)
         if sides is None:
             return _FirstRow((0, 1), is_header=False, is_certain=False)
         return _FirstRow((sides.source, sides.target), is_header=True, is_certain=sides.is_certain)
@@ -428,10 +442,11 @@ def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[
 
 def _side_columns(names: list[str]) -> tuple[str, str]:
     """Return the columns of both sides, which have usual names, perhaps inside of ``translation``."""
-    nested = [name.removeprefix("translation.") for name in names if name.startswith("translation.")]
-    if "source" not in names and (inner := _side_names(nested)) is not None:
-        return f"translation.{inner[0]}", f"translation.{inner[1]}"
-    return _side_names([name for name in names if "." not in name]) or ("source", "target")
+    record: dict[str, Any] = {name: "" for name in names if "." not in name}
+    nested = [name.partition(".")[2] for name in names if name.startswith(f"{TRANSLATION_COLUMN}.")]
+    if nested:
+        record[TRANSLATION_COLUMN] = dict.fromkeys(nested, "")
+    return _side_keys(record)
 
 
 def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> None:

@@ -122,7 +122,7 @@ def test_jsonl_keys_and_errors(tmp_path):
     errors = []
     assert list(read_bitext(path, select=select, on_error=errors.append)) == [("c", "a b"), *[("", "")] * 3]
     assert [str(error).partition(": ")[0][-6:] for error in errors] == ["line 2", "line 3", "line 4"]
-    with pytest.raises(DataError, match=r"line 2: expected text under the key 'en'"):
+    with pytest.raises(DataError, match=r"line 2: expected text under the key 'translation.en'"):
         list(read_bitext(path))
 
 

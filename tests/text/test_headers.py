@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 
+import pandas as pd
 import pytest
 
-from nmtalign.errors import DataError
-from nmtalign.text.bitext import read_bitext
-from nmtalign.text.headers import find_side_columns
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.bitext import Bitext, read_bitext
+from nmtalign.text.headers import find_side_columns, refuse_identifiers
 from nmtalign.text.languages import known_language, language_tag
 
 CERTAIN = [
@@ -75,6 +76,108 @@ def test_too_many_sides_are_to_be_chosen(names, tmp_path):
     path.write_text(f"{names}\na,b,c\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.csv, line 1: .*choose them: `select=A,B`"):
         list(read_bitext(path))
+
+
+KEYED = [
+    ("menu.file.open", "Open a file"),
+    ("menu.file.close", "Close"),
+    ("dialog_save", "Save the file?"),
+    ("error.404", "Not found"),
+    ("cancel", "Cancel"),
+]
+
+
+def keyed_files():
+    """Return files with identifiers and texts, by their names."""
+    tsv = "".join(f"{key}\t{text}\n" for key, text in KEYED)
+    json_lines = "".join(f'{{"source": "{key}", "target": "{text}"}}\n' for key, text in KEYED)
+    po = "".join(f'msgid "{key}"\nmsgstr "{text}"\n\n' for key, text in KEYED)
+    units = "".join(
+        f"<trans-unit><source>{key}</source><target>{text}</target></trans-unit>" for key, text in KEYED
+    )
+    swapped = "".join(f"{text} ||| {key}\n" for key, text in KEYED)
+    few = "".join(f"{key}\t{text}\n" for key, text in KEYED[:2])
+    return {
+        "a.tsv": tsv,
+        "a.po": po,
+        "a.jsonl": json_lines,
+        "few.tsv": few,
+        "swapped.txt": swapped,
+        "named.tsv": f"source\ttarget\n{tsv}",
+        "indonesian.tsv": f"id\ten\n{tsv}",
+        "numbers.csv": "".join(f"{number},{text}\n" for number, (_, text) in enumerate(KEYED)),
+        "a.xlf": f"<xliff><file><body>{units}</body></file></xliff>",
+    }
+
+
+@pytest.mark.parametrize("name", keyed_files())
+def test_identifiers_are_not_paired_with_texts(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(keyed_files()[name], encoding="utf-8")
+    side = "target" if name == "swapped.txt" else "source"
+    told = rf"{name}: expected the texts of both sides, found identifiers such as '\S+' as {side}; choose"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for on_error in (None, lambda error: None):
+            with pytest.raises(DataError, match=told):
+                list(read_bitext(path, on_error=on_error))
+        if path.suffix in (".tsv", ".csv"):
+            assert ("Close" in pair for pair in read_bitext(path, select=(1, 2)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["key,text", "id,text", "value,ID", "Key,English", "string_id,en", "msgid,translation", "id,source"],
+)
+def test_columns_that_are_named_as_identifiers_are_refused(names, tmp_path):
+    first, second = names.split(",")
+    told = rf"expected the texts of both sides, found identifiers and texts \({first}, {second}\)"
+    path = tmp_path / "a.csv"
+    path.write_text(f"{names}\nopen,Open\n", encoding="utf-8")
+    with pytest.raises(DataError, match=rf"a\.csv, line 1: {told}; choose two columns: `select=A,B`"):
+        list(read_bitext(path))
+    assert list(read_bitext(path, select=(first, second))) == [("open", "Open")]
+    frame = pd.DataFrame({first: ["open"], second: ["Open"]})
+    for container in (frame, frame.to_dict("records"), {first: ["open"], second: ["Open"]}):
+        with pytest.raises(UsageError, match=rf"{told}; name both sides, such as `source='en'`"):
+            Bitext(container)
+        assert list(Bitext(container, source=first, target=second)) == [("open", "Open")]
+
+
+def test_identifiers_in_tables_and_records_are_refused():
+    frame = pd.DataFrame(KEYED, columns=["a", "b"])
+    for container in (frame, frame.to_dict("records"), frame.to_dict("list")):
+        with pytest.raises(
+            DataError, match=r"found identifiers such as 'menu\.file\.open' as source; name both"
+        ):
+            Bitext(container)
+        assert len(Bitext(container, source="a", target="b")) == len(KEYED)
+    assert len(Bitext(KEYED)) == len(KEYED)  # the caller has paired them
+
+
+TEXTS = {
+    "numbers": [(f"{n}.5", f"{n},5") for n in range(30)],
+    "words": [("cat", "chat"), ("dog", "chien"), ("bird", "oiseau")] * 9,
+    "versions": [("v1.0", "Version 1.0"), ("the second version", "Version 2.0")] * 9,
+    "addresses": [(f"example.com/{n}", f"exemple.fr/{n}") for n in range(30)],
+    "Chinese": [("猫2只", "2 cats"), ("狗3只", "3 dogs")] * 9,
+    "one": [("menu.open", "Open")],
+    "sentences of a word": [("Hello.", "Bonjour."), ("Yes.", "Oui."), ("No!", "Non !")] * 9,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_short_texts_are_not_identifiers(name):
+    assert list(refuse_identifiers(TEXTS[name], "")) == TEXTS[name]
+
+
+def test_few_rows_are_held_back():
+    rows = iter([("", "")] * 5_000)
+    next(refuse_identifiers(rows, ""))
+    assert 3_999 <= len(list(rows)) < 5_000
+    texts = iter([("the cat", "le chat")] * 5)
+    next(refuse_identifiers(texts, ""))
+    assert len(list(texts)) == 4
 
 
 def test_languages_in_one_form():
