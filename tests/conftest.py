@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from nmtalign.aligner import aligner as aligner_module
+from nmtalign.files.paths import bundled_path
+from nmtalign.names import BUNDLED_MODEL, BUNDLED_VECTORS
+from nmtalign.settings import VectorFileSettings
+from nmtalign.vectors import storage as storage_module
 from tests.aligner.toy_language import toy_training
 
 if TYPE_CHECKING:
@@ -39,6 +46,36 @@ def shared_data() -> Path:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def bundled_folders_are_opened_once() -> Iterator[None]:
+    """Keep the bundled model and vectors that were opened: a thousand calls of the tests open them."""
+    open_model, open_vectors = aligner_module.open_state, storage_module.load_both_languages
+    kept: dict[str, Any] = {}
+
+    def open_model_once(folder: Path, *arguments: Any) -> Any:
+        if folder != bundled_path(BUNDLED_MODEL):
+            return open_model(folder, *arguments)
+        if "model" not in kept:
+            kept["model"] = open_model(folder, *arguments)
+        return kept["model"]
+
+    def open_vectors_once(folder: Any, **options: Any) -> Any:
+        if folder != bundled_path(BUNDLED_VECTORS):
+            return open_vectors(folder, **options)
+        files = options.get("files", VectorFileSettings())
+        key = str(
+            [options.get("languages"), *(getattr(files, one.name) for one in fields(VectorFileSettings))]
+        )
+        if key not in kept:
+            kept[key] = open_vectors(folder, **options)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aligner_module, "open_state", open_model_once)
+        patch.setattr(storage_module, "load_both_languages", open_vectors_once)
+        yield
 
 
 @pytest.fixture

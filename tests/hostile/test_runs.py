@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 
 from nmtalign.cli import main
 from nmtalign.run import shards
+from tests.cli.running import run
 from tests.hostile.readers import save_model
 
 TEXTS = "the cat ||| le chat\n\na dog ||| un chien\n" * 3, "the dog ||| le chien\n" * 7
@@ -165,7 +166,8 @@ def test_no_order_of_events_gives_wrong_links(tmp_path: Path) -> None:
     (tmp_path / "alone").mkdir()
     for text, options in product(TEXTS, OPTIONS):
         (tmp_path / "alone" / "pairs").write_text(text, encoding="utf-8")
-        assert Run([*command(tmp_path / "alone"), *options[2:]], -1).end(killed=False) == 0
+        # in this process, so that those that are forked from it need not import the program again
+        assert run(*command(tmp_path / "alone"), *options[2:]) == 0
         Shards.right[text, options] = (tmp_path / "alone" / "links").read_bytes()
     steps = settings(max_examples=10, stateful_step_count=10, deadline=None, derandomize=True)
     run_state_machine_as_test(Shards, settings=steps)

@@ -203,7 +203,8 @@ def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_p
 
 
 def test_what_cannot_be_reached_is_said(text, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_module, "RETRY_SECONDS", 0)
     nowhere = ["align", *text, "--out-shards", tmp_path / "shards", "--scheduler"]
     for address in ("tcp://127.0.0.1:9", "127.0.0.1"):
         assert run(*nowhere, address, "--engine", "dask") == 2
@@ -288,7 +289,7 @@ def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # workers of this process leave a folder here
     folder = bundled_path("en_fr_sample")
     pairs = read_bitext(folder / "text.tok.en", folder / "text.tok.fr")
-    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 3)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
     cluster = LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=":0")
     with connected(cluster.scheduler_address, 1) as client:
         chunks = align_on_cluster(client, load(), iter_chunks(pairs, chunk_size=20))

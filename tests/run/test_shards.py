@@ -23,7 +23,7 @@ from nmtalign.run import shards
 from nmtalign.run.shards import ShardRun
 from tests.cli.running import run
 
-KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
+KILLS = int(os.environ.get("NMTALIGN_KILLS", "2"))  # state machine: tests/hostile/test_runs.py
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
 
 
@@ -246,15 +246,16 @@ def test_a_second_run_in_the_folder_is_refused(command, wanted, tmp_path, monkey
 
     def start_another():
         for options in (["--resume"], [], ["--shard", "1/2"]):
-            program = [sys.executable, "-m", "nmtalign", *map(str, command), *options, "--workers", "1"]
-            others.append(subprocess.run(program, capture_output=True, text=True))
+            capsys.readouterr()
+            others.append((run(*command, *options), capsys.readouterr().err))
 
     during(monkeypatch, start_another)
-    assert run(*command, *files(tmp_path), "--workers", 1) == 0
+    assert run(*command, *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    for other in others:
-        assert other.returncode == 2
-        assert re.fullmatch(".*: error: another run is writing to .*/shards; .*--resume.*\n", other.stderr)
+    assert len(others) == 3
+    for code, err in others:
+        assert code == 2
+        assert re.fullmatch(".*: error: another run is writing to .*/shards; .*--resume.*\n", err)
 
 
 @pytest.mark.skipif(shards.fcntl is None, reason="no flock here")
@@ -262,12 +263,12 @@ def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeyp
     codes = []
 
     def start_others():
-        for options in (["--shard", "2/2"], ["--shard", "1/2"], ["--resume"]):
-            program = [sys.executable, "-m", "nmtalign", *map(str, command), *options, "--workers", "1"]
-            codes.append(subprocess.run(program, stderr=subprocess.DEVNULL).returncode)
+        codes.extend(
+            run(*command, *options) for options in (["--shard", "2/2"], ["--shard", "1/2"], ["--resume"])
+        )
 
     during(monkeypatch, start_others)
-    assert run(*command, "--shard", "1/2", "--workers", 1) == 0
+    assert run(*command, "--shard", "1/2") == 0
     assert codes == [0, 2, 2]
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
