@@ -380,7 +380,7 @@ def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path, wr
 
 # --- SimAlign and awesome-align -------------------------------------------------------------------
 
-LINES = 40
+LINES = 15
 SIMALIGN = """
 import numpy as np
 from simalign import SentenceAligner

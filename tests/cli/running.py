@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import nmtalign
 from nmtalign.cli import main
 
 
@@ -14,6 +18,14 @@ def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as caught:
         main([str(argument) for argument in arguments])
     return int(caught.value.code or 0)
+
+
+@cache
+def import_all() -> None:
+    """Import the whole program, so that processes that are forked from this one need not do so."""
+    for module in pkgutil.walk_packages(nmtalign.__path__, "nmtalign."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
 def write(path: Path, lines: list[str]) -> Path:

@@ -7,6 +7,7 @@ damaged, on a disk without any room, and on one whose room ends with the last by
 from __future__ import annotations
 
 import gc
+import io
 import os
 import shutil
 import sqlite3
@@ -29,6 +30,7 @@ from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
 from nmtalign.vectors.storage import load_embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.cli.running import import_all
 from tests.cli.test_types import ALL, is_output
 
 resource = pytest.importorskip("resource")
@@ -174,8 +176,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
         rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
         (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
-    draw_heatmap(toy_training("fast").aligner.align(*TOY.words[0]).matrix)
+    figure = draw_heatmap(toy_training("fast").aligner.align(*TOY.words[0]).matrix)
+    for kind in ("pdf", "png", "svg"):
+        figure.savefig(io.BytesIO(), format=kind)
     load_embeddings(folder / "x.vec")  # what both import, all processes have
+    import_all()
     return folder
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtalign.cli import main
+from tests.cli.running import import_all
 
 MEMORY = 1 << 29  # bytes of address space that a child may take besides those of its parent
 SECONDS = 5  # of processor time for one run
@@ -48,6 +49,7 @@ def run(command: str) -> Run:
 
 def in_child(steps: Iterator[tuple[str, Run]], folder: Path) -> list[tuple[str, Run]]:
     """Take the steps in a child process with bounded memory, whose working directory is `folder`."""
+    import_all()
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone

@@ -19,7 +19,7 @@ import pytest
 from tests.hostile.bounded import Run, in_child, run
 from tests.hostile.formats import FORMATS, Change, Format, save_vectors
 
-MAX_MUTATIONS = None if os.environ.get("NMTALIGN_EXAMPLES") == "search" else 24  # of a format
+MAX_MUTATIONS = None if os.environ.get("NMTALIGN_EXAMPLES") == "search" else 16  # of a format
 OUTPUT = "out"  # the folder that commands write into
 
 
