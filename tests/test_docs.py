@@ -174,7 +174,7 @@ def test_pages_can_be_followed_in_one_folder():
     assert sorted(models) == sorted(set(models)), "train refuses a folder that has a model"
 
 
-def test_combined_values_are_what_the_page_on_vectors_says():
+def test_combined_values_are_what_the_page_on_the_model_says():
     """The root of both directions without a null word; with one, the mean of the logits, halved."""
     given = "they were not told of it .", "on ne leur en a pas parlé ."
     pair = nmtalign.load("en_fr_vectors").align(*given)
