@@ -5,11 +5,12 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.regrouping import share_links
-from nmtalign.corpus.sampling import random_sample
 from nmtalign.corpus.sections import split_long_pairs
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.text import EncodedText, line_words_of
@@ -50,6 +50,8 @@ from nmtalign.training.word_encoder_prior import encoded_forms, nearest_pairs
 MAX_SMALL_PAIRS = 2_000
 MIN_KNOWN_SHARE = 0.8
 WORDS_PER_MESSAGE = 20 * WORDS_PER_BATCH  # a message of progress for so many words that are encoded
+
+Item = TypeVar("Item")
 
 
 class PreparedBitext(NamedTuple):
@@ -281,3 +283,24 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, job: TrainingJ
     shares = f"{100 * coverage.source.rate:.0f} % and {100 * coverage.target.rate:.0f} %"
     found = f"the model {BUNDLED_MODEL} knows {shares} of the source and target words"
     return f"{found}; to continue it with this text instead of starting anew, pass `init={BUNDLED_MODEL!r}`"
+
+
+def random_sample(items: Iterable[Item], size: int, *, seed: int = 1) -> list[Item]:
+    """Return `size` random items of a stream, or all, in order; no more are kept in memory.
+
+    Each item is in the sample with the same probability (Vitter 1985, algorithm R).
+
+    >>> random_sample(range(1_000), 5)
+    [2, 128, 626, 677, 713]
+    """
+    draw = random.Random(seed)
+    kept: list[tuple[int, Item]] = []
+    for number, item in enumerate(items):
+        if number < size:
+            kept.append((number, item))
+            continue
+        place = draw.randrange(number + 1)
+        if place < size:
+            kept[place] = number, item
+    kept.sort(key=lambda numbered: numbered[0])
+    return [item for _, item in kept]

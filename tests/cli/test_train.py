@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.corpus.sampling import random_sample
+from nmtalign.aligner.preparation import random_sample
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 

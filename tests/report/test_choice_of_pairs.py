@@ -13,7 +13,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.corpus.sampling import random_sample
+from nmtalign.aligner.preparation import random_sample
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (

@@ -203,7 +203,7 @@ def _choose_records(
     drawn: SampleOptions,
 ) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
-    from nmtalign.corpus.sampling import random_sample
+    from nmtalign.aligner.preparation import random_sample
     from nmtalign.report.corpus import worst_sample
     from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
