@@ -111,7 +111,8 @@ def load(
     cache : path, optional
         A file that keeps the similarities of the encoder.
     score, temperature, parameters, positions, diagonal, unknown : optional
-        For word vectors, as in :func:`vector_aligner`.
+        For word vectors, as in :func:`vector_aligner`. The commands of nmtalign use ``positions="hmm"`` and
+        ``unknown="backoff"``, and fit the aligner to their text, as :func:`fit_to` does.
     limit : int, optional
         Read only the first `limit` vectors of each file.
     unsafe_pickle : bool

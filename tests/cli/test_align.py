@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nmtalign as na
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -69,6 +70,16 @@ def test_vectors_have_hidden_markov_positions_and_back_off_by_default(bitext, ve
         assert settings in err
         assert ("the vectors are used with" in err) == bool(message)
         assert message in err
+
+
+def test_python_has_the_links_of_the_command_as_its_page_says(bitext, vectors, tmp_path):
+    assert run("align", *bitext, "--vectors", vectors, "-o", tmp_path / "links", "-q") == 0
+    pairs = na.read_bitext(*bitext)
+    aligner = na.fit_to(na.load(vectors, positions="hmm", unknown="backoff"), pairs)
+    na.write_links(tmp_path / "same", aligner.align_batch(pairs))
+    assert (tmp_path / "same").read_text() == (tmp_path / "links").read_text()
+    plain = na.load(vectors).align_batch(pairs)
+    assert [plain.links(n) for n in range(4)] != [aligner.align_batch(pairs).links(n) for n in range(4)]
 
 
 def test_all_outputs_run_parallel(bitext, vectors, tmp_path):
