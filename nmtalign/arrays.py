@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,34 @@ def as_real_array(values: Any, what: str) -> AnyArray:
     if array.dtype.kind not in NUMERIC_KINDS:
         raise DataError(f"expected {what} as real numbers, found {short_repr(values)}")
     return array
+
+
+def in_word_order(values: Any, rows: Sequence[str], columns: Sequence[str] | None = None) -> Any:
+    """Return a DataFrame whose labels are words in the order of its words; other values unchanged.
+
+    Labels in the order of the words may have others before and after them. DataError is raised if labels are
+    words in an order that cannot be restored, because they are others or are repeated.
+    """
+    is_pandas = hasattr(values, "itertuples")
+    if not is_pandas and not hasattr(values, "iter_rows"):  # of polars, which has labels of columns only
+        return values
+    of_axes = [("rows", rows), ("columns", columns)]
+    known = {word for _, words in of_axes for word in words or ()}
+    for axis, (name, words) in enumerate(of_axes):
+        if words is None or not (is_pandas or axis):
+            continue
+        labels = list(values.axes[axis]) if is_pandas else list(values.columns)
+        if not all(isinstance(label, str) for label in labels) or known.isdisjoint(labels):
+            continue
+        start = labels.index(words[0]) if words and words[0] in labels else 0
+        if labels[start : start + len(words)] == list(words):
+            continue
+        if set(labels) != set(words) or len(labels) != len(words) or len(set(labels)) < len(labels):
+            expected = f"expected {name} with the labels {short_repr(list(words))}"
+            advice = "frame.to_numpy() is read by position"
+            raise DataError(f"{expected}, found {short_repr(labels)}; {advice}")
+        values = values.reindex(list(words), axis=axis) if is_pandas else values[list(words)]
+    return values
 
 
 def offsets_of(lengths: ArrayLike) -> Longs:

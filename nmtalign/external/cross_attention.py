@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
+from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array, in_word_order
 from nmtalign.errors import DataError, warn_caller
-from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, match_pairs, read_matrices
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, check_arrays, match_pairs, read_matrices
 from nmtalign.external.transformer import (
     Pieces,
     import_packages,
@@ -268,8 +268,14 @@ def read_attention(
         return match_pairs(
             pairs, read_matrices(matrices, encoding=encoding), matrices, reduction.pair, marks=True
         )
-    arrays = (as_real_array(array, "attention weights") for array in matrices)
-    return match_pairs(pairs, arrays, "matrices", reduction.pair, first=0)
+    check_arrays(matrices, "matrices")
+
+    def make(words: TokenizedPair, array: Any) -> PairMatrix:
+        source, target = words
+        array = in_word_order(array, target, source)
+        return reduction.pair(words, as_real_array(array, "attention weights"))
+
+    return match_pairs(pairs, iter(matrices), "matrices", make, first=0)
 
 
 def translator_attention(

@@ -6,15 +6,15 @@ Axes: T target words, S source words (or pieces of words), D dimension.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
+from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array, in_word_order
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.attention_archive import ABOUT
@@ -277,8 +277,26 @@ def read_similarities(
         raise UsageError(
             f"expected a file of similarities, or an array for each pair, found {short_repr(given)}"
         )
-    arrays = (as_real_array(array, "similarities") for array in given)
-    return match_pairs(pairs, arrays, "similarities", make, first=0)
+    check_arrays(given, "similarities")
+
+    def make_of_given(words: TokenizedPair, array: Any) -> PairMatrix:
+        source, target = words
+        array = in_word_order(array, target, source)
+        return make(words, as_real_array(array, "similarities"))
+
+    return match_pairs(pairs, iter(given), "similarities", make_of_given, first=0)
+
+
+def check_arrays(given: Any, name: str) -> None:
+    """Raise UsageError for what has arrays, but not one for each pair in the order of the pairs."""
+    if isinstance(given, Mapping | Set):
+        advice = f"pass a list, such as list({name}.values())"
+    elif hasattr(given, "itertuples") or hasattr(given, "iter_rows"):
+        advice = f"the matrix of a single pair goes in a list: [{name}]"
+    else:
+        return
+    expected = f"expected an array for each pair, in the order of the pairs, as `{name}`"
+    raise UsageError(f"{expected}, found a {type(given).__name__}; {advice}")
 
 
 def _checked_similarities(minimum: float, words: TokenizedPair, array: Reals) -> PairMatrix:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.arrays import as_real_array, offsets_of
+from nmtalign.arrays import as_real_array, in_word_order, offsets_of
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, CellValues, LinkUnitName
@@ -269,12 +269,13 @@ class AlignmentMatrix(Viewable):
         unknown: UnknownWords | None = None,
         caption: str = "",
     ) -> None:
-        real_weights = as_real_array(weights, "weights")
-        cells = np.array(real_weights, dtype=np.result_type(real_weights, np.float32))  # (T, S)
         for side in (source_tokens, target_tokens):
             is_list = isinstance(side, Iterable) and not isinstance(side, Iterator | str)
             if not is_list or not all(isinstance(word, str) for word in side):
                 raise DataError(f"expected two lists of words, found {short_repr(side)}")
+        in_order = in_word_order(weights, list(target_tokens), list(source_tokens))
+        real_weights = as_real_array(in_order, "weights")
+        cells = np.array(real_weights, dtype=np.result_type(real_weights, np.float32))  # (T, S)
         expected = (len(target_tokens), len(source_tokens))
         if cells.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")

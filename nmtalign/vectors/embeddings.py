@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.arrays import as_real_array
+from nmtalign.arrays import as_real_array, in_word_order
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
@@ -324,7 +324,8 @@ class Embeddings:
             known = Vocabulary(cast("Mapping[str, int]", words))
         else:
             known = Vocabulary.from_words(words)
-        numbers = as_real_array(matrix, "a matrix of shape (V, D)")
+        rows = sorted(words, key=words.__getitem__) if isinstance(words, Mapping) else list(words)
+        numbers = as_real_array(in_word_order(matrix, rows), "a matrix of shape (V, D)")
         if not isinstance(words, Mapping) and numbers.shape[:1] != (len(words),):
             expected = f"expected a row of the matrix for each of {with_plural(len(words), 'word')}"
             advice = "pass a dictionary word -> row if some rows have no word"

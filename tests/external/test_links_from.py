@@ -168,6 +168,60 @@ def test_the_layers_of_a_model_are_no_pairs(given):
     assert len(na.links_from([("a b", "x y")] * 2, matrices=whole)) == 2
 
 
+WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])  # le chat from the black cat
+LABELED = pd.DataFrame(WEIGHTS, index=["le", "chat"], columns=["the", "black", "cat"])
+
+
+@pytest.mark.parametrize("name", ["matrices", "similarities"])
+def test_a_frame_of_weights_is_read_by_its_words(name):
+    def weights_of(frame, pair=("the black cat", "le chat")):
+        return na.links_from([pair], **{name: [frame]})[0].forward
+
+    expected = weights_of(WEIGHTS)
+    shuffled = LABELED.loc[["chat", "le"], ["cat", "the", "black"]]
+    for frame in (LABELED, shuffled, LABELED.set_axis([1, 0])):  # labels that are no words are not read
+        np.testing.assert_array_equal(weights_of(frame), expected)
+    for wrong in (LABELED.rename({"le": "la"}), LABELED.set_axis(["chat", "chat"])):
+        with pytest.raises(DataError, match=r"pair 0: expected rows with the labels \['le', 'chat'\], found"):
+            weights_of(wrong)
+    with pytest.raises(DataError, match=r"expected rows with the labels .* found"):
+        weights_of(LABELED.T)
+    twice = pd.DataFrame(np.eye(2), index=["a", "b"], columns=["c", "c"])
+    weights_of(twice, ("c c", "a b"))
+    polars = pytest.importorskip("polars")
+    np.testing.assert_array_equal(weights_of(polars.from_pandas(shuffled.loc[["le", "chat"]])), expected)
+
+
+def test_rows_of_marks_beside_those_of_words_are_not_compared():
+    frame = pd.DataFrame(np.eye(3), index=["le", "chat", "</s>"], columns=["the", "cat", "</s>"])
+    batch = na.links_from([("the cat", "le chat")], matrices=[frame])
+    np.testing.assert_array_equal(batch[0].forward, np.eye(2))
+
+
+@pytest.mark.parametrize("name", ["matrices", "similarities"])
+@pytest.mark.parametrize(
+    ("given", "way_on"),
+    [
+        ({0: np.eye(2)}, "found a dict; pass a list, such as list"),
+        ({("a b", "c d"): np.eye(2)}, "found a dict; pass a list, such as list"),
+        (pd.DataFrame(np.eye(2)), "found a DataFrame; the matrix of a single pair goes in a list"),
+    ],
+)
+def test_arrays_that_are_not_in_the_order_of_the_pairs_are_refused(name, given, way_on):
+    with pytest.raises(UsageError, match=f"in the order of the pairs, as `{name}`, {way_on}"):
+        na.links_from([("a b", "c d")], **{name: given})
+
+
+def test_a_matrix_and_vectors_are_read_by_their_words():
+    shuffled = LABELED.loc[["chat", "le"], ["cat", "the", "black"]]
+    matrix = na.AlignmentMatrix(shuffled, ["the", "black", "cat"], ["le", "chat"])
+    np.testing.assert_allclose(matrix.weights, WEIGHTS)
+    vectors = LABELED.T.loc[["cat", "the", "black"]]
+    for words in (["the", "black", "cat"], {"the": 0, "black": 1, "cat": 2}):
+        found = na.Embeddings.of(words, vectors).vectors(["the", "cat"])
+        np.testing.assert_allclose(found, WEIGHTS.T[[0, 2]])
+
+
 @pytest.mark.parametrize("name", ["matrices", "similarities"])
 def test_a_series_of_arrays_is_in_the_order_of_the_frame(name):
     frame = pd.DataFrame({"en": ["a b", "c d"], "fr": ["x y", "z u"]}, index=["p", "q"])
