@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nmtalign.declarations import OTHER_COMMANDS, RUNNING, Settings, setting, settings_group
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.names import (
     BUNDLED_VECTORS,
@@ -32,7 +33,7 @@ from nmtalign.names import (
     UnicodeForm,
     UnknownPolicy,
 )
-from nmtalign.validation import quote_parameter
+from nmtalign.validation import check_number, check_type, quote_parameter
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -473,6 +474,17 @@ class PictureSettings(Settings):
             self.refuse_others(_SETTINGS_OF_CURVES, "curves")
         if self.dark is not None and self.cmap is not None:
             raise UsageError("`dark` and `cmap` both choose colors; remove one")
+        if self.figsize is not None:
+            self._check_size(self.figsize)
+
+    @staticmethod
+    def _check_size(size: tuple[float, float]) -> None:
+        expected = "width and height in inches as `figsize`, such as (6, 4)"
+        check_type(size, (tuple, list), expected)
+        if len(size) != 2:
+            raise UsageError(f"expected {expected}, found {short_repr(size)}")
+        for inches in size:
+            check_number(inches, expected, minimum=0.1, maximum=1000)
 
     @property
     def is_card(self) -> bool:

@@ -41,7 +41,6 @@ from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import Viewable, table_of_rows, with_frame_index
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import (
-    check_number,
     check_same_pairs,
     check_type,
 )
@@ -171,10 +170,13 @@ def to_heatmap(
     """Draw a result with its links, or with those of the settings."""
     if matrices is None:
         matrices = matrices_to_draw(result, settings.values)
-    size = _checked_size(settings)
     figure = draw_heatmap(matrices, columns=settings.columns, **_matrix_settings(result, settings))
-    if size is not None:
-        scale_figure(figure, *size)
+    return _scaled(figure, settings)
+
+
+def _scaled(figure: Figure, settings: PictureSettings) -> Figure:
+    if settings.figsize is not None:
+        scale_figure(figure, *settings.figsize)
     return figure
 
 
@@ -204,20 +206,6 @@ def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
     }
 
 
-def _checked_size(settings: PictureSettings) -> tuple[float, float] | None:
-    """Return the size of the settings in inches, if they have one."""
-    if settings.figsize is None:
-        return None
-    expected = "width and height in inches as `figsize`, such as (6, 4)"
-    check_type(settings.figsize, (tuple, list), expected)
-    if len(settings.figsize) != 2:
-        raise UsageError(f"expected {expected}, found {short_repr(settings.figsize)}")
-    for inches in settings.figsize:
-        check_number(inches, expected, minimum=0.1, maximum=1000)
-    width, height = settings.figsize
-    return width, height
-
-
 def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     """Draw one matrix of a result into axes of the caller."""
     if settings.figsize is not None:
@@ -242,7 +230,7 @@ def to_grid(batch: Any, settings: PictureSettings) -> Figure:
     columns = min(settings.columns or pairs, pairs)
     rows = math.ceil(pairs / columns)
     figure = new_figure()
-    size = _checked_size(settings) or (columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
+    size = settings.figsize or (columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
     figure.set_size_inches(*size)
     figure.set_layout_engine("constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -390,11 +378,8 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     [matrix] = matrices.values()
     links = _as_pair(result).alignment.links if settings.links is None else settings.links
     numbers = False if settings.numbers is None else settings.numbers
-    size = _checked_size(settings)
     figure = draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
-    if size is not None:
-        scale_figure(figure, *size)
-    return figure
+    return _scaled(figure, settings)
 
 
 def matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:

@@ -77,7 +77,7 @@ def test_curves_are_a_string_of_svg(pair: na.AlignedPair) -> None:
         ({"ax": 3}, "expected axes of matplotlib as `ax`, found 3"),
         ({"ax": Figure().subplots(), "values": "all"}, "`ax` takes one matrix; set `values` to one of"),
         ({"ax": Figure().subplots(), "figsize": (1, 1)}, "with `ax`, the size is that of your figure"),
-        ({"ax": Figure().subplots(), "columns": 2}, "options that go with `ax` among .*found 'columns'"),
+        ({"ax": Figure().subplots(), "columns": 2}, "`columns` does not apply to axes of your own"),
         ({"figsize": 3}, r"inches as `figsize`, such as \(6, 4\), found 3"),
         ({"figsize": (1, 2, 3)}, "inches as `figsize`"),
         ({"figsize": ("a", 1)}, "inches as `figsize`.*found 'a'"),
@@ -112,7 +112,7 @@ def test_pairs_of_a_batch_are_drawn_side_by_side() -> None:
     assert texts_of(figure.axes[1].get_yticklabels()) == ("un", "chien")
     with pytest.raises(na.UsageError, match=r"1 to 30 pairs to draw, found 0; choose some: batch\[:6\]"):
         batch[:0].heatmap()
-    with pytest.raises(na.UsageError, match="a number of pairs in a row, 1 or more, found 0"):
+    with pytest.raises(na.UsageError, match="`columns` as an integer of at least 1, found 0"):
         batch.heatmap(columns=0)
 
 
