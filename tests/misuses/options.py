@@ -9,15 +9,14 @@ from nmtalign.cli.commands import (
     convert_command,
     demo_command,
     evaluate_command,
-    find_command,
     heatmap_command,
-    lexicon_command,
     report_command,
     serve_command,
     train_command,
     vectors_command,
 )
-from nmtalign.settings import SourceSettings, TrainingSettings, WordSettings
+from nmtalign.cli.commands.applications import find_command, lexicon_command
+from nmtalign.settings import PictureSettings, SourceSettings, TrainingSettings, WordSettings
 
 
 def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.LinkedOptions) -> None:
@@ -80,16 +79,19 @@ def read_train(outputs: train_command.OutputOptions, learning: TrainingSettings)
 
 
 def read_pictures(
-    picture: heatmap_command.PictureOptions,
+    picture: PictureSettings,
+    file: heatmap_command.PictureFileOptions,
     page: report_command.PageOptions,
     search: find_command.SearchOptions,
 ) -> None:
     picture.dpi + 1
     picture.dpis  # rejected
-    picture.values == "parts"
-    picture.values == "part"  # rejected
-    page.title.upper()
-    page.tilte  # rejected
+    picture.values == "all"
+    picture.values == "parts"  # rejected
+    file.values == "parts"
+    file.values == "part"  # rejected
+    page.output.upper()
+    page.outptu  # rejected
     search.side == "source"
     search.side == "left"  # rejected
     search.limit.upper()  # rejected
@@ -118,8 +120,6 @@ def read_vectors(reading: vectors_command.ReadingOptions, counting: vectors_comm
 
 
 def read_others(served: serve_command.ServedOptions, results: demo_command.ResultsOptions) -> None:
-    served.score == "dot"
-    served.score == "dots"  # rejected
     served.models  # rejected
     results.output.upper()
     results.out  # rejected
