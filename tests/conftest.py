@@ -28,6 +28,9 @@ settings.register_profile("nmtalign", deadline=None, derandomize=True, max_examp
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("NMTALIGN_EXAMPLES", "nmtalign"))
 
+# Threads of torch that wait for others use the processor all the while; its models are small here.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Programs that tests interrupt would ignore Ctrl-C where the tests themselves run in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

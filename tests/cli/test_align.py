@@ -332,7 +332,7 @@ def test_swapped_sides_are_warned_of(bitext, vectors, capsys):
 def test_bahdanau_without_weights_is_refused(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--score", "bahdanau") == 2
     command = f"`nmtalign vectors attention SOURCE TARGET --vectors {vectors} --score bahdanau`"
-    assert f"contains no bahdanau.npz; learn them from a bitext ({command};" in capsys.readouterr().err
+    assert f"contains no bahdanau.npz; learn them from a bitext ({command})" in capsys.readouterr().err
 
 
 def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):

@@ -21,18 +21,18 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
 torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
 
-LAYER, PAIRS = 8, 150
+LAYER, PAIRS, PAIRS_OF_TOKENIZER = 8, 30, 150
 SHAPE = {"num_hidden_layers": 9, "num_attention_heads": 2, "intermediate_size": 32, "initializer_range": 0.05}
 
 
 def lines_of(side):
     text = (REPOSITORY / "data" / "en_fr_sample" / f"text.tok.{side}").read_text("utf-8")
-    return text.splitlines()[:PAIRS]
+    return text.splitlines()[:PAIRS_OF_TOKENIZER]
 
 
 TEXT = [
     (source.split(), target.split()) for source, target in zip(lines_of("en"), lines_of("fr"), strict=True)
-]
+][:PAIRS]
 
 
 def make_random(kind, folder):
@@ -53,7 +53,7 @@ def make_random(kind, folder):
         trainer = trainers.UnigramTrainer(
             vocab_size=800, special_tokens=special, unk_token=unknown, show_progress=False
         )
-    tokenizer.train_from_iterator([" ".join(side) for pair in TEXT for side in pair], trainer)
+    tokenizer.train_from_iterator([*lines_of("en"), *lines_of("fr")], trainer)
     ends = [(name, special.index(name)) for name in (begin, end)]
     tokenizer.post_processor = processors.TemplateProcessing(single=f"{begin} $A {end}", special_tokens=ends)
     names = {"unk_token": unknown, "pad_token": padding, "cls_token": begin, "sep_token": end}
