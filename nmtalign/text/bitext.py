@@ -646,6 +646,7 @@ def _check_row(row: Any, lines: bool | None) -> Pair:
             advice = "; two sides go in a tuple: (sources, targets)"
         raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
     pair = check_pair(*row)
+    pair = row if isinstance(row, SentencePair) else pair  # it may have links of an expert
     if lines is not None and lines is not isinstance(pair[0], str):
         expected, found = "lines of text", "lists of words"
         if not lines:
@@ -892,27 +893,14 @@ def iter_chunks(
     check_number(chunk_size, "a number of pairs of a chunk, 1 or more", minimum=1, integer=True)
     check_number(first, "a number of the first pair, 0 or more", minimum=0, integer=True)
     check_number(cells, "a number of cells")
-    names = SideNames(source, target)
-    if targets is None:
-        rows, frame_index = _read_rows(pairs, names)
-    else:
-        _check_no_columns(names, "the sentences of both sides")
-        rows, frame_index = _pairs_of_sides(pairs, targets), _shared_index(pairs, targets)
-    checked = _sentence_pairs(rows, frame_index)
-    return chunk_pairs(checked, chunk_size=chunk_size, first=first, cells=cells)
+    checked = read_pairs(pairs, targets, source=source, target=target, lines=True)
+    sentence_pairs = map(_as_sentence_pair, checked.pairs)
+    return chunk_pairs(sentence_pairs, chunk_size=chunk_size, first=first, cells=cells)
 
 
-def _sentence_pairs(rows: Iterable[Any], frame_index: pd.Index | None) -> Iterator[SentencePair]:
-    """Yield checked pairs of lines; a SentencePair, which may have links of an expert, stays as it is."""
-    for number, row in enumerate(rows):
-        if isinstance(row, SentencePair):
-            yield row
-            continue
-        try:
-            source, target = _check_row(row, lines=True)
-        except DataError as error:
-            raise error.at(name_pair(number, frame_index)) from None
-        yield SentencePair(str(source), str(target))
+def _as_sentence_pair(pair: Pair) -> SentencePair:
+    """Return a checked pair of lines; a SentencePair, which may have links of an expert, stays as it is."""
+    return pair if isinstance(pair, SentencePair) else SentencePair(str(pair[0]), str(pair[1]))
 
 
 def chunk_pairs(

@@ -170,9 +170,11 @@ def keys_of_sides(value: Any) -> list[Hashable]:
     if table is not None:
         if not _has_translations(table, SideNames()):
             return list(table.names)
-        return list(table.column(list(table.names).index(TRANSLATION_COLUMN))[0])
+        return _text_keys({TRANSLATION_COLUMN: table.column(list(table.names).index(TRANSLATION_COLUMN))[0]})[
+            0
+        ]
     if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-        return list(value[0][TRANSLATION_COLUMN] if _is_nested(value[0], SideNames()) else value[0])
+        return _text_keys(value[0])[0]
     return []
 
 
@@ -298,17 +300,18 @@ def keys_of_record(
     >>> keys_of_record({"id": 7, "translation": {"fr": "un chat", "en": "a cat"}}, SideNames())
     RecordKeys(source='fr', target='en', is_nested=True)
     """
-    is_nested = _is_nested(record, names)
-    inner = record[TRANSLATION_COLUMN] if is_nested else record
-    keys = [key for key, value in inner.items() if names.are_given or _may_be_text(value)]
+    keys, is_nested = _text_keys(record, names)
     sides = choose_sides(keys, names) if by_order else _find_sides(keys, names)
     return None if sides is None else RecordKeys(keys[sides[0]], keys[sides[1]], is_nested)
 
 
-def _is_nested(record: Mapping[Any, Any], names: SideNames) -> bool:
-    """Return whether the sides are inside of the key ``translation``."""
-    keys = {names.source, names.target} if names.are_given else {"source", "target"}
-    return isinstance(record.get(TRANSLATION_COLUMN), Mapping) and not record.keys() >= keys
+def _text_keys(record: Mapping[Any, Any], names: SideNames | None = None) -> tuple[list[Hashable], bool]:
+    """Return the keys that may be those of texts, and whether they are inside of the key ``translation``."""
+    are_given = names is not None and names.are_given
+    sides = {names.source, names.target} if names is not None and are_given else {"source", "target"}
+    is_nested = isinstance(record.get(TRANSLATION_COLUMN), Mapping) and not record.keys() >= sides
+    inner = record[TRANSLATION_COLUMN] if is_nested else record
+    return [key for key, value in inner.items() if are_given or _may_be_text(value)], is_nested
 
 
 def _may_be_text(value: Any) -> bool:

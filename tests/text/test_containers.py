@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,17 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.text.bitext import check_pairs, read_pairs
+from nmtalign.corpus.units import PairToAlign
+from nmtalign.errors import DataError
+from nmtalign.text.bitext import (
+    Bitext,
+    SentencePair,
+    check_pairs,
+    iter_chunks,
+    named_languages,
+    read_bitext,
+    read_pairs,
+)
 from nmtalign.text.containers import SideNames, choose_sides
 
 PAIRS = [("the cat", "le chat"), ("a dog", "un chien")]
@@ -49,6 +61,43 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
     "a data set of translations": nested_dataset,
     "a stream of translations": lambda: nested_dataset().to_iterable_dataset(),
 }
+
+
+RECORDS_OF_BOTH = [
+    [{"id": 7, "en": "a cat", "fr": "un chat"}],
+    [{"score": 0.5, "fr": "un chat", "en": "a cat", "meta": {"x": 1}}],
+    [{"source": "web", "translation": {"fr": "un chat", "en": "a cat", "n": 3}}],
+    [{"source": "a cat", "target": "un chat", "translation": {"en": "no"}}],
+]
+
+
+@pytest.mark.parametrize("records", RECORDS_OF_BOTH)
+def test_records_in_memory_and_json_lines_have_the_same_sides(records: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    expected = {"a cat", "un chat"}
+    assert list(read_bitext(path)) == list(Bitext(records))
+    assert set(Bitext(records)[0]) == expected
+    inner = records[0].get("translation", records[0])
+    languages = tuple(key for key in inner if key in ("en", "fr"))
+    assert named_languages(records) == (languages if len(languages) == 2 else (None, None))
+
+
+def test_two_keys_of_other_names_are_sides_in_memory_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"title": "a cat", "body": "un chat"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="line 1: expected text under the key 'source'"):
+        list(read_bitext(path))
+    assert list(Bitext([{"title": "a cat", "body": "un chat", "n": 3}])) == [("a cat", "un chat")]
+
+
+def test_chunks_are_of_checked_pairs() -> None:
+    pair = PairToAlign("a cat", "un chat")
+    [chunk] = iter_chunks([pair, ("a dog", "un chien")])
+    assert chunk.lines[0] is pair
+    assert type(chunk.lines[1]) is SentencePair
+    with pytest.raises(DataError, match="pair 0: expected one line per side, found a line break"):
+        list(iter_chunks([SentencePair("a\n", "b")]))
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
