@@ -377,7 +377,7 @@ CALLS = {
     "truth as units": (
         lambda: na.learn_attention(PAIRS, "en_fr_vectors", units=True),
         USAGE,
-        "1 unit, found True",
+        "`units` as an integer of at least 1, found True",
     ),
     "truth as a chunk": (
         lambda: na.iter_chunks(PAIRS, chunk_size=True),
@@ -439,7 +439,11 @@ CALLS = {
         USAGE,
         "a.doc: expected a file name",
     ),
-    "values": (lambda: na.load().align("a", "b").heatmap(values="x"), USAGE, "values forward, .*found 'x'"),
+    "values": (
+        lambda: na.load().align("a", "b").heatmap(values="x"),
+        USAGE,
+        "values of `values`: scores, .*found 'x'",
+    ),
     "a folder by number": (lambda: na.load().save(3), USAGE, "path of a file or folder, found 3"),
     "missing vectors": (lambda: na.load_embeddings("no.vec"), DATA, r"^no\.vec: no such file"),
     "vectors of nothing": (
@@ -560,7 +564,7 @@ CALLS = {
     "values in a list": (
         lambda: na.load().align("a", "b").heatmap(values=["forward"]),
         USAGE,
-        r"values forward, .*found \['forward'\]",
+        r"values of `values`: scores, .*found \['forward'\]",
     ),
     "a pair as a picture": (
         lambda: na.save_heatmaps([na.load().align("a", "b")], "a.pdf"),
@@ -860,7 +864,8 @@ def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
     Path("a.vec").write_text("1 2\na 1 2\n")
     call, values = VALUES_REFUSED[case]
     for value in values:
-        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|bundled|No such|no option"):
+        told = "expected|found|none|cannot|bundled|No such|no option|not apply"
+        with pytest.raises(na.NmtalignError, match=told):
             call(value)
     assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
 
