@@ -365,7 +365,7 @@ def test_settings_survive_a_file():
     with pytest.raises(UsageError, match="space, simple, moses"):
         TextSettings("words")
     with pytest.raises(UsageError, match="nfc, nfkc"):
-        TextSettings(unicode="nfd")
+        TextSettings.from_dict({"unicode": "nfd"})
     with pytest.raises(UsageError, match="tokenizer"):
         load_tokenizer("words")
     with pytest.raises(DataError, match="expected tokenizer"):
