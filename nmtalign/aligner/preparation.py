@@ -43,7 +43,7 @@ from nmtalign.training.memory import (
     max_tokens_in_memory,
 )
 from nmtalign.training.prior import Prior, width_counts
-from nmtalign.training.word_encoder_prior import encoded_forms, nearest_pairs
+from nmtalign.training.word_encoder_prior import encoded_forms, similar_words_of_text
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
 # knows at least MIN_KNOWN_SHARE of the words of both sides
@@ -225,12 +225,22 @@ def _with_word_encoder(
     with_zeros = np.concatenate([vectors, np.zeros((1, vectors.shape[1]), np.float32)])
     source_vectors, target_vectors = (with_zeros[look_up(row_of_form, side_forms)] for side_forms in forms)
     del vectors, with_zeros
-    pairs = nearest_pairs(source, target, (source_vectors, target_vectors), workers)
-    entries = pairs.entries(source, target)
-    job.progress.note(f"word encoder {encoder.name}: {len(entries):,} word pairs for this text")
+    similar = similar_words_of_text(source, target, (source_vectors, target_vectors), workers)
+    entries = similar.pairs.entries(source, target, similar.scale)
+    if not similar.scale:
+        found = (
+            "finds no more similar words in the sentence pairs than in sentences that do not belong together"
+        )
+        job.warn(f"the word encoder {encoder.name} {found}; it is not used")
+    precision = f"{100 * similar.precision:.0f} % are right by estimate"
+    job.progress.note(f"word encoder {encoder.name}: {len(entries):,} word pairs for this text, {precision}")
     prior = prior or Prior()
     with_entries = replace(prior, dictionary_pairs=[*prior.dictionary_pairs, *entries])
-    return with_entries, {"name": encoder.name, "word_pairs": len(entries)}
+    return with_entries, {
+        "name": encoder.name,
+        "word_pairs": len(entries),
+        "estimated_precision": round(similar.precision, 2),
+    }
 
 
 def _warn_about_bitext(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,13 @@ import nmtalign as na
 from nmtalign.cli import main
 from nmtalign.corpus.sides import EncodedSide, encode_both_sides
 from nmtalign.training import word_encoder_prior
-from nmtalign.training.word_encoder_prior import NearestPairs, encoded_forms, nearest_pairs
+from nmtalign.training.word_encoder_prior import (
+    NearestPairs,
+    SimilarWords,
+    encoded_forms,
+    similar_words_of_text,
+)
+from tests.aligner.toy_language import toy_bitext
 from tests.conftest import REPOSITORY
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
@@ -81,7 +88,9 @@ def test_nearest_pairs_are_those_of_the_naive_version(sentences, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_encoder_prior, "PAIRS_PER_COMPARISON", 7)
         patch.setattr(word_encoder_prior, "WORDS_PER_BLOCK", 20)
-        found = by_words(nearest_pairs(source, target, (vectors[0], vectors[1])), source, target)
+        found = by_words(
+            similar_words_of_text(source, target, (vectors[0], vectors[1])).pairs, source, target
+        )
     expected = naive_pairs(pairs, named)
     assert found.keys() == expected.keys()
     for words, values in found.items():
@@ -95,16 +104,54 @@ def test_workers_do_not_change_the_pairs():
     units[0] = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_encoder_prior, "PAIRS_PER_COMPARISON", 8)
-        results = [nearest_pairs(source, target, (units[:3], units[:3]), workers) for workers in (1, 2)]
-    for ours, theirs in zip(*results, strict=True):
+        vectors = units[:3], units[:3]
+        results = [similar_words_of_text(source, target, vectors, workers) for workers in (1, 2)]
+    assert results[0].precision == results[1].precision
+    for ours, theirs in zip(results[0].pairs, results[1].pairs, strict=True):
         assert np.array_equal(ours, theirs)
 
 
 def test_weights_grow_with_the_cosine_and_with_the_margin_up_to_a_quarter():
     cosine = np.array([0.5, 0.5, 0.5, 0.9, 0.4], np.float32)
     margin = np.array([0.25, 0.7, 0.125, 0.3, 0.0], np.float32)
-    pairs = NearestPairs(np.arange(5), np.arange(5), cosine, margin)
-    assert pairs.weights.tolist() == [1.0, 1.0, 0.5, 1.8, 0.02]
+    pairs = NearestPairs(np.arange(5), np.arange(5), cosine, margin, np.ones(5, int))
+    assert pairs.weights == pytest.approx([1.0, 1.0, 0.5, 1.8, 0.02])
+    side, _ = encode_both_sides([(list("abcd"), ["x"])])
+    entries = pairs.entries(side, side, 0.5)
+    assert [weight for _, _, weight in entries] == [0.5, 0.5, 0.25, 0.9, 0.01]
+    assert entries[1][:2] == ("a", "a")
+    assert not pairs.entries(side, side, 0.0)
+
+
+def test_the_scale_follows_the_estimated_precision():
+    precisions = (0.0, 0.4, 0.6, 0.8, 0.95)
+    scales = [SimilarWords(word_encoder_prior._NO_PAIRS, precision).scale for precision in precisions]
+    assert scales == pytest.approx([0, 0, 0.5, 1, 1])
+
+
+class Shuffled:
+    """Encodes each word of a language as another word of this language, so that all pairs are wrong."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.number = {word: n for n, word in enumerate(sorted(words, key=hash_of))}
+
+    def encode(self, words: list[str]) -> np.ndarray:
+        return np.array([np.random.default_rng(self.number[word] // 2).normal(size=8) for word in words])
+
+
+def hash_of(word: str) -> int:
+    return zlib.crc32(word.encode())
+
+
+def test_an_encoder_whose_pairs_are_those_of_chance_changes_nothing():
+    text = toy_bitext(300, seed=1)
+    vocabulary = {word for side in (0, 1) for pair in text.pairs for word in pair[side].split()}
+    alone = na.train(text.pairs)
+    with pytest.warns(na.NmtalignWarning, match=r"Shuffled finds no more similar words .*; it is not used"):
+        aligner = na.train(text.pairs, word_encoder=Shuffled(list(vocabulary)))
+    assert aligner.training["word_encoder"]["word_pairs"] == 0
+    assert aligner.training["word_encoder"]["estimated_precision"] < 0.4
+    assert list(aligner.align_batch(text.pairs)) == list(alone.align_batch(text.pairs))
 
 
 def test_words_are_encoded_in_lower_case_and_the_rare_ones_of_a_large_text_are_not(monkeypatch):
@@ -122,7 +169,7 @@ def test_pairs_of_a_large_text_are_compared_at_even_distances(monkeypatch):
     vectors[0] = 0
     monkeypatch.setattr(word_encoder_prior, "MAX_FULLY_COMPARED_TOKENS", 3)
     monkeypatch.setattr(word_encoder_prior, "MAX_PAIRS_OF_LARGE_TEXT", 3)
-    found = by_words(nearest_pairs(source, target, (vectors, vectors)), source, target)
+    found = by_words(similar_words_of_text(source, target, (vectors, vectors)).pairs, source, target)
     assert sorted(found) == [("a", "a"), ("c", "c"), ("e", "e")]
 
 
@@ -132,7 +179,7 @@ def test_a_word_encoder_decides_what_the_text_leaves_open(tmp_path: Path):
     wanted = {(n, 3 - n) for n in range(4)}
     assert {tuple(link) for link in aligner.align(*UNDECIDED[0]).links} == wanted
     assert {tuple(link) for link in alone.align(*UNDECIDED[0]).links} != wanted
-    recorded = {"name": f"{__name__}.Numbers", "word_pairs": 8}
+    recorded = {"name": f"{__name__}.Numbers", "word_pairs": 8, "estimated_precision": 1.0}
     assert aligner.training["word_encoder"] == recorded
     aligner.save(tmp_path / "model")
     assert na.load(tmp_path / "model").training["word_encoder"] == recorded
@@ -153,7 +200,8 @@ def test_the_sample_has_a_lower_error_with_the_encoder():
     aligner = na.train(*sides, word_encoder="use", workers=1, progress=lambda p: messages.append(p.message))
     entries = aligner.training["word_encoder"]["word_pairs"]
     assert entries == pytest.approx(1281, abs=10)
-    assert f"word encoder use: {entries:,} word pairs for this text" in messages
+    said = f"word encoder use: {entries:,} word pairs for this text, "
+    assert [message for message in messages if message.startswith(said)]
     aer = na.evaluate(aligner.align_batch(*sides), folder / "gold.pharaoh").aer
     assert aer == pytest.approx(0.0847, abs=0.004)
 
@@ -179,5 +227,9 @@ def test_the_command_records_the_encoder(tmp_path: Path, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         main(["train", "a", "b", "-o", "model", "-q", "--word-encoder", "use", "--links", "links"])
     assert ended.value.code == 0
-    assert na.load("model").training["word_encoder"] == {"name": "use", "word_pairs": 3}
+    assert na.load("model").training["word_encoder"] == {
+        "name": "use",
+        "word_pairs": 3,
+        "estimated_precision": pytest.approx(0.9, abs=0.1),
+    }
     assert Path("links").read_text().startswith("0-1 1-0\n0-0\n")
