@@ -299,8 +299,7 @@ def test_a_row_of_the_lexicon_leads_to_the_pairs_with_its_link(open_report: Open
     assert order(page) == found
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [390, 1100, 1600])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1100, False), (1600, False)])
 def test_two_panels_and_the_table_fit_and_can_be_read(
     open_report: Open, axe: str, width: int, dark: bool
 ) -> None:
