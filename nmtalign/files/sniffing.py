@@ -220,7 +220,9 @@ def _kind_of_json(head: str, lines: list[str]) -> FileKind | None:
         return JSON_LINES
     value = _parsed(head)
     if value is None and _is_begun(head):
-        return JSON_ARRAY if lines[0][0] == "[" else JSON_OBJECT
+        is_on_one_line = "\n" not in head.strip()  # the line of a long document
+        of_objects = JSON_LINES if is_on_one_line else JSON_OBJECT
+        return JSON_ARRAY if lines[0][0] == "[" else of_objects
     if isinstance(value, dict) and value:
         return JSON_OBJECT
     has_parts = isinstance(value, list) and (len(value) > 1 or (value and isinstance(value[0], dict)))

@@ -281,7 +281,8 @@ class _XmlFile:
                 return False
             self.block, place = rest + more, 0
         self._lines += self.block.count(b"\n", 0, edge.end())
-        self.block = self.block[edge.end() :]
+        # an empty block is the end of the file
+        self.block = self.block[edge.end() :] or self._stream.read(_XML_BLOCK_BYTES)
         return True
 
     def begin(self, elements: _ElementBuilder) -> None:

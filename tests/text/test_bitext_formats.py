@@ -639,6 +639,26 @@ def test_damage_around_segments_is_one_bad_record(element, bad, tmp_path):
             list(read_bitext(path))
 
 
+def test_damage_that_ends_with_a_block_is_not_the_end_of_the_file(tmp_path):
+    unit = '<tu><tuv xml:lang="en"><seg>\x01</seg></tuv><tuv xml:lang="fr"><seg>b</seg></tuv></tu>'
+    before = TMX.partition("%s")[0]
+    for missing in range(3):
+        filler = "x" * ((1 << 16) - len(before) - len(f"<!---->{unit}") - missing)
+        text = tmx(f"<!--{filler}-->{unit}{tu(en='c', fr='d')}")
+        pairs = list(read_bitext(write(tmp_path / "a.tmx", text), on_error=lambda error: None))
+        assert pairs == [("", ""), ("c", "d")]
+
+
+def test_json_lines_may_begin_with_a_long_document(tmp_path):
+    records = [{"en": "a cat " * 20_000, "fr": "un chat " * 20_000}, {"en": "a dog", "fr": "un chien"}]
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    for name in ("a.jsonl", "a"):
+        assert [pair.target[:7] for pair in read_bitext(write(tmp_path / name, text))] == [
+            "un chat",
+            "un chie",
+        ]
+
+
 def test_a_lost_tag_costs_only_its_segment(tmp_path):
     segment = "<segment id='{}'><source>{}</source><target>t</target></segment>"
     text = segment.format(1, "a") + segment.format("\x01", "b") + f"<unit>{segment.format(3, 'c')}</unit>"

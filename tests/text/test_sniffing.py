@@ -31,7 +31,7 @@ KINDS = {
     "json lines": ('{"en": "the house"}\n{"en": "the cat"}\n', "JSON lines", "pairs=FILE"),
     "json array": ('[{"en": "the house"}, {"en": "the cat"}]\n', "JSON array", "jq"),
     "json array on lines": ('[\n  "the house",\n  "the ca', "JSON array", "jq"),
-    "long json": ('{"a": "' + "the house " * 200, "JSON object", "keys"),
+    "long json": ('{"a": "' + "the house " * 200, "JSON lines", "pairs=FILE"),
     "po": ('# x\nmsgid ""\nmsgstr ""\n"Language: fr"\n', "PO", "pairs=FILE"),
     "srt": ("1\n" + SUBTITLES, "SubRip", r"\.srt"),
     "srt without numbers": (SUBTITLES, "SubRip", r"\.srt"),
