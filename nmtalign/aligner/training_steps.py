@@ -105,7 +105,7 @@ def estimate(
     name = CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
-            counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
+            counts = expert_word_counts(bitext.prior_links, *sides, expert.trust)
             prior = replace(prior, vocabulary_pairs=[*prior.vocabulary_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT
