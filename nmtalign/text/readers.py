@@ -49,24 +49,9 @@ def read_pair_records(path: str | Path, format: str, encoding: str, select: Sele
 
     DataError is raised if one side has identifiers, unless the user has chosen the sides.
     """
-    records = _read_records(path, format, encoding, select)
-    if select is not None:
-        yield from records
-        return
-    with reraise_as_data_error(path):
-        yield from refuse_identifiers(records, _ADVICE_ON_IDENTIFIERS)
-
-
-_ADVICE_ON_IDENTIFIERS = (
-    "choose the columns of both texts (`select=A,B`), or pair the texts of two files by their identifiers: "
-    "write the texts of both languages as TSV"
-)
-
-
-def _read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
     with reraise_as_data_error(path):
         if format in _FILE_READERS:
-            yield from _FILE_READERS[format](path, select)
+            yield from _without_identifiers(_FILE_READERS[format](path, select), format, select)
             return
         found = format
 
@@ -79,11 +64,27 @@ def _read_records(path: str | Path, format: str, encoding: str, select: Select) 
         if found in _FILE_READERS:  # it is read again, by the parser of XML
             if not Path(path).is_file():
                 raise DataError(f"expected lines, found {found}; name its format: `format={found}`").at(path)
-            yield from _FILE_READERS[found](path, select)
+            yield from _without_identifiers(_FILE_READERS[found](path, select), found, select)
             return
         if found == "auto":
             found = _format_of_line(first[0] if first else "", path)
-        yield from _LINE_READERS[found](chain(first, lines), path, select)
+        records = _LINE_READERS[found](chain(first, lines), path, select)
+        yield from _without_identifiers(records, found, select)
+
+
+_FORMATS_WITH_FIXED_SIDES = ("fast-align", "xliff", "po", "po-fuzzy")
+
+
+def _without_identifiers(
+    records: Iterator[PairOrError], format: str, select: Select
+) -> Iterator[PairOrError]:
+    """Yield records; raise DataError if one side has identifiers, unless the user has chosen the sides."""
+    if select is not None:
+        return records
+    advice = "pair the texts of both languages by these identifiers: write them as TSV"
+    if format not in _FORMATS_WITH_FIXED_SIDES:
+        advice = f"choose both texts (`select=A,B`), or {advice}"
+    return refuse_identifiers(records, advice)
 
 
 def _check_no_select(select: Select, kind: str) -> None:
