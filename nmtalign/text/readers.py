@@ -624,6 +624,14 @@ def _text_of_element(element: Element | None) -> str:
     return "".join(pieces).replace("\n", " ")
 
 
+_TEXT_IN_CODES = "with text inside of codes (sub), which is not read"
+
+
+def _has_text_in_codes(unit: Element) -> bool:
+    """Return whether codes have text that is translated as well, such as a footnote, in a ``sub``."""
+    return any(text.strip() for sub in unit.iter("sub") for text in sub.itertext())
+
+
 def _is_line_break(element: Element) -> bool:
     """Return whether a placeholder stands for a line break, by its type or by its code.
 
@@ -683,6 +691,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
         has_more |= len(source) > 1 or len(target) > 1
         notes.add("skipped without a text in {languages}", not is_pair, place)
         notes.add("with several texts in a language, of which the first is read", is_pair and has_more, place)
+        notes.add(_TEXT_IN_CODES, is_pair and _has_text_in_codes(unit), place)
         if is_pair:
             pairs += 1
             yield source[0].text, target[0].text
@@ -808,6 +817,7 @@ def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
             yield DataError("expected a unit with a source, found none").at(path, line=line)
             continue
         notes.add("with several targets, of which the first is read", len(targets) > 1, place)
+        notes.add(_TEXT_IN_CODES, _has_text_in_codes(unit), place)
         for pair in _marked_pairs(unit, source, targets[0] if targets else None, notes, place):
             notes.total += 1
             notes.add("without a translation, whose target is empty", not pair[1].strip(), place)
