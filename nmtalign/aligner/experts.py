@@ -12,7 +12,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -366,12 +366,18 @@ def _context(sums: Doubles, recall: float) -> float:
 
 
 def expert_word_counts(
-    links: AlignedBatch, source: EncodedSide, target: EncodedSide, trust: Trust
+    links: AlignedBatch,
+    source: EncodedSide,
+    target: EncodedSide,
+    trust: Trust,
+    counted: Container[tuple[str, str]] = (),
 ) -> list[tuple[str, str, float]]:
     """Return the linked word pairs, each with its prior count.
 
     The count is the weight of the trust times n^independence, with the sum n of the probabilities of the
     links. So a word pair counts once, as an entry of a dictionary, if the expert knows only the two words.
+    The word pairs of `counted` have a prior count already; theirs is multiplied by the independence, because
+    the same knowledge, such as that of the same encoder, must not count twice.
     """
     pair_of_link = np.repeat(np.arange(len(links)), np.diff(links.offsets))
     source_words = source.tokens[source.offsets[pair_of_link] + links.source].astype(np.int64)
@@ -382,9 +388,12 @@ def expert_word_counts(
     counts = trust.weight * np.where(sums > 1, sums**trust.independence, sums)
     word_counts = []
     for key, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        s, t = divmod(key, len(target.words))
+        word_pair = source.words[s], target.words[t]
+        if word_pair in counted:
+            count *= trust.independence
         if count > 0:
-            s, t = divmod(key, len(target.words))
-            word_counts.append((source.words[s], target.words[t], count))
+            word_counts.append((*word_pair, count))
     return word_counts
 
 

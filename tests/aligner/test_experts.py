@@ -138,6 +138,8 @@ def test_the_prior_counts_word_pairs():
     assert sorted(expert_word_counts(links, *sides, certain)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     words_only = expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0))
     assert sorted(words_only) == [("a", "x", 1), ("b", "x", 1), ("b", "y", 1)]
+    entries = expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0), {("a", "x")})
+    assert sorted(entries) == [("b", "x", 1), ("b", "y", 1)]  # a word encoder has counted the other pair
     ((_, _, halfway), *_) = sorted(expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0.55)))
     assert halfway == pytest.approx(2**0.5)
     soft = np.where(np.arange(len(links.probability)) == 0, 0.25, links.probability)
