@@ -239,7 +239,9 @@ def _with_word_encoder(
         )
         job.warn(f"the word encoder {encoder.name} {found}; it is not used")
     precision = f"{100 * similar.precision:.0f} % are right by estimate"
-    job.progress.note(f"word encoder {encoder.name}: {len(entries):,} word pairs for this text, {precision}{knows}")
+    job.progress.note(
+        f"word encoder {encoder.name}: {len(entries):,} word pairs for this text, {precision}{knows}"
+    )
     prior = prior or Prior()
     with_entries = replace(prior, dictionary_pairs=[*prior.dictionary_pairs, *entries])
     return with_entries, {
