@@ -9,6 +9,7 @@ from typing import Literal, get_args
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = get_args(Side)
 BUNDLED_MODEL = "en_fr_model"  # the default model of commands
+MULTILINGUAL_MODEL = "multilingual"  # needs the extra of that name
 BUNDLED_VECTORS = "en_fr_vectors"
 
 ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]

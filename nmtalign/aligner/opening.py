@@ -289,6 +289,7 @@ def _with_words_and_links(aligner: Aligner, words: WordSettings, links: LinkSett
 
 
 MAX_FITTING_PAIRS = 5_000  # more pairs of a text are not needed to fit transitions
+MIN_IMPROVING_PAIRS = 50  # fewer pairs do not improve transitions of other texts
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
@@ -300,13 +301,17 @@ def fit_text(
     `aligned_unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.text_of_pairs`.
     """
     remaining = iter(pairs)
-    if not aligner.needs_fitting:
+    if not (aligner.needs_fitting or aligner.positions.improves):
         return aligner, remaining
     first_pairs = list(islice(remaining, MAX_FITTING_PAIRS))
     words_of_pairs = [aligner.words_of(pair) for pair in first_pairs]
     words = [(source, target) for source, target in words_of_pairs if source and target]
-    if aligner.positions.unfitted and words:
-        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
+    positions = aligner.positions
+    improves = positions.improves and len(words) >= MIN_IMPROVING_PAIRS
+    if improves or (positions.unfitted and words):
+        start = positions.learned_jump_models
+        assert start is not None
+        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers), start)
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first_pairs:
         aligner = aligner.with_trust_from(aligner.text_of_pairs(first_pairs, aligned_unit=aligned_unit))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.messages import log
+from nmtalign.cli.messages import log, warn
+from nmtalign.cli.texts import languages_in_paths
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
+from nmtalign.names import MULTILINGUAL_MODEL
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from nmtalign.external.matrix_files import TokenizedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
+
+JUDGED_PAIRS = 200  # the first pairs of a text, which decide whether the bundled model knows it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +113,11 @@ class ModelOptions(Settings):
     section = "Model"
 
     model: str | None = setting(
-        None, "--model DIR", "Folder of a learned model.  [the bundled English-French one]", kind="input"
+        None,
+        "--model DIR",
+        "Folder of a learned model, or `multilingual`, which aligns sixteen languages (extra [multilingual])."
+        "  [the bundled English-French one; for other text multilingual, if its extra is installed]",
+        kind="input",
     )
     scorers: str | None = setting(
         None, "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
@@ -163,6 +172,41 @@ class ModelOptions(Settings):
         _log_defaults(vectors)
         return aligner
 
+    def load_for_text(
+        self, lines: Iterator[SentencePair], files: tuple[str | None, str | None]
+    ) -> tuple[na.Aligner, Iterator[SentencePair]]:
+        """Open what the options name, or else a bundled model that knows the text; return all lines again.
+
+        The names of `files` may tell the languages of the text.
+        """
+        aligner = self.load()
+        if self.path is None:
+            first_lines = list(islice(lines, JUDGED_PAIRS))
+            lines = chain(first_lines, lines)
+            coverage = aligner.measure_coverage(first_lines)
+            if coverage.low_rates or coverage.swapped:
+                aligner = self._open_multilingual() or aligner
+        problem = _languages_unknown_to(aligner, files)
+        if problem and self.path is None:
+            learn = "nmtalign train SOURCE TARGET -o DIR learns them"
+            raise DataError(f"{problem}; {learn}; --model {MULTILINGUAL_MODEL} uses it all the same")
+        if problem:
+            warn(problem)
+        return aligner, lines
+
+    def _open_multilingual(self) -> na.Aligner | None:
+        """Open the multilingual model, and say so; None if its extra is not installed."""
+        from nmtalign.external.word_encoders import has_universal_encoder
+
+        if not has_universal_encoder():
+            return None
+        log(
+            "the text is not English-French, so the multilingual model is used; with a few hundred pairs or"
+            " more, `nmtalign train --word-encoder use` gives better links",
+            event="multilingual model",
+        )
+        return replace(self, model=MULTILINGUAL_MODEL)._open()
+
     def _open(self) -> na.Aligner:
         from nmtalign.aligner.opening import open_aligner
 
@@ -180,6 +224,19 @@ class ModelOptions(Settings):
             encoder=self.encoder,
             scorers=scorers,
         )
+
+
+def _languages_unknown_to(aligner: na.Aligner, files: tuple[str | None, str | None]) -> str:
+    """Return what is wrong if the word encoder of an aligner does not know the languages of files."""
+    from nmtalign.external.encoded_words import encoder_of
+    from nmtalign.text.languages import known_language
+
+    encoder = encoder_of(aligner.scorer)
+    names = (known_language(name) for name in languages_in_paths(*files))
+    if encoder is None:
+        return ""
+    unknown = " and ".join(encoder.unknown_languages([name for name in names if name]))
+    return f"the multilingual model does not know {unknown}, so its links are guesses" if unknown else ""
 
 
 def load_given(*, model: str | None = None, vectors: str | None = None) -> na.Aligner:

@@ -154,7 +154,8 @@ def refuse_unknown_text(coverage: Coverage) -> None:
     if coverage.swapped:
         raise DataError(coverage.warning)
     if coverage.low_rates:
-        train = "learn one of these languages (nmtalign train SOURCE TARGET -o DIR), and pass --model DIR"
+        train = "learn one of these languages (nmtalign train SOURCE TARGET -o DIR), and pass --model DIR, or"
+        train += " install the multilingual one (pip install 'nmtalign[multilingual]')"
         raise DataError(
             f"the bundled English-French model knows {coverage.low_rates}, so its links would be guesses;"
             f" {train}; --model {BUNDLED_MODEL} uses the bundled one all the same"

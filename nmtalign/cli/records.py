@@ -92,11 +92,13 @@ class RecordOptions(Settings):
         bad: BadRecords,
         systems: Mapping[str, str] | None = None,
         *,
+        files: tuple[str | None, str | None] = (None, None),
         typed: bool = False,
     ) -> tuple[na.Aligner | None, Iterator[CorpusRecord]]:
         """Return the records, and the aligner if there is one.
 
-        `systems` are files of links by name. Pairs that are `typed` are the lines of no file.
+        `systems` are files of links by name. The names of `files` may tell the languages of the text. Pairs
+        that are `typed` are the lines of no file.
         """
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
@@ -113,7 +115,8 @@ class RecordOptions(Settings):
             self.options.refuse_beside("--attention")
             bitext, again = tee(bitext)
             return None, read(bitext, aligned=_pairs_of_archive(self.attention, again))
-        aligner, bitext = fit_text(self.options.load(), bitext)
+        aligner, bitext = self.options.load_for_text(bitext, files)
+        aligner, bitext = fit_text(aligner, bitext)
         return aligner, read(bitext)
 
 

@@ -209,7 +209,7 @@ def one_word_lines_warning(text: EncodedText) -> str | None:
         if most_lines_are_one_word and most_words_are_spaceless:
             return (
                 f"the {name} is written without spaces, so most of its lines count as one word;"
-                " `align --tokens PREFIX` writes tokens, and links between them"
+                " `--tokenizer icu` finds words, and `--tokens PREFIX` writes tokens, and links between them"
             )
     return None
 

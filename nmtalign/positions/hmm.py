@@ -19,6 +19,7 @@ from nmtalign.positions.position_model import PositionModel, Posteriors, Posteri
 from nmtalign.state import State, Stored
 
 DEFAULT_NULL = 0.1  # probability of the null word in models without a lexicon
+OF_OTHER_TEXTS = -1
 
 Vocabularies = tuple[Mapping[str, int], Mapping[str, int]]
 
@@ -33,13 +34,16 @@ class HiddenMarkov(PositionModel):
     numbers: Vocabularies  # number of each source and target word: its index into the classes of a jump model
     null: float  # probability of the null word
     agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
-    # number of the pairs that the jump models were fitted to; None: they were learned with a lexicon
+    # number of the pairs that the jump models were fitted to; None: they were learned with a lexicon;
+    # OF_OTHER_TEXTS: they are those of other texts
     fitted_pairs: int | None = None
 
     @property
     def description(self) -> str:
         if self.fitted_pairs is None:
             return "positions=hmm"
+        if self.improves:
+            return "positions=hmm(of other texts)"
         if self.fitted_pairs == 0:
             return "positions=hmm(unfitted)"
         return f"positions=hmm(fitted on {self.fitted_pairs} pairs)"
@@ -47,6 +51,10 @@ class HiddenMarkov(PositionModel):
     @property
     def unfitted(self) -> bool:
         return self.fitted_pairs == 0
+
+    @property
+    def improves(self) -> bool:
+        return self.fitted_pairs == OF_OTHER_TEXTS
 
     @property
     def learned_jump_models(self) -> BothJumpModels:
@@ -68,7 +76,7 @@ class HiddenMarkov(PositionModel):
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         fitted = None
         if stored.value("fitted", object) is not None:  # all words have one class
-            fitted = stored.integer("fitted", minimum=0)
+            fitted = stored.integer("fitted", minimum=OF_OTHER_TEXTS)
             vocabularies = {}, {}
         models = []
         for side, numbers in zip(SIDES, vocabularies, strict=True):

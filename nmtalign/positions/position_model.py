@@ -114,6 +114,11 @@ class PositionModel:
         return False
 
     @property
+    def improves(self) -> bool:
+        """Whether the transitions are those of other texts, and a text may fit them again."""
+        return False
+
+    @property
     def description(self) -> str:
         """Name and parameters, as one setting."""
         raise NotImplementedError

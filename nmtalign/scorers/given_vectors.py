@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Reals, block_slices
+from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Reals, block_slices
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sections import Sections
@@ -27,11 +27,12 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_jump_models
-from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov
+from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.positions.position_model import MAX_SCORE, TextScores
 from nmtalign.scorers.dense import fit_temperature
 from nmtalign.scorers.scorer import Scorer, TokenizedPairs
-from nmtalign.scorers.vector_scores import VectorScore
+from nmtalign.scorers.vector_scores import VectorScore, exact_parts, products_of_parts
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -69,6 +70,9 @@ class VectorScorer(Scorer):
     # frequent source and target words of the fitted text; None takes the first words of the vectors
     references: tuple[Reference, ...] | None = None
     fits_temperature: bool = False  # whether to fit the temperature to a text
+    # (D,): the product of the vector of a word and this one, times the scale of the score, is log Z without a
+    # text; with references as well, log Z is the mean of both
+    background: Floats | None = None
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
@@ -81,13 +85,16 @@ class VectorScorer(Scorer):
         return self.score.caption
 
     def state(self) -> State:
-        shares, words = {}, {}
+        shares: dict[str, AnyArray] = {}
+        words = {}
+        if self.background is not None:
+            shares["background"] = self.background
         if self.references is not None:
             for side, reference in zip(SIDES, self.references, strict=True):
                 shares[f"{side}_share"] = reference.share
                 words[f"{side}_reference"] = reference.words
         parts = {"source": self.source.state(), "target": self.target.state(), "score": self.score.state()}
-        values = {"tune": self.fits_temperature}
+        values = {"tune": self.fits_temperature, "background": self.background is not None}
         return State("vectors", values=values, arrays=shares, words=words, parts=parts)
 
     @classmethod
@@ -99,13 +106,18 @@ class VectorScorer(Scorer):
             share = stored.array(f"{side}_share", "f", (len(words),), minimum=MIN_REFERENCE_SHARE, maximum=1)
             references.append(Reference(words, share))
         score = stored.open("score", source.dimension)
-        return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
+        background = None
+        if stored.value("background", bool):
+            background = stored.array("background", "f", (source.dimension,))
+        return cls(source, target, score, tuple(references) or None, stored.value("tune", bool), background)
 
     def with_back_off(self) -> VectorScorer:
         """Return the scorer with vectors for unknown words, on sides that have none for these."""
         return replace(self, source=self.source.with_back_off(), target=self.target.with_back_off())
 
-    def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+    def fitted(
+        self, pairs: TokenizedPairs, workers: int, jump_models: BothJumpModels
+    ) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `fits_temperature` is set, and the jump models of the HMM."""
 
         def table(text: EncodedText) -> Floats:
@@ -114,13 +126,13 @@ class VectorScorer(Scorer):
             return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
         scale = self.score.scale
-        jump_models = unfitted_hmm().jump_models
         if self.fits_temperature:
             factor, jump_models = fit_temperature(pairs, table, workers)
             scale *= factor
         text = encode_text(pairs)
         references = _reference_of(text.source), _reference_of(text.target)
-        scorer = replace(self, score=replace(self.score, scale=scale), references=references)
+        score = replace(self.score, scale=scale)
+        scorer = replace(self, score=score, references=references)
         jump_models = fit_jump_models(scorer.score_text(text), jump_models, workers)
         null = DEFAULT_NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(jump_models, ({}, {}), null, fitted_pairs=len(pairs))
@@ -291,6 +303,22 @@ class CellScores(TextScores):
     @cached_property
     def _log_norms(self) -> tuple[Floats, Floats]:
         """log Z of source and of target words."""
+        background = self.scorer.background
+        if background is None:
+            return self._log_norms_of_references
+        scale = self.scorer.score.scale
+        vector = exact_parts(background[None].astype(np.float64), 1)  # (1, 1, D)
+        of_source = scale * products_of_parts(vector, self.keys)[0]  # (V,)
+        of_target = scale * products_of_parts(vector, self.queries)[0]
+        if self.scorer.references is not None:
+            source_norms, target_norms = self._log_norms_of_references
+            of_source = (of_source + source_norms) / 2
+            of_target = (of_target + target_norms) / 2
+        return of_source.astype(np.float32), of_target.astype(np.float32)
+
+    @cached_property
+    def _log_norms_of_references(self) -> tuple[Floats, Floats]:
+        """log Z of source and of target words, as sums over the reference words."""
         score = self.scorer.score
         (reference_keys, reference_queries), (source_shares, target_shares) = (
             self.scorer.reference_vectors_and_shares

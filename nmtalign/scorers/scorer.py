@@ -14,7 +14,8 @@ from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
-from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov
+from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.positions.position_model import TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
@@ -94,12 +95,17 @@ class Scorer:
         """Return a scorer that backs off for unknown words, if it does not do so already."""
         return self
 
-    def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
-        """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty."""
+    def fitted(
+        self, pairs: TokenizedPairs, workers: int, jump_models: BothJumpModels
+    ) -> tuple[Scorer, HiddenMarkov]:
+        """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty.
+
+        The fit of the model begins with `jump_models`.
+        """
         from nmtalign.positions.e_step import fit_jump_models
 
         scores = self.score_text(encode_text(pairs))
-        jump_models = fit_jump_models(scores, unfitted_hmm().jump_models, workers)
+        jump_models = fit_jump_models(scores, jump_models, workers)
         return self, HiddenMarkov(jump_models, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> UnknownWords | None:

@@ -61,7 +61,8 @@ def made(score: str, positions: str):
     aligner = replace(aligner, workers=1)
     if not aligner.needs_fitting:
         return aligner
-    scorer, fitted = aligner.scorer.fitted([pair for pair in PAIRS if all(pair)], 1)
+    jump_models = aligner.positions.learned_jump_models
+    scorer, fitted = aligner.scorer.fitted([pair for pair in PAIRS if all(pair)], 1, jump_models)
     return replace(aligner, scorer=scorer, positions=fitted)
 
 

@@ -50,7 +50,7 @@ def fitted_to(aligner: Aligner, text) -> Aligner:
     pairs = [pair for pair in text if all(pair)]
     if not pairs:
         return fit_text(aligner, text)[0]
-    scorer, positions = aligner.scorer.fitted(pairs, 1)
+    scorer, positions = aligner.scorer.fitted(pairs, 1, aligner.positions.learned_jump_models)
     return replace(aligner, scorer=scorer, positions=positions)
 
 

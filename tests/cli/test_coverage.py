@@ -10,6 +10,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.cli import main, messages
+from nmtalign.external import word_encoders
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import SIDES
 
@@ -116,11 +117,12 @@ def test_a_model_that_no_option_names_is_refused_if_it_knows_too_few_words(
     command, options, tmp_path, monkeypatch, capfd
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(word_encoders, "has_universal_encoder", lambda: False)
     assert call(tmp_path, GERMAN, ENGLISH, *options, command=command) == 3
     out, err = capfd.readouterr()
     assert out == ""
     assert "the bundled English-French model knows only" in err
-    for advice in ("nmtalign train", "--model DIR", "--model en_fr_model"):
+    for advice in ("nmtalign train", "--model DIR", "--model en_fr_model", "nmtalign[multilingual]"):
         assert advice in err
     assert call(tmp_path, FRENCH, ENGLISH, *options, command=command) == 3
     assert "exchange SOURCE and TARGET" in capfd.readouterr().err

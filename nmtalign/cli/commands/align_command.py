@@ -127,9 +127,11 @@ def align_command(
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
-        aligner = _open_aligner(model, engine, expert)
+        lines = progress.track(bad_records.track(bitext.read(bad_records.add)))
+        aligner, lines = model.load_for_text(lines, (bitext.source, bitext.target))
+        aligner = _with_engine(aligner, engine, expert)
         pairs = _pairs_to_align(
-            progress.track(bad_records.track(bitext.read(bad_records.add))),
+            lines,
             aligner,
             unit,
             bitext=bitext,
@@ -164,11 +166,9 @@ def align_command(
     detail(aligner.description, event="settings")
 
 
-def _open_aligner(
-    model: model_options.ModelOptions, engine: running.EngineOptions, expert: str | None
-) -> na.Aligner:
-    """Open the aligner that the options name; raise UsageError if the engine cannot use it."""
-    aligner = replace(model.load(), workers=engine.workers)
+def _with_engine(aligner: na.Aligner, engine: running.EngineOptions, expert: str | None) -> na.Aligner:
+    """Return the aligner with workers and with links of an expert; UsageError if the engine cannot use it."""
+    aligner = replace(aligner, workers=engine.workers)
     if expert is not None:
         aligner = aligner.with_given_links()
     if engine.engine == "dask" and not aligner.allows_processes:

