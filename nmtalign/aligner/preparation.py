@@ -33,6 +33,7 @@ from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import LengthLimit, Pair
+from nmtalign.text.languages import language_name
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
@@ -208,10 +209,15 @@ def _with_word_encoder(
     encoder = job.word_encoder
     if encoder is None:
         return prior, None
-    unknown = encoder.unknown_languages(job.settings.languages)
+    named = job.settings.languages if any(job.settings.languages) else job.languages_of_files
+    languages = [language for language in named if language is not None]
+    unknown = encoder.unknown_languages(languages)
     if unknown:
         gain = "only names, numbers and words that resemble those of other languages gain"
         job.warn(f"the word encoder {encoder.name} does not know {' and '.join(unknown)}; {gain}")
+    knows = ""
+    if languages and all(map(encoder.knows, languages)):
+        knows = f"; it knows {' and '.join(map(language_name, languages))}"
     forms = encoded_forms(source), encoded_forms(target)
     distinct = list(dict.fromkeys(form for form in chain(*forms) if form))
 
@@ -233,7 +239,9 @@ def _with_word_encoder(
         )
         job.warn(f"the word encoder {encoder.name} {found}; it is not used")
     precision = f"{100 * similar.precision:.0f} % are right by estimate"
-    job.progress.note(f"word encoder {encoder.name}: {len(entries):,} word pairs for this text, {precision}")
+    job.progress.note(
+        f"word encoder {encoder.name}: {len(entries):,} word pairs for this text, {precision}{knows}"
+    )
     prior = prior or Prior()
     with_entries = replace(prior, dictionary_pairs=[*prior.dictionary_pairs, *entries])
     return with_entries, {

@@ -202,6 +202,7 @@ class TrainingJob:
     dictionaries: Sequence[Dictionary] = ()
     bridges: Sequence[Dictionary] = ()  # dictionaries from a third language, which continue the others
     word_encoder: WordEncoder | None = None  # finds word pairs that join the prior, as those of dictionaries
+    languages_of_files: Languages = (None, None)  # from their names; messages only tell what is known of them
     vectors: BothVectors | None = None  # vectors in one space, which are mixed with the lexicon
     gold: Sequence[GoldAlignment] = ()  # gold links of all or of the last pairs, for a rescorer
     expert: Expert | None = None  # an expert whose links are prior counts, and vote

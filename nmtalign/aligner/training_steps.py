@@ -105,7 +105,8 @@ def estimate(
     name = CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
-            counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
+            entries = {(source, target) for source, target, _ in prior.dictionary_pairs}
+            counts = expert_word_counts(bitext.prior_links, *sides, expert.trust, entries)
             prior = replace(prior, vocabulary_pairs=[*prior.vocabulary_pairs, *counts])
         estimator.set_prior(prior)
         name = CHECKPOINT_FILE_WITH_EXPERT

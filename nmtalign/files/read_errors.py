@@ -23,7 +23,7 @@ def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged
         yield
     except DataError as error:
         raise error.at(path) from None
-    except NmtalignError:
+    except (NmtalignError, Warning):  # a warning is raised if the user turns warnings into errors
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in TOO_MANY_OPEN_FILES:

@@ -95,7 +95,8 @@ RING_POINTS = 4.5  # radius
 CARD_STUB_POINTS = 15.0  # of a link to another row, at both of its ends
 STUB_ALPHA = 0.6
 FLAT_CROSSING = math.sin(math.radians(30))  # of flatter ones, a halo would shred the other curve
-PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73)  # along a curve
+PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8)  # along a curve
+SHIFTS_OF_STUB_SIGNS = (0, -14, 14, -28, 28)  # to the side
 SIGN_GAP_POINTS = 16.0
 BAR_ROW_POINTS = 24.0
 KEY_ROW_POINTS = 28.0
@@ -626,18 +627,25 @@ def _draw_links(
             alpha = DIM_ALPHA if is_dim else 1.0 if is_own else STUB_ALPHA
             for x, y, down_or_up in ((*points[0], CARD_STUB_POINTS), (*points[3], -CARD_STUB_POINTS)):
                 card.line([(x, y), (x, y + down_or_up)], color, width, dashed=missed, alpha=alpha)
-            place = points[0][0], points[0][1] + CARD_STUB_POINTS + 6
+            x, y = points[0]
+            places = [(x + shift, y + CARD_STUB_POINTS + 6) for shift in SHIFTS_OF_STUB_SIGNS]
         else:
             if card.pin is None and not any(_crosses_flat(other, points, down=down) for other in drawn):
                 card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
             card.curve(points, color, width, dashed=missed, alpha=DIM_ALPHA if is_dim else 1.0)
             drawn.append(points)
             places = [_point_at(points, share) for share in PLACES_OF_SIGNS]
-            free = [one for one in places if all(math.dist(one, sign) >= SIGN_GAP_POINTS for sign in signs)]
-            place = [*free, places[0]][0]
         if kind in SIGNS and not is_dim:
+            place = _free_place(places, signs)
             signs.append(place)
             card.sign(kind, *place)
+
+
+def _free_place(places: Sequence[Point], signs: Sequence[Point]) -> Point:
+    """Return the first place that is far enough from all signs, or the farthest one."""
+    gaps = [min((math.dist(place, sign) for sign in signs), default=math.inf) for place in places]
+    free = [place for place, gap in zip(places, gaps, strict=True) if gap >= SIGN_GAP_POINTS]
+    return free[0] if free else places[int(np.argmax(gaps))]
 
 
 def _crosses_flat(first: Sequence[Point], second: Sequence[Point], *, down: bool) -> bool:

@@ -49,24 +49,9 @@ def read_pair_records(path: str | Path, format: str, encoding: str, select: Sele
 
     DataError is raised if one side has identifiers, unless the user has chosen the sides.
     """
-    records = _read_records(path, format, encoding, select)
-    if select is not None:
-        yield from records
-        return
-    with reraise_as_data_error(path):
-        yield from refuse_identifiers(records, _ADVICE_ON_IDENTIFIERS)
-
-
-_ADVICE_ON_IDENTIFIERS = (
-    "choose the columns of both texts (`select=A,B`), or pair the texts of two files by their identifiers: "
-    "write the texts of both languages as TSV"
-)
-
-
-def _read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
     with reraise_as_data_error(path):
         if format in _FILE_READERS:
-            yield from _FILE_READERS[format](path, select)
+            yield from _without_identifiers(_FILE_READERS[format](path, select), format, select)
             return
         found = format
 
@@ -79,11 +64,27 @@ def _read_records(path: str | Path, format: str, encoding: str, select: Select) 
         if found in _FILE_READERS:  # it is read again, by the parser of XML
             if not Path(path).is_file():
                 raise DataError(f"expected lines, found {found}; name its format: `format={found}`").at(path)
-            yield from _FILE_READERS[found](path, select)
+            yield from _without_identifiers(_FILE_READERS[found](path, select), found, select)
             return
         if found == "auto":
             found = _format_of_line(first[0] if first else "", path)
-        yield from _LINE_READERS[found](chain(first, lines), path, select)
+        records = _LINE_READERS[found](chain(first, lines), path, select)
+        yield from _without_identifiers(records, found, select)
+
+
+_FORMATS_WITH_FIXED_SIDES = ("fast-align", "xliff", "po", "po-fuzzy")
+
+
+def _without_identifiers(
+    records: Iterator[PairOrError], format: str, select: Select
+) -> Iterator[PairOrError]:
+    """Yield records; raise DataError if one side has identifiers, unless the user has chosen the sides."""
+    if select is not None:
+        return records
+    advice = "pair the texts of both languages by these identifiers: write them as TSV"
+    if format not in _FORMATS_WITH_FIXED_SIDES:
+        advice = f"choose both texts (`select=A,B`), or {advice}"
+    return refuse_identifiers(records, advice)
 
 
 def _check_no_select(select: Select, kind: str) -> None:
@@ -623,6 +624,14 @@ def _text_of_element(element: Element | None) -> str:
     return "".join(pieces).replace("\n", " ")
 
 
+_TEXT_IN_CODES = "with text inside of codes (sub), which is not read"
+
+
+def _has_text_in_codes(unit: Element) -> bool:
+    """Return whether codes have text that is translated as well, such as a footnote, in a ``sub``."""
+    return any(text.strip() for sub in unit.iter("sub") for text in sub.itertext())
+
+
 def _is_line_break(element: Element) -> bool:
     """Return whether a placeholder stands for a line break, by its type or by its code.
 
@@ -682,6 +691,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
         has_more |= len(source) > 1 or len(target) > 1
         notes.add("skipped without a text in {languages}", not is_pair, place)
         notes.add("with several texts in a language, of which the first is read", is_pair and has_more, place)
+        notes.add(_TEXT_IN_CODES, is_pair and _has_text_in_codes(unit), place)
         if is_pair:
             pairs += 1
             yield source[0].text, target[0].text
@@ -807,6 +817,7 @@ def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
             yield DataError("expected a unit with a source, found none").at(path, line=line)
             continue
         notes.add("with several targets, of which the first is read", len(targets) > 1, place)
+        notes.add(_TEXT_IN_CODES, _has_text_in_codes(unit), place)
         for pair in _marked_pairs(unit, source, targets[0] if targets else None, notes, place):
             notes.total += 1
             notes.add("without a translation, whose target is empty", not pair[1].strip(), place)

@@ -134,10 +134,18 @@ def test_an_expert_that_knows_words_only_does_not_vote():
 def test_the_prior_counts_word_pairs():
     sides = encode_side([["a", "b"], ["b", "a"], ["c"]]), encode_side([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
-    assert sorted(expert_word_counts(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    certain = Trust(1.0, 0.6, context=1)
+    assert sorted(expert_word_counts(links, *sides, certain)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    words_only = expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0))
+    assert sorted(words_only) == [("a", "x", 1), ("b", "x", 1), ("b", "y", 1)]
+    entries = expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0), {("a", "x")})
+    assert sorted(entries) == [("b", "x", 1), ("b", "y", 1)]  # a word encoder has counted the other pair
+    ((_, _, halfway), *_) = sorted(expert_word_counts(links, *sides, Trust(1.0, 0.6, context=0.55)))
+    assert halfway == pytest.approx(2**0.5)
     soft = np.where(np.arange(len(links.probability)) == 0, 0.25, links.probability)
     links = replace(links, probability=soft)
-    assert sorted(expert_word_counts(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
+    expected = [("a", "x", 1.25), ("b", "x", 1), ("b", "y", 1)]
+    assert sorted(expert_word_counts(links, *sides, certain)) == expected
 
 
 def similarity(pair) -> np.ndarray:
@@ -212,15 +220,17 @@ def test_soft_counts_reach_the_prior():
     for source, target in TOY.words:
         found = soft_counts(similarity((source, target)))
         for t, s in np.argwhere(found >= 0.01):
-            expected[source[s], target[t]] = expected.get((source[s], target[t]), 0.0) + found[t, s] / 2
+            expected[source[s], target[t]] = expected.get((source[s], target[t]), 0.0) + found[t, s]
     primed = {
         (s, t): count
-        for s, t, count in expert_word_counts(bitext.prior_links, bitext.source, bitext.target, 0.5)
+        for s, t, count in expert_word_counts(
+            bitext.prior_links, bitext.source, bitext.target, Trust(1.0, 0.6, context=1)
+        )
     }
     assert primed == pytest.approx(expected, rel=1e-4)
     advised = train_aligner(TOY.pairs, learning).aligner
-    weight = 2 * advised.expert.trust.weight
-    prior = Prior([(s, t, weight * count) for (s, t), count in sorted(expected.items())])
+    trust = advised.expert.trust
+    prior = Prior([(s, t, prior_count(count, trust)) for (s, t), count in sorted(expected.items())])
     by_hand = train_aligner(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
@@ -261,12 +271,18 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     counts: dict[tuple[str, str], float] = {}
     for (source, target), links in zip(TOY.words, TOY.links, strict=True):
         for s, t in links:
-            counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
-    prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
+            counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + 1
+    trust = advised.expert.trust
+    prior = Prior([(s, t, prior_count(n, trust)) for (s, t), n in sorted(counts.items())])
     primed = train_aligner(
         TOY.pairs, training_job(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)
     ).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
+
+
+def prior_count(n: float, trust: Trust) -> float:
+    """Return the prior count of a word pair with n links."""
+    return trust.precision**4 * (n**trust.independence if n > 1 else n)
 
 
 def trust_by_hand(aligner: nmtalign.Aligner) -> tuple[float, float]:

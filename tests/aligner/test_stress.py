@@ -32,10 +32,9 @@ ASKED = [
 
 @pytest.mark.filterwarnings("ignore:the text is too small")
 @pytest.mark.filterwarnings("ignore:.*is one file given twice")
-@pytest.mark.parametrize("preset", ["fast", "default"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_numbers_of_a_learned_aligner(name, preset):
-    aligner = nmtalign.train(TEXTS[name], preset=preset)  # a warning would be an error
+def test_numbers_of_a_learned_aligner(name):
+    aligner = nmtalign.train(TEXTS[name])  # a warning would be an error
     pairs = [aligner.align(*pair) for pair in [*ASKED, TEXTS[name][0]] if all(pair)]
     batch = aligner.align_batch(ASKED)
     for pair in pairs:

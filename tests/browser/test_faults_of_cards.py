@@ -108,6 +108,15 @@ def test_marks_and_labels_are_apart(open_report: Open) -> None:
         assert overlaps(page) == []
 
 
+def test_the_mark_of_a_short_curve_leaves_that_of_a_long_one_in_sight(open_report: Open) -> None:
+    """In a row of a long pair, a wrong link crosses the middle of a missed one that is vertical."""
+    words = [f"word{n}" for n in range(80)]
+    pair = AlignedPair(Alignment([(7, 3)], 80, 80), AlignmentMatrix(np.eye(80), words, words))
+    page = open_report([SamplePair(1, pair, GoldAlignment({(5, 5)}))], width=1200)
+    assert sorted(texts(page, ".curves .tag")) == ["+", "×"]
+    assert overlaps(page) == []
+
+
 def test_a_weight_is_beside_its_own_curve(open_report: Open) -> None:
     pair = of_links({(1, 1): 0.9}, 30, 30)  # so many words that the two curves are close together
     reverse = np.zeros((30, 30))

@@ -114,12 +114,6 @@ def test_the_commands_have_one_default_over_vectors(files, capsys) -> None:
         [f"{s}-{t}" for s, t in zip(pair["l"][::3], pair["l"][1::3], strict=True)] for pair in data["pairs"]
     ]
     assert [" ".join(pair) for pair in shown] == links.read_text(encoding="utf-8").splitlines()
-    # find counts the links of align: the translations of a word are those of the links
-    capsys.readouterr()
-    assert run("find", "cat", *sides, *vectors) == 0
-    found = capsys.readouterr().out
-    assert run("find", "cat", *sides, "--links", links) == 0
-    assert capsys.readouterr().out == found
     # a typed pair is a text of one pair
     sentences = SOURCE[2], TARGET[2]
     for side, sentence in zip(sides, sentences, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -29,6 +29,7 @@ from nmtalign import (
 from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
 from nmtalign.report.card_reasons import pinned_word, whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
+from nmtalign.report.levels import as_on_page
 from nmtalign.settings import PictureSettings
 from tests.cli.running import run
 from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain
@@ -154,7 +155,8 @@ def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme
     )
     colors = matrix.get_facecolors()
     np.testing.assert_allclose(colors[:, :3], [to_rgb(theme.weight)] * 7)
-    np.testing.assert_allclose(colors[:, 3] ** 2, MATRIX.weights[MATRIX.weights > 0], rtol=1e-5)
+    shown = as_on_page(MATRIX.weights)
+    np.testing.assert_allclose(colors[:, 3] ** 2, shown[shown > 0], rtol=1e-5)
 
 
 def test_columns_of_a_right_to_left_sentence_run_from_right_to_left() -> None:
@@ -451,3 +453,20 @@ def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() ->
         for links in (near, far, less_far)
     ]
     assert halos == [2, 1, 1]
+
+
+def test_signs_are_as_far_apart_as_their_curves_allow() -> None:
+    """A short curve that a long one crosses in the middle; and three links to another row of one word."""
+    words = [f"w{n}" for n in range(16)]
+    gold = GoldAlignment({(5, 5)}, {(5, 5)})
+    figure = card_of(AlignmentMatrix(np.zeros((16, 16)), words, words), links=[(8, 2)], gold=gold)
+    assert nearest_signs(figure) >= 16
+    long = long_matrix(90)
+    assert nearest_signs(card_of(long, links=[], gold={(0, 80), (0, 84), (0, 88)})) >= 14
+
+
+def nearest_signs(figure: Figure) -> float:
+    """The distance of the two signs on curves that are nearest to each other."""
+    signs = [text for text in figure.axes[0].texts if text.get_text() in "×+" and text.get_bbox_patch()]
+    places = [sign.get_position() for sign in signs]
+    return min(np.hypot(*np.subtract(one, other)) for one, other in combinations(places, 2))

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.readers import PAIR_FILE_FORMATS
 
@@ -359,7 +359,7 @@ subType="xlf:lb"/>rouge, puis <sm id="5" type="comment"/>attendez.<em startRef="
         <tu><note>Press</note><prop type="x">1</prop>
         <tuv xml:lang="en"><seg>Press the <hi type="term">red</hi> <bpt i="1" x="1">{\\b </bpt>button<ept
 i="1">}</ept>,<ph type="lb" x="2">\\line</ph>then <ut>{\\cf2}</ut>wait.</seg></tuv>
-        <tuv xml:lang="fr"><seg>Appuyez sur le bouton rouge, <it pos="begin">&lt;i <sub>titre</sub>&gt;</it
+        <tuv xml:lang="fr"><seg>Appuyez sur le bouton rouge, <it pos="begin">&lt;i <sub> </sub>&gt;</it
 >puis attendez.</seg></tuv></tu></body></tmx>""",
 }
 
@@ -729,6 +729,27 @@ def test_texts_outside_of_segments_are_counted(tmp_path):
     pairs, told = pairs_of(tmp_path, f"<xliff version='2.0'>{unit}</xliff>", format="xliff")
     assert pairs == [("a", "b")]
     assert told == [f"of 1 segment: {not_read} ignorable 'i2', line 1)"]
+
+
+def test_a_warning_that_is_an_error_is_not_a_damaged_file(tmp_path):
+    path = write(tmp_path / "a.po", 'msgid "a"\nmsgstr ""\n')
+    with pytest.raises(NmtalignWarning, match="1 without a translation"):  # tests raise all warnings
+        list(read_bitext(path))
+
+
+def test_text_inside_of_codes_is_counted(tmp_path):
+    code = "the <ph>{x<sub>a footnote</sub>}</ph>cat <ph><sub> </sub></ph>"
+    told = "1 with text inside of codes (sub), which is not read (the first in "
+    unit = tu(en=code, fr="le chat"), tu(en="a <ph>{<sub/>}</ph>", fr="b")
+    assert pairs_of(tmp_path, tmx(*unit)) == (
+        [("the cat ", "le chat"), ("a ", "b")],
+        [f"of 2 units: {told}line 4)"],
+    )
+    units = f"<trans-unit id='u'><source>{code}</source><target>le chat</target></trans-unit>"
+    assert pairs_of(tmp_path, f"<xliff><file>{units}</file></xliff>", format="xliff") == (
+        [("the cat ", "le chat")],
+        [f"of 1 segment: {told}trans-unit 'u', line 1)"],
+    )
 
 
 def test_a_cut_off_compressed_memory_is_an_error(tmp_path):

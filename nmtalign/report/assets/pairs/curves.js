@@ -88,7 +88,7 @@ function directionAt([a, b, c, d], t) {
 
 const STUB = 15; // pixels of a link to another row, which would run through words; as a stub at both of its ends
 /** @param {number[]} end */
-const placesAtStub = ([x, y]) => [0, -14, 14].map((beside) => [x + beside, y + STUB + 6]);
+const placesAtStub = ([x, y]) => [0, -14, 14, -28, 28].map((beside) => [x + beside, y + STUB + 6]);
 
 export function makeCurves(pair, box) {
   const curves = box.querySelector(".curves");

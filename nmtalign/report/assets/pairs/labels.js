@@ -26,14 +26,17 @@ export function boxOf(text, size, place, anchor = "middle") {
 
 export const touch = (a, b) => a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3] > b[1];
 
-// The first of some places whose box touches the fewest of those that are taken, which it then is.
+const shared = (a, b) =>
+  Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
+
+// The first of some places whose box covers the least of those that are taken, which it then is.
 export function takePlace(places, boxAt, taken) {
-  let best = { count: Infinity, place: places[0], box: boxAt(places[0]) };
+  let best = { covered: Infinity, place: places[0], box: boxAt(places[0]) };
   for (const place of places) {
     const box = boxAt(place);
-    const count = taken.filter((other) => touch(box, other)).length;
-    if (count < best.count) best = { count, place, box };
-    if (!count) break;
+    const covered = taken.reduce((sum, other) => sum + shared(box, other), 0);
+    if (covered < best.covered) best = { covered, place, box };
+    if (!covered) break;
   }
   taken.push(best.box);
   return best.place;
