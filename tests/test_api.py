@@ -427,7 +427,7 @@ CALLS = {
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
     "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), ["a"], ["b"]), DATA, "contain NaN"),
-    "text as weight": (lambda: na.AlignmentMatrix("x", "a", "b"), DATA, "real numbers, found 'x'"),
+    "text as weight": (lambda: na.AlignmentMatrix("x", ["a"], ["b"]), DATA, "real numbers, found 'x'"),
     "a report of nothing": (
         lambda: na.write_report("a.html", None),
         USAGE,

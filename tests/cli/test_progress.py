@@ -49,7 +49,7 @@ def clock(monkeypatch) -> list[float]:
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
-    text = "".join(f"word{n} " * (n % 7 + 1) + f"\t{n}\n" for n in range(100_000)).encode()
+    text = "".join(f"word{n} " * (n % 7 + 1) + f"\tword {n}\n" for n in range(100_000)).encode()
     pairs = tmp_path / f"pairs.tsv{ending}"
     pairs.write_bytes(gzip.compress(text) if ending else text)
     progress = ProgressReporter(None, "pairs", [str(pairs)])
