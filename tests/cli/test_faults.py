@@ -166,10 +166,12 @@ def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, pairs)
 
 
 def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
-    (tmp_path / "links").write_text("0-0\n" * 50_000)  # more than a pipe holds
-    command = "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp"
-    with started(*command, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "1-1\n"
+    for name, line in (("source", "the cat"), ("target", "le chat"), ("links", "0-0 1-1")):
+        (tmp_path / name).write_text(f"{line}\n" * 3_000)
+    text = tmp_path / "source", tmp_path / "target"
+    examples = "--links", tmp_path / "links", "--examples", 3_000  # more than a pipe holds
+    with started("find", "the", *text, *examples, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "the: 3,000 in the source\n"
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
