@@ -166,8 +166,8 @@ def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, pairs)
 
 
 def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
-    for name, line in (("source", "the cat"), ("target", "le chat"), ("links", "0-0 1-1")):
-        (tmp_path / name).write_text(f"{line}\n" * 3_000)
+    for name, line in (("source", "the cat {}"), ("target", "le chat {}"), ("links", "0-0 1-1 2-2")):
+        (tmp_path / name).write_text("".join(f"{line.format(n)}\n" for n in range(3_000)))
     text = tmp_path / "source", tmp_path / "target"
     examples = "--links", tmp_path / "links", "--examples", 3_000  # more than a pipe holds
     with started("find", "the", *text, *examples, stdout=subprocess.PIPE) as process:
