@@ -1,4 +1,4 @@
-"""For data/multilingual and docs/explanation/figures.md: build the multilingual model, and measure it.
+"""For bundled data: build the multilingual model, and measure it.
 
     python scripts/build_multilingual.py --data DATA -o data/multilingual
     python scripts/build_multilingual.py --data DATA --evaluate

@@ -66,6 +66,7 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
         "--most-unbounded",
         "--places",
         "--swapped",
+        "--real",
     },
 }
 

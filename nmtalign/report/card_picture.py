@@ -170,6 +170,7 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
 
     Examples
     --------
+    >>> from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
     >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
     >>> pair = AlignedPair(Alignment([(0, 0), (1, 1)], 2, 2), matrix)
     >>> figure = draw_card(pair, PictureSettings(title="Pair 7"))
@@ -501,14 +502,14 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     down = _are_opposite(content)
     if down:
         size = ROW_WORD_POINTS
-        widths = _scaled(widths, size / CARD_WORD_POINTS)
+        widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
         words = _words_in_columns(widths, top)
     elif max(lines) <= CONTENT_WIDTH_POINTS:
         one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
         words = _words_in_rows(widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
     else:
         size = ROW_WORD_POINTS
-        widths = _scaled(widths, size / CARD_WORD_POINTS)
+        widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
         cuts = cut_into_rows(widths, content.links, CONTENT_WIDTH_POINTS, MIN_WORD_GAP_POINTS + 2)
         words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
     if card.pin is not None:
@@ -531,7 +532,7 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     return bottom + 36
 
 
-def _scaled(widths: Sequence[Sequence[float]], factor: float) -> list[list[float]]:
+def _scaled_widths(widths: Sequence[Sequence[float]], factor: float) -> list[list[float]]:
     return [[factor * width for width in side] for side in widths]
 
 
