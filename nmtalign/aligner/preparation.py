@@ -16,7 +16,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import load_aligner, tokens_of
 from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
-from nmtalign.aligner.training_job import TrainingJob, checked_against_corrections
+from nmtalign.aligner.training_job import BothVectors, TrainingJob, checked_against_corrections
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
 from nmtalign.corpus.coverage import MIN_PAIRS
 from nmtalign.corpus.parallel import default_workers
@@ -44,7 +44,8 @@ from nmtalign.training.memory import (
     max_tokens_in_memory,
 )
 from nmtalign.training.prior import Prior, width_counts
-from nmtalign.training.word_encoder_prior import encoded_forms, similar_words_of_text
+from nmtalign.training.word_encoder_prior import encoded_forms, is_large, similar_words_of_text
+from nmtalign.vectors.embeddings import Embeddings
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
 # knows at least MIN_KNOWN_SHARE of the words of both sides
@@ -68,6 +69,7 @@ class PreparedBitext(NamedTuple):
     prior_links: AlignedBatch | None
     prior: Prior | None  # the prior of the job, with the word pairs of dictionaries and of a word encoder
     word_encoder: Mapping[str, object] | None  # the facts about it that the model folder records
+    word_vectors: BothVectors | None  # those of the word encoder, for the words of the text
     part_cells: int | None  # number of cells of the parts that are learned from; None: all are in memory
 
 
@@ -150,7 +152,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         source = source.on_disk()
         target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
-    prior, word_encoder = _with_word_encoder(job, prior, source_sections, target_sections)
+    prior, word_encoder, word_vectors = _with_word_encoder(job, prior, source_sections, target_sections)
     buckets: Sequence[Bucket]
     part_cells = None
     if not in_parts:
@@ -172,7 +174,18 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         line_words=line_words_of(source, target),
         expert_links=voting_links,
     )
-    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior, word_encoder, part_cells)
+    return PreparedBitext(
+        source,
+        target,
+        gold,
+        corpus,
+        text,
+        prior_links,
+        prior,
+        word_encoder,
+        word_vectors,
+        part_cells,
+    )
 
 
 def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> Prior | None:
@@ -204,11 +217,14 @@ def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSid
 
 def _with_word_encoder(
     job: TrainingJob, prior: Prior | None, source: EncodedSide, target: EncodedSide
-) -> tuple[Prior | None, Mapping[str, object] | None]:
-    """Return the prior with the word pairs that the encoder finds similar, and what the model records."""
+) -> tuple[Prior | None, Mapping[str, object] | None, BothVectors | None]:
+    """Return the prior with word pairs that the encoder finds similar, what the model records, the vectors.
+
+    The vectors are those of all words of a text that is not large, if the encoder is used.
+    """
     encoder = job.word_encoder
     if encoder is None:
-        return prior, None
+        return prior, None, None
     named = job.settings.languages if any(job.settings.languages) else job.languages_of_files
     languages = [language for language in named if language is not None]
     unknown = encoder.unknown_languages(languages)
@@ -244,11 +260,17 @@ def _with_word_encoder(
     )
     prior = prior or Prior()
     with_entries = replace(prior, dictionary_pairs=[*prior.dictionary_pairs, *entries])
-    return with_entries, {
+    facts = {
         "name": encoder.name,
         "word_pairs": len(entries),
         "estimated_precision": round(similar.precision, 2),
     }
+    if not similar.scale or is_large(source) or is_large(target):
+        return with_entries, facts, None
+    # word 0 is the padding
+    of_source = Embeddings.of(source.words[1:], source_vectors[1:])
+    of_target = Embeddings.of(target.words[1:], target_vectors[1:])
+    return with_entries, facts, (of_source, of_target)
 
 
 def _warn_about_bitext(

@@ -107,14 +107,15 @@ def train(
         A multilingual encoder of words: ``use`` (16 languages; extra ``multilingual``), a folder of
         model2vec, a name or folder of sentence-transformers, or an object with ``encode(list of str)`` that
         returns vectors (N, D). Words of a pair that are each other's nearest become entries of a dictionary.
-        The model keeps the name; it aligns text without the encoder.
+        The vectors are mixed with the lexicon, unless the text has more than 50,000 pairs or there are other
+        `vectors`. The model aligns text without the encoder.
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
         Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
         scorer beside the lexicon.
     vectors_weight : float, optional
-        Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Weight of the vectors, or of those of `word_encoder`, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
         Default: fitted to the text, by how well vectors and lexicon predict its links.
     sample : int, optional
         Learn from this many pairs, drawn at random, always the same ones. They are kept in memory, about half

@@ -53,8 +53,10 @@ def open_training_job(
     check_language_codes(settings.languages)
     if settings.sample is not None and gold is not None:
         raise UsageError("`gold` has a line for each pair, and `sample` leaves pairs out; remove one")
-    if settings.vectors_weight is not None and vectors is None:
-        raise UsageError("`vectors_weight` applies to vectors next to the lexicon; pass `vectors` as well")
+    if settings.vectors_weight is not None and vectors is None and settings.word_encoder is None:
+        raise UsageError(
+            "`vectors_weight` applies to vectors next to the lexicon; pass `vectors` or `word_encoder`, too"
+        )
     dictionaries = open_dictionaries(settings.prior, encoding)
     bridges = open_dictionaries(settings.bridge, encoding, name="bridge")
     if bridges and not dictionaries:

@@ -122,11 +122,12 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, job: TrainingJob) -
     if hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    if job.vectors is not None and job.settings.vectors_weight != 0:
+    word_vectors = job.vectors or bitext.word_vectors
+    if word_vectors is not None and job.settings.vectors_weight != 0:
         given_weight = job.settings.vectors_weight
         vectors = make_vectors_scorer(
             lexicon,
-            *job.vectors,
+            *word_vectors,
             job.text_settings,
             weight=INITIAL_WEIGHT if given_weight is None else given_weight,
         )
@@ -139,7 +140,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, job: TrainingJob) -
             if fitted.weight:
                 weight = f"weight of the vectors, fitted to the text: {fitted.weight:.2f}"
                 job.progress.note(f"{weight} ({found})")
-            else:
+            elif job.vectors is not None:
                 job.warn(f"the vectors do not fit the text and are not used: {found}")
         if vectors.weight:
             mixture = mixture.with_scorer(vectors)
