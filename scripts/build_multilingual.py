@@ -1,7 +1,7 @@
 """For bundled data: build the multilingual model, and measure it.
 
     python scripts/build_multilingual.py --data DATA -o data/multilingual
-    python scripts/build_multilingual.py --data DATA --evaluate
+    python scripts/build_multilingual.py --data DATA
 
 The model has no words: the encoder `use` (extra ``[multilingual]``) makes their vectors. It has what does not
 depend on the language, learned without gold links from the texts of LANGUAGES in both directions:
@@ -12,7 +12,7 @@ depend on the language, learned without gold links from the texts of LANGUAGES i
   the vectors that are centered;
 * the transitions of the hidden Markov model: the mean of those that are fitted to each text.
 
-With ``--evaluate`` each text is aligned by a model of the other texts, sentence by sentence and fitted to the
+Without ``-o``, each text is aligned by a model of the other texts, sentence by sentence and fitted to the
 text, and the script prints a markdown table of the alignment error, with precision and recall.
 """
 
@@ -126,11 +126,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--evaluate", action="store_true")
     options = parser.parse_args()
-    if options.evaluate:
+    if options.output is None:
         evaluate(options.data)
-    if options.output:
+    else:
         texts = [pairs for pairs, _ in read_texts(options.data).values()]
         learn(texts).save(options.output, overwrite=True)
 

@@ -27,7 +27,7 @@ from nmtalign.corpus.text import EncodedText, line_words_of
 from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
-from nmtalign.external.word_encoders import WORDS_PER_BATCH
+from nmtalign.external.word_encoders import WORDS_PER_BATCH, WordEncoder
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.gold_training import gold_of_pairs
@@ -152,7 +152,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         source = source.on_disk()
         target = target.on_disk()
     source_sections, target_sections, sections = split_long_pairs(source, target)
-    prior, word_encoder, word_vectors = _with_word_encoder(job, prior, source_sections, target_sections)
+    of_encoder = _with_word_encoder(job, prior, source_sections, target_sections)
     buckets: Sequence[Bucket]
     part_cells = None
     if not in_parts:
@@ -174,18 +174,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         line_words=line_words_of(source, target),
         expert_links=voting_links,
     )
-    return PreparedBitext(
-        source,
-        target,
-        gold,
-        corpus,
-        text,
-        prior_links,
-        prior,
-        word_encoder,
-        word_vectors,
-        part_cells,
-    )
+    return PreparedBitext(source, target, gold, corpus, text, prior_links, *of_encoder, part_cells)
 
 
 def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> Prior | None:
@@ -225,15 +214,7 @@ def _with_word_encoder(
     encoder = job.word_encoder
     if encoder is None:
         return prior, None, None
-    named = job.settings.languages if any(job.settings.languages) else job.languages_of_files
-    languages = [language for language in named if language is not None]
-    unknown = encoder.unknown_languages(languages)
-    if unknown:
-        gain = "only names, numbers and words that resemble those of other languages gain"
-        job.warn(f"the word encoder {encoder.name} does not know {' and '.join(unknown)}; {gain}")
-    knows = ""
-    if languages and all(map(encoder.knows, languages)):
-        knows = f"; it knows {' and '.join(map(language_name, languages))}"
+    knows = _what_encoder_knows(encoder, job)
     forms = encoded_forms(source), encoded_forms(target)
     distinct = list(dict.fromkeys(form for form in chain(*forms) if form))
 
@@ -271,6 +252,19 @@ def _with_word_encoder(
     of_source = Embeddings.of(source.words[1:], source_vectors[1:])
     of_target = Embeddings.of(target.words[1:], target_vectors[1:])
     return with_entries, facts, (of_source, of_target)
+
+
+def _what_encoder_knows(encoder: WordEncoder, job: TrainingJob) -> str:
+    """Return that the encoder knows the languages, if these are known; warn if it does not know them."""
+    named = job.settings.languages if any(job.settings.languages) else job.languages_of_files
+    languages = [language for language in named if language is not None]
+    unknown = encoder.unknown_languages(languages)
+    if unknown:
+        gain = "only names, numbers and words that resemble those of other languages gain"
+        job.warn(f"the word encoder {encoder.name} does not know {' and '.join(unknown)}; {gain}")
+    if languages and all(map(encoder.knows, languages)):
+        return f"; it knows {' and '.join(map(language_name, languages))}"
+    return ""
 
 
 def _warn_about_bitext(

@@ -115,7 +115,8 @@ def train(
         Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
         scorer beside the lexicon.
     vectors_weight : float, optional
-        Weight of the vectors, or of those of `word_encoder`, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Weight of the vectors, or of those of `word_encoder`, from 0 (none) to 1 (instead of the lexicon, for
+        the words that have vectors).
         Default: fitted to the text, by how well vectors and lexicon predict its links.
     sample : int, optional
         Learn from this many pairs, drawn at random, always the same ones. They are kept in memory, about half
