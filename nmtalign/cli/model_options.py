@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, islice
@@ -180,13 +180,15 @@ class ModelOptions(Settings):
         The names of `files` may tell the languages of the text.
         """
         aligner = self.load()
+        languages = _languages_of(files)
         if self.path is None:
             first_lines = list(islice(lines, JUDGED_PAIRS))
             lines = chain(first_lines, lines)
             coverage = aligner.measure_coverage(first_lines)
-            if coverage.low_rates or coverage.swapped:
+            has_other_languages = bool(set(languages) - set(aligner.languages))
+            if has_other_languages or coverage.low_rates or coverage.swapped:
                 aligner = self._open_multilingual() or aligner
-        problem = _languages_unknown_to(aligner, files)
+        problem = _languages_unknown_to(aligner, languages)
         if problem and self.path is None:
             learn = "nmtalign train SOURCE TARGET -o DIR learns them"
             raise DataError(f"{problem}; {learn}; --model {MULTILINGUAL_MODEL} uses it all the same")
@@ -226,16 +228,20 @@ class ModelOptions(Settings):
         )
 
 
-def _languages_unknown_to(aligner: na.Aligner, files: tuple[str | None, str | None]) -> str:
-    """Return what is wrong if the word encoder of an aligner does not know the languages of files."""
-    from nmtalign.external.encoded_words import encoder_of
+def _languages_of(files: tuple[str | None, str | None]) -> list[str]:
+    """Return the codes of those languages that the names of files tell, without regions."""
     from nmtalign.text.languages import known_language
 
+    tags = (known_language(name) for name in languages_in_paths(*files))
+    return [tag.partition("-")[0] for tag in tags if tag]
+
+
+def _languages_unknown_to(aligner: na.Aligner, languages: Sequence[str]) -> str:
+    """Return what is wrong if the word encoder of an aligner does not know languages."""
+    from nmtalign.external.encoded_words import encoder_of
+
     encoder = encoder_of(aligner.scorer)
-    names = (known_language(name) for name in languages_in_paths(*files))
-    if encoder is None:
-        return ""
-    unknown = " and ".join(encoder.unknown_languages([name for name in names if name]))
+    unknown = "" if encoder is None else " and ".join(encoder.unknown_languages(languages))
     return f"the multilingual model does not know {unknown}, so its links are guesses" if unknown else ""
 
 

@@ -149,6 +149,14 @@ def test_english_french_text_keeps_the_bundled_model(tmp_path, capfd):
     assert lines(tmp_path / "links") == ["0-0 1-2 2-1"]
 
 
+def test_names_of_files_tell_languages_that_few_words_do_not(tmp_path, capfd):
+    german, english = write(tmp_path / "a.de", ["die Katze", "b"]), write(tmp_path / "a.en", ["the cat", "b"])
+    assert run("align", german, english, "-o", tmp_path / "links") == 0
+    assert "so the multilingual model is used" in capfd.readouterr().err
+    assert run("align", german, english, "--model", "en_fr_model", "-o", tmp_path / "links") == 0
+    assert "multilingual" not in capfd.readouterr().err
+
+
 def test_a_language_that_the_encoder_does_not_know_is_refused_unless_the_model_is_named(tmp_path, capfd):
     hungarian, english = write(tmp_path / "a.hu", HUNGARIAN), write(tmp_path / "a.en", ENGLISH)
     assert run("align", hungarian, english, "-o", tmp_path / "links") == 3
