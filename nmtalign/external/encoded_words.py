@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.arrays import Floats
 from nmtalign.errors import DataError
-from nmtalign.external.word_encoders import WordEncoder, load_word_encoder
+from nmtalign.external.word_encoders import UNIVERSAL_ENCODER, WordEncoder, load_word_encoder
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored
@@ -64,7 +64,10 @@ class EncodedWords(SubwordVectors):
         if missing and encoded.shape[1] != dimension:
             expected = f"expected vectors of {dimension} dimensions, as the model has them"
             raise DataError(f"{self}: {expected}, found {encoded.shape[1]}")
-        centered = np.asarray(unit_rows(encoded - self.center), np.float32) if missing else encoded
+        centered = encoded
+        if missing:
+            centered = np.asarray(unit_rows(encoded - self.center), np.float32)
+            centered[~encoded.any(axis=1)] = 0  # a word without a vector
         self._kept.update(zip(missing, centered, strict=True))
         empty = np.zeros(dimension, np.float32)
         rows = [self._kept.get(word, empty) for word in lowered]
@@ -75,7 +78,11 @@ class EncodedWords(SubwordVectors):
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> EncodedWords:
-        return cls(stored.text("encoder"), stored.array("center", "f", (dimension,)))
+        name = stored.text("encoder")
+        if name != UNIVERSAL_ENCODER:  # a model folder must not choose what is downloaded
+            found = f"expected the word encoder {UNIVERSAL_ENCODER!r}, found {name!r}"
+            raise DataError(found).at(stored.folder / "meta.json")
+        return cls(name, stored.array("center", "f", (dimension,)))
 
 
 def encoded_embeddings(encoder_name: str, center: Floats) -> Embeddings:

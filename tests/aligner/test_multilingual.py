@@ -91,6 +91,16 @@ def test_a_saved_model_gives_the_same_links(multilingual, tmp_path):
     assert na.load(tmp_path / "model").align_batch(pairs) == fitted.align_batch(pairs)
 
 
+def test_a_model_folder_does_not_choose_another_encoder(multilingual, tmp_path):
+    multilingual.save(tmp_path / "model")
+    file = tmp_path / "model" / "meta.json"
+    file.write_text(file.read_text("utf-8").replace('"use"', '"other/encoder"'), "utf-8")
+    with pytest.raises(
+        na.DataError, match=r"meta.json: expected the word encoder 'use', found 'other/encoder'"
+    ):
+        na.load(tmp_path / "model")
+
+
 def test_case_does_not_matter_and_empty_words_have_no_vector(multilingual):
     vectors = multilingual.scorer.source.vectors(["Haus", "haus", "", " "])
     assert (vectors[0] == vectors[1]).all()
@@ -102,7 +112,7 @@ def test_words_are_encoded_once_while_there_is_room(monkeypatch):
 
     def encode(words: list[str]) -> np.ndarray:
         encoded.extend(dict.fromkeys(words))  # batches are filled with their last word
-        return np.array([[len(word), 1.0] for word in words])
+        return np.array([[len(word), 1.0] if word != "zz" else [0, 0] for word in words])
 
     encoder = WordEncoder("lengths", encode)
     monkeypatch.setattr(encoded_words, "load_word_encoder", lambda name: encoder)
@@ -113,6 +123,8 @@ def test_words_are_encoded_once_while_there_is_room(monkeypatch):
     assert encoded == ["a", "bb"]
     assert vectors.vectors(["a", "ccc", "dddd"])[0].tolist() == first[0].tolist()
     assert encoded == ["a", "bb", "a", "ccc", "dddd"]
+    off_center = encoded_words.encoded_embeddings("lengths", np.ones(2, np.float32))
+    assert off_center.vectors(["zz", "a"]).any(axis=1).tolist() == [False, True]
     with pytest.raises(na.DataError, match=r"expected vectors of 3 dimensions.*found 2"):
         encoded_words.encoded_embeddings("lengths", np.zeros(3, np.float32)).vectors(["a"])
 
