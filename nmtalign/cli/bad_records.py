@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from nmtalign.cli.messages import as_options, log, options_of_command, printable
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
 
@@ -136,6 +137,40 @@ class LeftOutOptions(ErrorOptions):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
     )
+
+
+def look_ahead(
+    read: Callable[[OnError], Iterator[Counted]], on_error: OnError, count: int
+) -> tuple[list[Counted], Iterator[Counted]]:
+    """Return the first records of a reader, and all records again.
+
+    The errors of the first records are passed on when these are read again, so that their numbers are right.
+    """
+    first: list[Counted] = []
+    errors_before: dict[int, list[DataError]] = {}  # by the number of the record that follows, from 0
+    is_ahead = True
+
+    def add(error: DataError) -> None:
+        if is_ahead:
+            errors_before.setdefault(len(first), []).append(error)
+        else:
+            on_error(error)
+
+    records = read(add)
+    for record in islice(records, count):
+        first.append(record)
+    is_ahead = False
+
+    def again() -> Iterator[Counted]:
+        for number, record in enumerate(first):
+            for error in errors_before.get(number, ()):
+                on_error(error)
+            yield record
+        for error in errors_before.get(len(first), ()):
+            on_error(error)
+        yield from records
+
+    return first, again()
 
 
 def without_split_words(

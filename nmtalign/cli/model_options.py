@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
@@ -172,18 +171,21 @@ class ModelOptions(Settings):
         _log_defaults(vectors)
         return aligner
 
-    def load_for_text(
-        self, lines: Iterator[SentencePair], files: tuple[str | None, str | None]
-    ) -> tuple[na.Aligner, Iterator[SentencePair]]:
-        """Open what the options name, or else a bundled model that knows the text; return all lines again.
+    @property
+    def judged_pairs(self) -> int:
+        """How many of the first pairs of a text :meth:`load_for` needs."""
+        return JUDGED_PAIRS if self.path is None else 0
+
+    def load_for(
+        self, first_lines: Sequence[SentencePair], files: tuple[str | None, str | None]
+    ) -> na.Aligner:
+        """Open what the options name, or else a bundled model that knows the first lines of a text.
 
         The names of `files` may tell the languages of the text.
         """
         aligner = self.load()
         languages = _languages_of(files)
         if self.path is None:
-            first_lines = list(islice(lines, JUDGED_PAIRS))
-            lines = chain(first_lines, lines)
             coverage = aligner.measure_coverage(first_lines)
             has_other_languages = bool(set(languages) - set(aligner.languages))
             if has_other_languages or coverage.low_rates or coverage.swapped:
@@ -194,7 +196,7 @@ class ModelOptions(Settings):
             raise DataError(f"{problem}; {learn}; --model {MULTILINGUAL_MODEL} uses it all the same")
         if problem:
             warn(problem)
-        return aligner, lines
+        return aligner
 
     def _open_multilingual(self) -> na.Aligner | None:
         """Open the multilingual model, and say so; None if its extra is not installed."""

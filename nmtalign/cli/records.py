@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -115,8 +115,9 @@ class RecordOptions(Settings):
             self.options.refuse_beside("--attention")
             bitext, again = tee(bitext)
             return None, read(bitext, aligned=_pairs_of_archive(self.attention, again))
-        aligner, bitext = self.options.load_for_text(bitext, files)
-        aligner, bitext = fit_text(aligner, bitext)
+        first_lines = list(islice(bitext, self.options.judged_pairs))
+        aligner = self.options.load_for(first_lines, files)
+        aligner, bitext = fit_text(aligner, chain(first_lines, bitext))
         return aligner, read(bitext)
 
 

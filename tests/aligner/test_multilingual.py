@@ -169,6 +169,20 @@ def test_names_of_files_tell_languages_that_few_words_do_not(tmp_path, capfd):
     assert "multilingual" not in capfd.readouterr().err
 
 
+def test_bad_records_keep_their_numbers_where_the_model_is_chosen_by_the_text(tmp_path, capfd):
+    german, english = tmp_path / "a.de", tmp_path / "a.en"
+    german.write_bytes("\n".join(GERMAN).encode() + b"\n" + b"gr\xfcn\n")
+    english.write_bytes(ENGLISH[0].encode() + b"\n" + b"\xff\n" + ENGLISH[2].encode() + b"\ngreen\n")
+    report = tmp_path / "bad"
+    arguments = "align", german, english, "-o", tmp_path / "links"
+    assert run(*arguments, "--on-error", "skip-marked", "--error-report", report) == 0
+    assert [line.split("\t")[0] for line in lines(report)] == ["2", "4"]
+    assert [bool(line) for line in lines(tmp_path / "links")] == [True, False, True, False]
+    capfd.readouterr()
+    assert run(*arguments) == 3
+    assert "a.en, line 2" in capfd.readouterr().err
+
+
 def test_a_language_that_the_encoder_does_not_know_is_refused_unless_the_model_is_named(tmp_path, capfd):
     hungarian, english = write(tmp_path / "a.hu", HUNGARIAN), write(tmp_path / "a.en", ENGLISH)
     assert run("align", hungarian, english, "-o", tmp_path / "links") == 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions, without_split_words
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions, look_ahead, without_split_words
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, log, open_progress
 from nmtalign.cli.outputs import (
@@ -127,11 +127,10 @@ def align_command(
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         progress = stack.enter_context(open_progress("pairs", bitext.files))
-        lines = progress.track(bad_records.track(bitext.read(bad_records.add)))
-        aligner, lines = model.load_for_text(lines, (bitext.source, bitext.target))
-        aligner = _with_engine(aligner, engine, expert)
+        first_lines, lines = look_ahead(bitext.read, bad_records.add, model.judged_pairs)
+        aligner = _with_engine(model.load_for(first_lines, (bitext.source, bitext.target)), engine, expert)
         pairs = _pairs_to_align(
-            lines,
+            progress.track(bad_records.track(lines)),
             aligner,
             unit,
             bitext=bitext,
