@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -84,6 +85,24 @@ def check_table(path: str, command: click.Command, name: str, table: Any) -> Non
             raise UsageError(f"{path}: [{name}] has no option {option!r}{hint}")
         elif not _has_type_of(parameters[entry], value):
             raise UsageError(f"{path}: [{name}] {entry} cannot be {value!r:.60}")
+
+
+def check_environment(command: click.Command, prefix: str) -> None:
+    """Raise UsageError if a variable of the environment begins with a prefix, but names no option."""
+    commands = command.commands if isinstance(command, click.Group) else {}
+    for name, part in commands.items():
+        check_environment(part, f"{prefix}{_in_variable(name)}_")
+    of_commands = tuple(f"{prefix}{_in_variable(name)}_" for name in commands)
+    known = [f"{prefix}{_in_variable(str(parameter.name))}" for parameter in command.params]
+    for variable in sorted(os.environ):
+        if variable.startswith(prefix) and variable not in known and not variable.startswith(of_commands):
+            hint = _closest_hint(variable, known)
+            raise UsageError(f"the variable {variable} of the environment names no option{hint}")
+
+
+def _in_variable(name: str) -> str:
+    """Return the name of a command or a parameter as click writes it in variables of the environment."""
+    return name.replace("-", "_").upper()
 
 
 def _has_type_of(parameter: click.Parameter, value: Any) -> bool:

@@ -14,7 +14,13 @@ from typing import Any, NoReturn, Protocol
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.configuration import check_table, config_option, name_config, path_of_config
+from nmtalign.cli.configuration import (
+    check_environment,
+    check_table,
+    config_option,
+    name_config,
+    path_of_config,
+)
 from nmtalign.cli.messages import (
     debug_option,
     enabled_switches,
@@ -90,6 +96,8 @@ class LazyGroup(click.Group):
         _add_common_options(command)
         if cmd_name in (ctx.default_map or {}):
             check_table(path_of_config(ctx), command, cmd_name, (ctx.default_map or {})[cmd_name])
+        if not ctx.resilient_parsing:  # a shell that asks for completions shows no errors
+            check_environment(command, f"NMTALIGN_{cmd_name.replace('-', '_').upper()}_")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -181,6 +181,21 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 # --- defaults from elsewhere ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("command", "variable"),
+    [
+        (("align",), "NMTALIGN_ALIGN_TOKENISER"),
+        (("vectors", "learn"), "NMTALIGN_VECTORS_LEARN_DIMENSIONS"),
+        (("vectors", "info"), "NMTALIGN_VECTORS_INF"),
+    ],
+)
+def test_a_variable_that_names_no_option_is_refused(command, variable, monkeypatch, capsys):
+    monkeypatch.setenv(variable, "simple")
+    assert run(*command, "--help") == 2
+    assert f"the variable {variable} of the environment names no option" in capsys.readouterr().err
+    assert run("check", "--help") == 0  # of another command
+
+
 def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monkeypatch, capsys):
     config = tmp_path / "config.toml"
     config.write_text(
