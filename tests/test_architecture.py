@@ -250,7 +250,19 @@ def test_nothing_asks_of_which_own_class_a_value_is(folder):
     assert {name: asked_classes(MODULES[name]) for name in modules} == {name: [] for name in modules}
 
 
+def possessive_groups(tree: ast.AST) -> list[str]:
+    """Return the strings with a group such as ``(?:ab)*+``, of which Python 3.11.4 also matches a part."""
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [text for text in texts if isinstance(text, str) and re.search(r"\)(?:[*+?]|\{[\d,]+\})\+", text)]
+
+
+def test_no_pattern_has_a_possessive_group():
+    assert [text for tree in MODULES.values() for text in possessive_groups(tree)] == []
+
+
 def test_these_rules_can_fail():
+    patterns = "(?:ab)*+", "(a){1,2}+", "(?>(?:a++b)*)"
+    assert possessive_groups(ast.parse(repr(patterns))) == ["(?:ab)*+", "(a){1,2}+"]
     head = "from nmtalign.links.alignments import Alignment\n"
     tree = ast.parse(f"{head}def f(a, b, *, c):\n    'Doc.'\n    return isinstance(a, int | Alignment)")
     (function,) = functions(tree)

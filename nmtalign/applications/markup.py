@@ -32,10 +32,11 @@ _CODES = frozenset(("ph", "bpt", "ept", "it", "ut"))
 _END_OF_CODE = {"bpt": "ept", "bx": "ex", "sc": "ec", "sm": "em"}
 _START_OF_CODE = {end: start for start, end in _END_OF_CODE.items()}
 
-# The last group is empty where the tag is not complete
-_TAG = re.compile(r"""<(/?)([^\W\d][\w:.-]*+)(?=[\s/>])((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)(>?)""")
+# Groups are atomic, (?>...), where a repetition must not be tried again with less: before Python 3.11.5, the
+# possessive (...)*+ also matches a part of a group. The last group is empty where the tag is not complete.
+_TAG = re.compile(r"""<(/?)([^\W\d][\w:.-]*+)(?=[\s/>])((?>(?:[^<>"']++|"[^"]*+"|'[^']*+')*))(>?)""")
 _DECLARATION = re.compile("<![A-Za-z]")
-_XML_ATTRIBUTES = re.compile(r"""(?:\s++[^\s=<>"'/&]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?""")
+_XML_ATTRIBUTES = re.compile(r"""(?>(?:\s++[^\s=<>"'/&]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*)\s*+/?""")
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _SELF_CLOSING = re.compile(r"""(?:^|[\s"'])/$""")
 _XML_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")

@@ -23,7 +23,7 @@ from nmtalign.errors import DataError
 from nmtalign.files.text_files import parse_json
 from nmtalign.text.headers import find_side_columns, language_of_column
 
-_WORDS = re.compile(r'"word"\s*+:\s*+"((?:[^"\\]++|\\.)*+)"').findall
+_WORDS = re.compile(r'"word"\s*+:\s*+"((?>(?:[^"\\]++|\\.)*))"').findall
 # Keys that an entry of Wiktionary has besides its word
 _WIKTIONARY_KEYS = {"senses", "translations", "lang", "lang_code", "pos", "forms", "etymology_text"}
 _EXPECTED_JSON = (
