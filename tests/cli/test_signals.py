@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 # A server that forks a process for each line of its input. The process runs the program, which gets a signal
-# after some CPU time, counted from the moment at which it handles signals; signal 0 is none. The server
-# prints the exit code and the CPU time. To be quick, it has imported packages of others, or has run the
-# program before.
+# after some CPU time, counted from the moment at which it handles signals; signal 0 is none, and then the
+# program's CPU time from that moment is written to the file `seconds`. The server prints the exit code. To be
+# quick, it has imported packages of others, or has run the program before.
 SERVER = """
-import importlib.abc, os, signal, sys, numpy, click, logging, json, random, secrets, difflib
+import atexit, importlib.abc, os, pathlib, signal, sys, time
+import numpy, click, logging, json, random, secrets, difflib
 RUNS_BEFORE, *COMMAND = sys.argv[1:]
 
 def send(*_):
@@ -28,6 +29,11 @@ def send(*_):
 
 def start_timer():
     if not number:
+        started = time.process_time()
+        atexit.register(lambda: pathlib.Path("seconds").write_text(str(time.process_time() - started)))
+        return
+    if not seconds:
+        send()
         return
     signal.signal(signal.SIGPROF, send)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -55,12 +61,11 @@ for line in sys.stdin:
         sys.meta_path.insert(0, FirstImport())
         from nmtalign.cli import main
         main()
-    _, status, usage = os.wait4(child, 0)
-    print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, flush=True)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
 """
 RUNS_OF_COMMAND = int(os.environ.get("NMTALIGN_SIGNALS", "20"))
-# At least this many are stopped. Moments are drawn from the time of a whole run, so some come too late.
-MIN_STOPPED = 3
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def test_signals_are_handled_before_anything_is_imported():
@@ -94,26 +99,26 @@ def test_a_signal_at_a_random_moment(tmp_path: Path, command: str, runs_before: 
     assert server.stdin is not None
     assert server.stdout is not None
 
-    def run_program(number: int, moment: float) -> tuple[int, float]:
+    def run_program(number: int, moment: float) -> int:
         server.stdin.write(f"{number} {moment:.6f}\n")
         server.stdin.flush()
-        code, seconds = server.stdout.readline().split()
-        return int(code), float(seconds)
+        return int(server.stdout.readline())
 
-    stopped = 0
     with server:
-        _, seconds = run_program(0, 0.0)
-        for _ in range(RUNS_OF_COMMAND):
-            number = random_number.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-            moment = seconds * random_number.random()
-            code, _ = run_program(number, moment)
+        assert run_program(0, 0.0) == 0
+        seconds = float((tmp_path / "seconds").read_text())
+        random_moments = [
+            (random_number.choice(SIGNALS), seconds * random_number.random()) for _ in range(RUNS_OF_COMMAND)
+        ]
+        for number, moment in [*((number, 0.0) for number in SIGNALS), *random_moments]:
+            code = run_program(number, moment)
             if code == -signal.SIGPROF:
                 code = 0  # the timer came as Python ended, after the program
             err = (tmp_path / "err").read_text()
             place = f"{number.name} after {moment} s: exit code {code}, {err}"
-            assert code in (0, 1), place
+            # a timer is only as exact as the clock of the system, so any later signal may come too late
+            assert code in ((0, 1) if moment else (1,)), place
             if code:
-                stopped += 1
                 *before, last = err.splitlines()
                 assert all(line.startswith("nmtalign: 3 pairs") for line in before), place
                 assert last.startswith("nmtalign: error: interrupted"), place
@@ -122,4 +127,3 @@ def test_a_signal_at_a_random_moment(tmp_path: Path, command: str, runs_before: 
                 assert "error" not in err, place
             assert not list(tmp_path.glob(".partial*")), place
         server.stdin.close()
-    assert stopped >= MIN_STOPPED
