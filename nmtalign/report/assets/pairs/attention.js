@@ -91,7 +91,7 @@ function labelOf(points, text, taken, room) {
 /** @param {number[]} place */
 function labelAtEnd([x, y], side, text, taken) {
   const anchor = side === "s" ? "end" : "start";
-  const places = [10, -10, 22].map((down) => [side === "s" ? x - 8 : x + 8, y + down]);
+  const places = [12, -12, 22].map((down) => [side === "s" ? x - 8 : x + 8, y + down]);
   const place = takePlace(places, (one) => boxOf(text, LABEL_SIZE, one, anchor), taken);
   return svg("text", { x: place[0], y: place[1], "text-anchor": anchor }, text);
 }

@@ -29,12 +29,13 @@ export const touch = (a, b) => a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3]
 const shared = (a, b) =>
   Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
 
-// The first of some places whose box covers the least of those that are taken, which it then is.
+// The first of some places whose box covers the least of those that are taken, which it then is. Whole square pixels
+// are compared, so that rounding does not decide between equally good places.
 export function takePlace(places, boxAt, taken) {
   let best = { covered: Infinity, place: places[0], box: boxAt(places[0]) };
   for (const place of places) {
     const box = boxAt(place);
-    const covered = taken.reduce((sum, other) => sum + shared(box, other), 0);
+    const covered = Math.round(taken.reduce((sum, other) => sum + shared(box, other), 0));
     if (covered < best.covered) best = { covered, place, box };
     if (!covered) break;
   }
