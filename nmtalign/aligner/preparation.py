@@ -44,7 +44,7 @@ from nmtalign.training.memory import (
     max_tokens_in_memory,
 )
 from nmtalign.training.prior import Prior, width_counts
-from nmtalign.training.word_encoder_prior import encoded_forms, is_large, similar_words_of_text
+from nmtalign.training.word_encoder_prior import encoded_forms, is_large_text, similar_words_of_text
 from nmtalign.vectors.embeddings import Embeddings
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
@@ -246,7 +246,7 @@ def _with_word_encoder(
         "word_pairs": len(entries),
         "estimated_precision": round(similar.precision, 2),
     }
-    if not similar.scale or is_large(source) or is_large(target):
+    if not similar.scale or is_large_text(source) or is_large_text(target):
         return with_entries, facts, None
     # word 0 is the padding
     of_source = Embeddings.of(source.words[1:], source_vectors[1:])

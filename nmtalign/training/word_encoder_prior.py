@@ -57,12 +57,12 @@ def encoded_forms(side: EncodedSide) -> list[str]:
     """
     forms = [word.replace(SPACE_MARK, "").lower() for word in side.words]
     is_encoded = side.counts > 0
-    if is_large(side):
+    if is_large_text(side):
         is_encoded[1 + MAX_WORDS_OF_LARGE_TEXT :] = False  # words are in the order of their frequencies
     return [form if encoded else "" for form, encoded in zip(forms, is_encoded.tolist(), strict=True)]
 
 
-def is_large(side: EncodedSide) -> bool:
+def is_large_text(side: EncodedSide) -> bool:
     """Return whether a text is so large that not all of its words are encoded."""
     return len(side.lengths) > MAX_FULLY_COMPARED_PAIRS or len(side.tokens) > MAX_FULLY_COMPARED_TOKENS
 
@@ -116,7 +116,7 @@ def similar_words_of_text(
     The precision is estimated from some sentence pairs, and from the same sentences with other partners.
     """
     count = len(source.lengths)
-    samples = is_large(source) or is_large(target)
+    samples = is_large_text(source) or is_large_text(target)
     compared = _at_even_distances(count, MAX_PAIRS_OF_LARGE_TEXT if samples else count)
     pairs = _nearest_pairs(source, target, (compared, compared), vectors, workers)
 
