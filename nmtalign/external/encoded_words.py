@@ -59,19 +59,21 @@ class EncodedWords(SubwordVectors):
         if len(self._kept) + len(missing) > MAX_KEPT_WORDS:
             self._kept.clear()
             missing = [word for word in dict.fromkeys(lowered) if word in self]
-        encoded = self.encoder.encode(missing)
-        dimension = len(self.center)
-        if missing and encoded.shape[1] != dimension:
-            expected = f"expected vectors of {dimension} dimensions, as the model has them"
-            raise DataError(f"{self}: {expected}, found {encoded.shape[1]}")
-        centered = encoded
         if missing:
-            centered = np.asarray(unit_rows(encoded - self.center), np.float32)
-            centered[~encoded.any(axis=1)] = 0  # a word without a vector
-        self._kept.update(zip(missing, centered, strict=True))
-        empty = np.zeros(dimension, np.float32)
+            self._kept.update(zip(missing, self._encoded(missing), strict=True))
+        empty = np.zeros(len(self.center), np.float32)
         rows = [self._kept.get(word, empty) for word in lowered]
         return np.stack(rows) if rows else np.zeros((0, len(empty)), np.float32)
+
+    def _encoded(self, words: list[str]) -> Floats:
+        """Return the centered vectors of words, at least one, (N, D)."""
+        encoded = self.encoder.encode(words)
+        if encoded.shape[1] != len(self.center):
+            expected = f"expected vectors of {len(self.center)} dimensions, as the model has them"
+            raise DataError(f"{self}: {expected}, found {encoded.shape[1]}")
+        centered = np.asarray(unit_rows(encoded - self.center), np.float32)
+        centered[~encoded.any(axis=1)] = 0  # a word without a vector
+        return centered
 
     def state(self) -> State:
         return State("encoded", {"encoder": self.encoder_name}, {"center": self.center})
