@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -87,22 +88,26 @@ def check_table(path: str, command: click.Command, name: str, table: Any) -> Non
             raise UsageError(f"{path}: [{name}] {entry} cannot be {value!r:.60}")
 
 
-def check_environment(command: click.Command, prefix: str) -> None:
-    """Raise UsageError if a variable of the environment begins with a prefix, but names no option."""
-    commands = command.commands if isinstance(command, click.Group) else {}
-    for name, part in commands.items():
-        check_environment(part, f"{prefix}{_in_variable(name)}_")
-    of_commands = tuple(f"{prefix}{_in_variable(name)}_" for name in commands)
-    known = [f"{prefix}{_in_variable(str(parameter.name))}" for parameter in command.params]
+def check_environment(command: click.Command, name: str) -> None:
+    """Raise UsageError if a variable of the environment is named after a command, but after no option.
+
+    The name of a command in a group follows that of the group: ``vectors learn``.
+    """
+    prefix = _prefix_of_variables(name)
+    parts = command.commands if isinstance(command, click.Group) else {}
+    for part, inner in parts.items():
+        check_environment(inner, f"{name} {part}")
+    of_parts = tuple(_prefix_of_variables(f"{name} {part}") for part in parts)
+    known = [f"{prefix}{str(parameter.name).upper()}" for parameter in command.params]
     for variable in sorted(os.environ):
-        if variable.startswith(prefix) and variable not in known and not variable.startswith(of_commands):
+        if variable.startswith(prefix) and variable not in known and not variable.startswith(of_parts):
             hint = _closest_hint(variable, known)
             raise UsageError(f"the variable {variable} of the environment names no option{hint}")
 
 
-def _in_variable(name: str) -> str:
-    """Return the name of a command or a parameter as click writes it in variables of the environment."""
-    return name.replace("-", "_").upper()
+def _prefix_of_variables(command: str) -> str:
+    """Return how click begins the variables of a command: ``NMTALIGN_LINKS_FROM_`` for ``links-from``."""
+    return f"NMTALIGN_{re.sub('[- ]', '_', command).upper()}_"
 
 
 def _has_type_of(parameter: click.Parameter, value: Any) -> bool:

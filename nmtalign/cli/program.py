@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
         if cmd_name in (ctx.default_map or {}):
             check_table(path_of_config(ctx), command, cmd_name, (ctx.default_map or {})[cmd_name])
         if not ctx.resilient_parsing:  # a shell that asks for completions shows no errors
-            check_environment(command, f"NMTALIGN_{cmd_name.replace('-', '_').upper()}_")
+            check_environment(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
