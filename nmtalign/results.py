@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from nmtalign.links.inputs import LinksOfPair
     from nmtalign.report.notebook_cards import Page
 
+FIRST_AND_SECOND = ("first", "second")  # the names of two results in a comparison
+
 
 def table_of_rows(
     rows: Iterable[Sequence[Any]], columns: Sequence[str], example: Sequence[Any]
@@ -61,8 +63,14 @@ class Result:
 
         return to_table(self)
 
-    def compare(self, other: Self) -> pd.DataFrame:
+    def compare(self, other: Self, *, names: tuple[str, str] = FIRST_AND_SECOND) -> pd.DataFrame:
         """Compare with another result of the same kind.
+
+        Parameters
+        ----------
+        other : result of the same kind
+        names : (str, str)
+            What the table calls this result and the other one.
 
         Returns
         -------
@@ -73,7 +81,7 @@ class Result:
         """
         from nmtalign.report.drawing import to_comparison
 
-        table: pd.DataFrame = to_comparison(self, other)
+        table: pd.DataFrame = to_comparison(self, other, names)
         return table
 
 

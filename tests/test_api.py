@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import nmtalign as na
 from nmtalign.attention import softmax
@@ -463,9 +464,9 @@ CALLS = {
     "no pictures": (lambda: na.save_heatmaps(3, "a.pdf"), USAGE, "expected a list of pictures.* found 3"),
     "an aligner for a lexicon": (lambda: na.count_embeddings(na.load()), USAGE, "aligner.lexicon"),
     "a number of samples": (
-        lambda: na.evaluate(["0-0"], ["0-0"], bootstrap=0),
+        lambda: na.evaluate(["0-0"], ["0-0"], bootstrap=-1),
         USAGE,
-        "bootstrap samples from 1 to 1,000,000, found 0",
+        "bootstrap samples from 0 to 1,000,000, found -1",
     ),
     "a metric": (lambda: na.evaluate(["0-0"], ["0-0"]).score("f2"), USAGE, "precision, .*found 'f2'"),
     "scorers by number": (lambda: na.load().with_scorers(3), USAGE, "expected names of scorers, found 3"),
@@ -1061,6 +1062,35 @@ def test_a_batch_is_compared_link_by_link(shipped):
     assert found == {link: names[link in links[0], link in links[1]] for link in links[0] | links[1]}
     assert table.columns[0] == "pair"
     assert table["source_word"].tolist()[:2] == ["the", "cat"]
+
+
+def test_compared_results_have_the_names_of_the_caller(shipped):
+    other = na.load(threshold=0.9999)
+    ours = shipped.align_batch(PAIRS), shipped.align(*PAIRS[0])
+    theirs = other.align_batch(PAIRS), other.align(*PAIRS[0])
+    for one, second in zip(ours, theirs, strict=True):
+        default, named = one.compare(second), one.compare(second, names=("loose", "strict"))
+        renamed = default["found"].replace({"first": "loose", "second": "strict"})
+        assert named["found"].tolist() == renamed.tolist()
+    assert list(shipped.compare(other, names=("a", "b")).columns) == ["setting of a", "setting of b"]
+    figure = ours[1].matrix.compare(theirs[1].matrix, names=("loose", "strict"))
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert {"loose", "strict"} <= texts
+
+
+NAMES_REFUSED = {
+    "the same twice": ("a", "a"),
+    "a text": "ab",
+    "three": ("a", "b", "c"),
+    "a column": ("a", "p"),
+}
+
+
+@pytest.mark.parametrize("names", NAMES_REFUSED.values(), ids=NAMES_REFUSED)
+def test_names_of_compared_results_are_two_and_differ_from_columns(names):
+    result = na.evaluate(["0-0"], ["0-0"], bootstrap=2)
+    with pytest.raises(na.UsageError, match="names"):
+        result.compare(result, names=names)
 
 
 def test_an_expert_without_an_opinion_is_told():

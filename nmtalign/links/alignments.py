@@ -22,7 +22,7 @@ from nmtalign.arrays import as_real_array, in_word_order, offsets_of
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, CellValues, LinkUnitName
-from nmtalign.results import Viewable, ViewableBatch
+from nmtalign.results import FIRST_AND_SECOND, Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
 if TYPE_CHECKING:
@@ -310,9 +310,14 @@ class AlignmentMatrix(Viewable):
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
-    def compare(self, other: AlignmentMatrix) -> Figure:  # type: ignore[override]
-        """Draw this matrix and another one with the same color scale, and return the figure of matplotlib."""
-        figure: Any = super().compare(other)
+    def compare(  # type: ignore[override]
+        self, other: AlignmentMatrix, *, names: tuple[str, str] = FIRST_AND_SECOND
+    ) -> Figure:
+        """Draw this matrix and another one with the same color scale, and return the figure of matplotlib.
+
+        `names` are the titles of both.
+        """
+        figure: Any = super().compare(other, names=names)
         return cast("Figure", figure)
 
     @property

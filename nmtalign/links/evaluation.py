@@ -32,7 +32,7 @@ from nmtalign.links.inputs import (
     check_same_words,
     iter_links,
 )
-from nmtalign.results import TableResult
+from nmtalign.results import FIRST_AND_SECOND, TableResult
 from nmtalign.validation import check_choices, check_number, check_same_pairs, check_type
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ class Bootstrap:
     Parameters
     ----------
     samples : int
-        How many samples of the same number of sentences are drawn, with replacement.
+        How many samples of the same number of sentences are drawn, with replacement. With 0, there are no
+        intervals: their ends are NaN.
     confidence : float
         Share of the samples whose score lies within the interval, above 0 and below 1.
     seed : int
@@ -140,8 +141,8 @@ class Bootstrap:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        wanted = f"a number of bootstrap samples from 1 to {MAX_SAMPLES:,}"
-        check_number(self.samples, wanted, minimum=1, maximum=MAX_SAMPLES, integer=True)
+        wanted = f"a number of bootstrap samples from 0 to {MAX_SAMPLES:,}"
+        check_number(self.samples, wanted, minimum=0, maximum=MAX_SAMPLES, integer=True)
         check_number(self.seed, "a seed, an integer from 0", minimum=0, integer=True)
         check_number(self.confidence, "a confidence above 0 and below 1")
         if not 0 < self.confidence < 1:
@@ -213,13 +214,21 @@ class Evaluation(HasScores, TableResult):
         shown = ", ".join(scores).replace("nan", "undefined")
         return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
 
-    def compare(self, other: Evaluation, *, bootstrap: Bootstrap | int | None = None) -> pd.DataFrame:
+    def compare(
+        self,
+        other: Evaluation,
+        *,
+        names: tuple[str, str] = FIRST_AND_SECOND,
+        bootstrap: Bootstrap | int | None = None,
+    ) -> pd.DataFrame:
         """Test the differences to another evaluation of the same sentences by paired bootstrap.
 
         Parameters
         ----------
         other : Evaluation
             The scores of other links of the same sentences.
+        names : (str, str)
+            What the columns call these links and the other ones.
         bootstrap : Bootstrap or int, optional
             How differences are drawn. Default: as the intervals of both evaluations, which have to agree.
 
@@ -234,14 +243,15 @@ class Evaluation(HasScores, TableResult):
         >>> gold, settings = ["0-0 1-1", "0-0"], Bootstrap(samples=200, confidence=0.9)
         >>> first = evaluate(["0-0 1-1", "0-1"], gold, bootstrap=settings)
         >>> second = evaluate(["0-0", "0-0"], gold, bootstrap=settings)
-        >>> first.compare(second).attrs["settings"]
-        'bootstrap:200|confidence:0.9|seed:1'
+        >>> table = first.compare(second, names=("baseline", "ours"))
+        >>> table.columns.tolist(), table.attrs["settings"]
+        (['baseline', 'ours', 'difference', 'low', 'high', 'p'], 'bootstrap:200|confidence:0.9|seed:1')
         """
         check_type(other, Evaluation, "another evaluation")
         if bootstrap is not None:
             chosen = _as_bootstrap(bootstrap)
-            return replace(self, bootstrap=chosen).compare(replace(other, bootstrap=chosen))
-        return super().compare(other)
+            return replace(self, bootstrap=chosen).compare(replace(other, bootstrap=chosen), names=names)
+        return super().compare(other, names=names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return scores, intervals, counts and settings as plain values, for JSON; unknown scores are None.
@@ -324,7 +334,7 @@ def evaluate(
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
         As many as `alignments`; links of sets are sure.
     bootstrap : Bootstrap or int, optional
-        Settings of the intervals, or the number of samples.
+        Settings of the intervals, or the number of samples; 0 for no intervals.
 
     Returns
     -------

@@ -407,55 +407,71 @@ def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
 
 
 @singledispatch
-def to_comparison(first: Any, second: Any) -> Any:
+def to_comparison(first: Any, second: Any, names: tuple[str, str]) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    rows = _compare_links(_as_pair(first), _as_pair(second))
+    rows = _compare_links(_as_pair(first), _as_pair(second), _checked_names(names, ["both"]))
     return table_of_rows(rows, COMPARISON_COLUMNS, COMPARISON_EXAMPLE)
 
 
-def _compare_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
+def _checked_names(names: Any, columns: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the names of two results; raise UsageError unless they differ, also from other `columns`."""
+    check_type(names, (tuple, list), "two names, of this result and of the other one")
+    is_pair = len(names) == 2 and all(isinstance(name, str) for name in names)
+    if not is_pair or len({*names, *columns}) < 2 + len(columns):
+        others = f", other than {', '.join(columns)}" if columns else ""
+        expected = f"expected two different names of the results as `names`{others}"
+        raise UsageError(f"{expected}, found {short_repr(names)}")
+    return names[0], names[1]
+
+
+def _compare_links(ours: AlignedPair, theirs: AlignedPair, names: tuple[str, str]) -> list[tuple[Any, ...]]:
     sizes = [tuple(map(len, pair.tokens)) for pair in (ours, theirs)]
     if sizes[0] != sizes[1]:
         words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
         raise UsageError(f"expected two results of one sentence pair, found pairs of {words}")
-    results = dict.fromkeys(ours.links, "first") | dict.fromkeys(theirs.links, "second")
+    results = dict.fromkeys(ours.links, names[0]) | dict.fromkeys(theirs.links, names[1])
     results |= dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both")
     source, target = ours.tokens
     return [(s, source[s], t, target[t], result) for (s, t), result in sorted(results.items())]
 
 
 @to_comparison.register
-def _(first: AlignedBatch, second: Any) -> Any:
+def _(first: AlignedBatch, second: Any, names: tuple[str, str]) -> Any:
+    names = _checked_names(names, ["both"])
     check_type(second, AlignedBatch, "another batch")
     if len(first) != len(second):
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     check_same_pairs(first, second, "links")
     pairs = enumerate(zip(first, second, strict=True))
-    rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
+    rows = [(n, *row) for n, both in pairs for row in _compare_links(*both, names)]
     table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))
     return with_frame_index(table, first.frame_index)
 
 
 @to_comparison.register
-def _(first: AlignmentMatrix, second: Any) -> Any:
-    return draw_heatmap({"first": first, "second": second})
+def _(first: AlignmentMatrix, second: Any, names: tuple[str, str]) -> Any:
+    return draw_heatmap(dict(zip(_checked_names(names), (first, second), strict=True)))
 
 
 @to_comparison.register
-def _(first: Aligner, second: Any) -> Any:
+def _(first: Aligner, second: Any, names: tuple[str, str]) -> Any:
+    names = _checked_names(names)
     check_type(second, Aligner, "another aligner")
-    ours, theirs = to_table(first).add_suffix(" of first"), to_table(second).add_suffix(" of second")
+    ours, theirs = (
+        to_table(one).add_suffix(f" of {name}") for one, name in zip((first, second), names, strict=True)
+    )
     return ours.join(theirs, how="outer")
 
 
 @to_comparison.register
-def _(first: Evaluation, second: Any) -> Any:
+def _(first: Evaluation, second: Any, names: tuple[str, str]) -> Any:
+    others = ["difference", "low", "high", "p"]
+    names = _checked_names(names, others)
     check_type(second, Evaluation, "another evaluation")
     rows = []
     for metric, difference in compare_evaluations(first, second).items():
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
-    columns = ["first", "second", "difference", "low", "high", "p"]
-    table = _frame(rows, index=list(METRICS), columns=columns)
+    table = _frame(rows, index=list(METRICS), columns=[*names, *others])
     table.attrs["settings"] = first.bootstrap.settings
     return table

@@ -143,6 +143,17 @@ def test_undefined_scores_are_named_so():
     assert [figure.value for figure in figures] == ["undefined"] * 4
 
 
+def test_without_samples_there_are_scores_but_no_intervals():
+    with_samples, without = (evaluate(*corpus(0.7, 1), bootstrap=samples) for samples in (10, 0))
+    assert without.sentences == with_samples.sentences
+    assert np.isnan(list(without.intervals.values())).all()
+    assert without.to_dict()["intervals"]["aer"] == [None, None]
+    assert without.settings.endswith("|bootstrap:0|confidence:0.95|seed:1")
+    difference = compare_evaluations(without, without)["aer"]
+    assert difference.value == 0
+    assert math.isnan(difference.p)
+
+
 def test_comparisons_keep_or_take_a_bootstrap():
     gold = ["0-0 1-1", "0-0", "0-0"] * 9
     links = ["0-0 1-1", "0-1", "0-0"] * 9, ["0-0", "0-0", "0-1"] * 9
