@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class BadRecords:
-    """Raises the first error of a record, or with `write` reports each error in a line.
+    """Raises the first error of a record, or with `report` reports each error.
 
-    A line contains the number of the record, counted from 1, a tab, and the message.
+    `report` is called with the number of the record, counted from 1, and the message.
     """
 
-    def __init__(self, write: Callable[[str], object] | None = None) -> None:
+    def __init__(self, report: Callable[[int, str], object] | None = None) -> None:
         # the bad records of each file that was tracked, counted from 0
         self.of_files: list[set[int]] = []
         self._bad_numbers: set[int] = set()
-        self._write = write
+        self._report_error = report
         self._done = 0  # how many records are done
         self._last = 0  # the number of the last bad record
 
@@ -44,7 +44,7 @@ class BadRecords:
     @property
     def are_marked(self) -> bool:
         """Whether bad records become empty ones."""
-        return self._write is not None
+        return self._report_error is not None
 
     @property
     def has_current(self) -> bool:
@@ -62,10 +62,10 @@ class BadRecords:
             self._report(number, error)
 
     def _report(self, number: int, error: DataError) -> None:
-        if self._write is None:
+        if self._report_error is None:
             raise error
         self._bad_numbers.add(number)
-        self._write(f"{number}\t{printable(as_options(str(error), options_of_command))}\n")
+        self._report_error(number, str(error))
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
         """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""
@@ -93,6 +93,31 @@ class ErrorOptions(Settings):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop",
         "--on-error",
+        "Stop at a bad record, or print a warning and skip it: its line in the output is empty.",
+    )
+
+    def open(self, files: AtomicFiles) -> BadRecords:
+        """Return what happens to bad records."""
+        return BadRecords() if self.on_error == "stop" else BadRecords(_warn_of_record)
+
+    def say(self, bad: BadRecords) -> None:
+        """Log how many records were bad."""
+        if bad.are_marked:
+            log(with_plural(bad.count, "bad record"), event="bad records", records=bad.count)
+
+
+def _warn_of_record(number: int, message: str) -> None:
+    """Warn of a bad record."""
+    log(f"bad record {number:,}: {message}", level="warning", event="bad record", record=number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedErrorOptions(ErrorOptions):
+    """The treatment of bad records, of which there may be so many that a file lists them."""
+
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop",
+        "--on-error",
         "Stop at a bad record, or skip it (its line in the output is empty) and list it in --error-report.",
     )
     error_report: str | None = setting(
@@ -109,17 +134,24 @@ class ErrorOptions(Settings):
             raise UsageError(
                 "--on-error skip-marked and --error-report FILE must be used together; add the missing one"
             )
-        return BadRecords() if path is None else BadRecords(files.text(path).write)
+        if path is None:
+            return BadRecords()
+        file = files.text(path)
+
+        def write(number: int, message: str) -> None:
+            file.write(f"{number}\t{printable(as_options(message, options_of_command))}\n")
+
+        return BadRecords(write)
 
     def say(self, bad: BadRecords) -> None:
-        """Log how many records were bad."""
+        """Log how many records were bad, and where they are listed."""
         if bad.are_marked:
             text = f"{with_plural(bad.count, 'bad record')}, listed in {self.error_report}"
             log(text, event="bad records", records=bad.count)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningErrorOptions(ErrorOptions):
+class LearningErrorOptions(ListedErrorOptions):
     """The treatment of bad records, where a model is learned from the others."""
 
     on_error: Literal["stop", "skip-marked"] = setting(
@@ -135,7 +167,7 @@ class LeftOutOptions(ErrorOptions):
     """The treatment of bad records, where no line is written for a pair."""
 
     on_error: Literal["stop", "skip-marked"] = setting(
-        "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
+        "stop", "--on-error", "Stop at a bad record, or print a warning and leave its pair out."
     )
 
 

@@ -20,7 +20,7 @@ from nmtalign.cli.parameter_types import NumberList
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
-from nmtalign.names import UnicodeForm
+from nmtalign.names import UnicodeForm, UnknownPolicy
 from nmtalign.settings import EncoderSettings, WordSettings
 
 if TYPE_CHECKING:
@@ -48,10 +48,18 @@ class TokenizerOptions(WordSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShownVectorOptions(model_options.AlignerVectorOptions):
+    """Word vectors whose weights are shown."""
+
+    unknown: UnknownPolicy | None = setting(None)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShownModelOptions(model_options.ModelOptions):
     """The aligner whose weights are shown, as it is."""
 
     scorers: str | None = setting(None)
+    vectors: ShownVectorOptions
     encoder: NoEncoderOptions
     text: TokenizerOptions
 
@@ -148,8 +156,7 @@ class ShownTextErrorOptions(ErrorOptions):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop",
         "--on-error",
-        "Stop at a bad record of the text or of links, or show an empty pair for it and list it in"
-        " --error-report.",
+        "Stop at a bad record of the text or of links, or print a warning and show an empty pair for it.",
     )
 
 

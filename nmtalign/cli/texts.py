@@ -71,9 +71,6 @@ class PairsOptions(Settings):
     pairs: str | None = setting(
         None, "--pairs FILE", "Read both sides from one FILE instead of two texts.", kind="input"
     )
-    pairs_format: Literal["auto"] | PairFormat = setting(
-        "auto", "--pairs-format", "Format of the --pairs file."
-    )
     sides: tuple[str, str] | None = setting(
         None, "--sides A,B", "Columns, keys or languages of source and target in --pairs.", type=_SIDES
     )
@@ -84,17 +81,20 @@ class PairsOptions(Settings):
         if self.pairs is not None:
             return na.read_bitext(
                 self.pairs,
-                format=self.pairs_format,
+                format=self.format,
                 select=self.sides,
                 encoding=self.encoding,
                 unescape=unescape,
                 on_error=on_error,
             )
-        if self.sides is not None or self.pairs_format != "auto":
-            raise UsageError(
-                "--sides and --pairs-format require --pairs FILE, one file with both sides; add it"
-            )
+        if self.sides is not None or self.format != "auto":
+            raise UsageError("--sides and --pairs-format describe --pairs FILE; add it")
         return None
+
+    @property
+    def format(self) -> Literal["auto"] | PairFormat:
+        """The format of the file; `auto` goes by its name and its first line."""
+        return "auto"
 
     def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
@@ -130,7 +130,7 @@ class BitextOptions(PairsOptions):
             if endings == {CONLLU_ENDING}:
                 return f"{sides[side]}, sentence {number:,}", None
             return sides[side], number
-        format: str | None = self.pairs_format
+        format: str | None = self.format
         if format == "auto":
             format = FORMAT_OF_ENDING.get(format_ending(self.pairs))
         if format in ("fast-align", "jsonl"):
@@ -174,9 +174,16 @@ class BitextOptions(PairsOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EscapedBitextOptions(BitextOptions):
-    """The same files, whose text may have the escapes of Moses."""
+    """The same files in a format that is named, whose text may have the escapes of Moses."""
 
+    pairs_format: Literal["auto"] | PairFormat = setting(
+        "auto", "--pairs-format", "Format of the --pairs file."
+    )
     unescape: bool = setting(False, "--unescape", "Decode the escapes of Moses, such as &apos;.")
+
+    @property
+    def format(self) -> Literal["auto"] | PairFormat:
+        return self.pairs_format
 
     @property
     def reads_escapes(self) -> bool:

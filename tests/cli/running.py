@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,12 @@ import pytest
 
 import nmtalign
 from nmtalign.cli import main
+
+
+def bad_records_in(text):
+    """Return the messages about bad records by the numbers of these records."""
+    found = re.findall(r"^nmtalign: warning: bad record (\d+): (.*)$", text, re.MULTILINE)
+    return {int(number): message for number, message in found}
 
 
 def run(*arguments: object) -> int:

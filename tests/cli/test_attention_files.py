@@ -223,7 +223,7 @@ def test_numbers_are_of_all_words_however_many(vectors, text):
 
 
 def test_words_without_a_vector_are_named(vectors, text, capsys):
-    options = "--vectors", vectors, "--unknown", "zero"
+    options = "--vectors", vectors, "--positions", "none"
     assert run("heatmap", "w1 new", "w2 w3 other", *options, "-o", "m.tsv") == 0
     assert "1 matrix in m.tsv" in (said := capsys.readouterr().err)
     assert "; words without a vector: new, other\n" in said

@@ -109,8 +109,9 @@ def test_any_word_fits_any_terminal(capsys, monkeypatch, tmp_path, columns, word
     assert run(capsys, "find", word, *named(tmp_path, *texts))[0] == 0
 
 
-def test_a_translation_a_side_and_limits(capsys, files):
-    _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--max-translations", 1)
+def test_a_translation_a_side_and_limits(capsys, files, monkeypatch):
+    monkeypatch.setattr("nmtalign.cli.commands.applications.find_command._MAX_TRANSLATIONS", 1)
+    _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison")
     assert "(2 others)                       2   66.7%\n" in out
     assert [line for line in out.splitlines() if "[" in line] == [
         "        2  not a [house]",

@@ -94,7 +94,7 @@ def test_a_default_that_differs_by_command_is_that_of_the_command():
     for command in ("align", "heatmap", "report"):
         assert "[posterior; with --positions none or diagonal: mutual] " in described[command]
         assert "fitted to the text). [hmm] " in described[command]
-        assert "spelling). [backoff; with --positions none or diagonal: zero] " in described[command]
+    assert "spelling). [backoff; with --positions none or diagonal: zero] " in described["align"]
     assert not [name for name, text in described.items() if "other commands" in text]
 
 

@@ -459,25 +459,6 @@ def test_priors_of_eflomal_come_back(capsys, tmp_path):
     assert "skipped 2 lines of jumps (HMMF, HMMR), which are not word pairs" in messages[1]
 
 
-def test_evaluate_does_without_the_pairs_of_bad_lines(capsys, tmp_path):
-    (tmp_path / "links").write_text("0-0 1-1\nx\n0-0\n1-0\n")
-    (tmp_path / "gold").write_text("0-0 1-1\n0-0\n0-1\n0:1\n")
-    (tmp_path / "good.links").write_text("0-0 1-1\n\n0-0\n\n")
-    (tmp_path / "good.gold").write_text("0-0 1-1\n\n0-1\n\n")
-    command = ("evaluate", tmp_path / "links", tmp_path / "gold", "--by-sentence")
-    code, _, err = run(capsys, *command)
-    assert code == 3
-    assert "gold, line 4: expected links like 0-1" in err
-    good = ("evaluate", tmp_path / "good.links", tmp_path / "good.gold", "--by-sentence")
-    expected = run(capsys, *good)[1].replace("good.", "")
-    report = tmp_path / "report"
-    printed = run(capsys, *command, "--on-error", "skip-marked", "--error-report", report)
-    assert printed == (0, expected, f"nmtalign: 2 bad records, listed in {report}\n")
-    first, second = report.read_text().splitlines()
-    assert first.startswith(f"4\t{tmp_path / 'gold'}, line 4: expected links like 0-1")
-    assert second.startswith(f"2\t{tmp_path / 'links'}, line 2: expected links like 0-1")
-
-
 @pytest.mark.parametrize(
     "command", ["phrases a b l -o -", "lexicon a b l -o -", "align a b --tokens - -o links"]
 )

@@ -14,7 +14,7 @@ from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
-from tests.cli.running import run
+from tests.cli.running import bad_records_in, run
 from tests.report.sample_pairs import data_of
 
 ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
@@ -276,27 +276,22 @@ def test_corrections_are_shown_and_those_of_other_words_are_refused(
         assert why in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["report", "heatmap"])
-def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(command, tmp_path: Path, capsys):
+def test_a_bad_record_is_an_empty_pair_where_errors_are_marked(tmp_path: Path, capsys):
     source, target = tmp_path / "text.en", tmp_path / "text.fr"
     source.write_bytes(b"the cat\nthe \xff dog\na house\n")
     target.write_text("le chat\nle chien\nune maison\n")
-    output = tmp_path / ("report.html" if command == "report" else "matrices.npz")
-    arguments = (command, source, target, "--lines", "1-3", "-o", output)
+    output = tmp_path / "report.html"
+    arguments = ("report", source, target, "--lines", "1-3", "-o", output)
     assert run(*arguments) == 3
     assert "text.en, line 2: expected utf-8 text" in capsys.readouterr().err
     assert not output.exists()
 
-    listed = tmp_path / "bad.tsv"
-    assert run(*arguments, "--on-error", "skip-marked", "--error-report", listed) == 0
-    assert f"1 bad record, listed in {listed}" in capsys.readouterr().err
-    assert listed.read_text().startswith(f"2\t{source}, line 2: expected utf-8 text")
-    if command == "report":
-        words = [pair["s"] for pair in data_of(output.read_text(encoding="utf-8"))["pairs"]]
-        assert words == [["the", "cat"], [], ["a", "house"]]
-    else:
-        with np.load(output) as matrices:
-            assert [matrix.shape for matrix in matrices.values()] == [(2, 2), (0, 0), (2, 2)]
+    assert run(*arguments, "--on-error", "skip-marked") == 0
+    err = capsys.readouterr().err
+    assert "nmtalign: 1 bad record\n" in err
+    assert bad_records_in(err)[2].startswith(f"{source}, line 2: expected utf-8 text")
+    words = [pair["s"] for pair in data_of(output.read_text(encoding="utf-8"))["pairs"]]
+    assert words == [["the", "cat"], [], ["a", "house"]]
 
 
 @pytest.mark.parametrize("option", ["--gold", "--compare"])
@@ -311,13 +306,9 @@ def test_a_bad_line_of_links_makes_an_empty_pair_where_errors_are_marked(option,
     command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
     assert run(*command, option, value) == 3
     assert why in capsys.readouterr().err
-    listed = files["out"].with_suffix(".tsv")
-    marked = ("--on-error", "skip-marked", "--error-report", listed)
+    marked = ("--on-error", "skip-marked")
     data = report(files, option, value, *marked)
-    assert "1 bad record, listed in" in capsys.readouterr().err
-    number, _, message = listed.read_text().partition("\t")
-    assert number == "3"
-    assert why in message
+    assert why in bad_records_in(capsys.readouterr().err)[3]
     assert [pair["s"] for pair in data["pairs"]][1:4] == [[], [], ["black", "zebra"]]
     worst = ("--worst", 2, "--by", "gold") if option == "--gold" else ("--worst", 2)
     assert report(files, option, value, *marked, *worst)["pairs"]

@@ -33,17 +33,15 @@ OUTPUTS = {
     "links-from": "attention cache output error_report probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores error_report",
     "check": "output error_report",
-    "evaluate": "error_report",
-    "convert": "output error_report",
-    "phrases": "output error_report",
-    "project": "output error_report",
-    "heatmap": "output error_report",
-    "report": "output error_report",
+    "convert": "output",
+    "phrases": "output",
+    "project": "output",
+    "heatmap": "output",
+    "report": "output",
     "vectors convert": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output error_report priors vmap",
-    "find": "error_report",
+    "lexicon": "output priors vmap",
 }
 
 

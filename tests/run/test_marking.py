@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.cli.running import run
+from tests.cli.running import bad_records_in, run
 
 
 def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):
@@ -54,8 +54,11 @@ def test_the_sides_are_chosen(name, text, columns, tmp_path, capsys):
 # --- every command that reads links --------------------------------------------------------------
 
 
+SKIPPED = "--on-error", "skip-marked"
+
+
 def marked(report):
-    return "--on-error", "skip-marked", "--error-report", report
+    return *SKIPPED, "--error-report", report
 
 
 def entries_of(report):
@@ -77,27 +80,30 @@ def test_convert_symmetrize_writes_an_empty_line_for_a_bad_one(linked, tmp_path,
     joined = "convert", linked[2], good, "--symmetrize", "intersection"
     assert run(*joined) == 3
     assert "line 2: expected links like 0-1" in capsys.readouterr().err
-    report = tmp_path / "report"
-    assert run(*joined, *marked(report)) == 0
+    assert run(*joined, *SKIPPED) == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-1\n\n1-1\n\n"
-    assert f"2 bad records, listed in {report}" in err
-    assert entries_of(report) == [2, 4]
+    assert "2 bad records\n" in err
+    assert list(bad_records_in(err)) == [2, 4]
 
 
 def test_find_and_index_do_without_a_bad_pair(linked, tmp_path, capsys):
-    report, index = tmp_path / "report", tmp_path / "index.db"
+    index = tmp_path / "index.db"
     texts = *linked[:2], "--links", linked[2]
     assert run("find", "cat", *texts) == 3
-    assert run("find", "cat", *texts, *marked(report)) == 0
-    assert "2 in the source" in capsys.readouterr().out
-    assert entries_of(report) == [2]
-    assert run("find", "cat", *texts, "--index", index, *marked(report)) == 0
-    assert entries_of(report) == [2]
+    capsys.readouterr()
+    assert run("find", "cat", *texts, *SKIPPED) == 0
+    out, err = capsys.readouterr()
+    assert "2 in the source" in out
+    found = bad_records_in(err)
+    assert list(found) == [2]
+    assert found[2].startswith(f"{linked[2]}, line 2: ")
+    assert run("find", "cat", *texts, "--index", index, *SKIPPED) == 0
+    assert bad_records_in(capsys.readouterr().err) == found
     assert run("find", "cat", "--index", index) == 0
     assert "2 in the source" in capsys.readouterr().out
-    assert run("find", "cat", "--index", index, *marked(report)) == 2
-    assert "remove --on-error and --error-report" in capsys.readouterr().err
+    assert run("find", "cat", "--index", index, *SKIPPED) == 2
+    assert "remove --on-error" in capsys.readouterr().err
 
 
 def test_check_of_links_does_without_a_bad_pair(linked, tmp_path, capsys):
@@ -130,15 +136,16 @@ def giza_pair(number, source="NULL ({ }) the ({ 1 }) cat ({ 2 })"):
 
 
 def test_convert_skips_bad_and_missing_pairs_of_giza(tmp_path, capsys):
-    path, report = tmp_path / "A3", tmp_path / "report"
+    path = tmp_path / "A3"
     path.write_text(giza_pair(1) + giza_pair(2, "NULL ({ })) the") + giza_pair(5))
     command = ("convert", path, "--from", "giza", "--to", "pharaoh")
     assert run(*command) == 3
     capsys.readouterr()
-    assert run(*command, *marked(report)) == 0
-    assert capsys.readouterr().out == "0-0 1-1\n\n\n\n0-0 1-1\n"
-    assert entries_of(report) == [2, 3, 4]
-    assert run("convert", path, "--from", "giza", "--to", "tsv", *marked(report)) == 0
+    assert run(*command, *SKIPPED) == 0
+    out, err = capsys.readouterr()
+    assert out == "0-0 1-1\n\n\n\n0-0 1-1\n"
+    assert list(bad_records_in(err)) == [2, 3, 4]
+    assert run("convert", path, "--from", "giza", "--to", "tsv", *SKIPPED) == 0
     whole = "the cat\tle chat\t0-0 1-1"
     assert capsys.readouterr().out.splitlines() == [whole, "\t\t", "\t\t", "\t\t", whole]
 

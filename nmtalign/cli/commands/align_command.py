@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions, look_ahead, without_split_words
+from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions, look_ahead, without_split_words
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, log, open_progress
 from nmtalign.cli.outputs import (
@@ -74,7 +74,7 @@ class AlignOutputOptions(LinkOutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BadRecordOptions(ErrorOptions):
+class BadRecordOptions(ListedErrorOptions):
     """The treatment of records that cannot be aligned."""
 
     max_length: int | None = texts.length_option("Write an empty line for")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
+from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit, UnitFit
     from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import SentencePair
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckErrorOptions(ListedErrorOptions):
+    """The treatment of bad records, for which no line is written."""
+
+    on_error: Literal["stop", "skip-marked"] = setting(
+        "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +93,7 @@ class CheckedLinksOptions(Settings):
 @command("check")
 def check_command(
     bitext: EscapedBitextOptions,
-    errors: LeftOutOptions,
+    errors: CheckErrorOptions,
     outputs: OutputFileOptions,
     options: CheckOptions,
     checked: CheckedLinksOptions,
@@ -142,7 +151,7 @@ def check_command(
 
 def _check_links(
     bitext: EscapedBitextOptions,
-    errors: LeftOutOptions,
+    errors: CheckErrorOptions,
     outputs: OutputFileOptions,
     checked: CheckedLinksOptions,
 ) -> None:

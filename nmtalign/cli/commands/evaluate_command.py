@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError
-from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 MIN_SHIFT_GAIN = 0.1
 MIN_COVERED_BY_GOLD = 0.5  # words with a gold link, as a share of the words up to the last gold link
 MIN_PAIRS_OUTSIDE = 5  # fewer pairs with links beyond the last gold link may be errors in single lines
-Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,38 +45,25 @@ class ScoredOptions(Settings):
         "Also score LINKS2, and test whether the difference is significant.",
         kind="input",
     )
-    encoding: str = texts.encoding_option()
     by_sentence: bool = setting(
         False, "--by-sentence", "First print a table with the scores of each sentence pair.", section="Output"
     )
 
 
 @command("evaluate")
-def evaluate_command(scored: ScoredOptions, errors: LeftOutOptions) -> None:
+def evaluate_command(scored: ScoredOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
-    with AtomicFiles() as files:
-        bad = errors.open(files)
-        golds, systems = _read_scored(scored, bad)
-        _print_scores(scored, golds, systems)
-    errors.say(bad)
-
-
-def _print_scores(
-    scored: ScoredOptions,
-    golds: Sequence[na.GoldAlignment],
-    systems: dict[str, list[frozenset[na.Link]]],
-) -> None:
-    """Print the scores of each system, and warn of what makes them doubtful."""
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
 
     links, gold, compare = scored.links, scored.gold, scored.compare
+    golds, systems = _read_scored(scored)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
-        golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
+        golds, systems = _keep_reviewed(gold, golds, systems)
     bootstrap = evaluation.Bootstrap()
     results = {}
     for path, system in systems.items():
@@ -102,52 +85,32 @@ def _print_scores(
 
 
 def _read_scored(
-    scored: ScoredOptions, bad: BadRecords
+    scored: ScoredOptions,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
-    """Return the gold links, and the links of each system, of the pairs whose lines are good in all files."""
+    """Return the gold links, and the links of each system."""
     from nmtalign.links.formats import are_corrections, read_link_records, read_links
 
-    skipped: set[int] = set()  # pairs, from 0, with a bad line in a file
     golds: Sequence[na.GoldAlignment]
     if scored.gold_format == "pharaoh" and are_corrections(scored.gold):
-        golds = na.read_gold(scored.gold, encoding=scored.encoding)
+        golds = na.read_gold(scored.gold)
     else:
-        records = read_link_records(
-            scored.gold, format=scored.gold_format, encoding=scored.encoding, on_error=bad.add
-        )
-        golds = [record.gold for record in _note_bad(records, bad, skipped)]
+        golds = [record.gold for record in read_link_records(scored.gold, format=scored.gold_format)]
     systems: dict[str, list[frozenset[na.Link]]] = {}
     for path in (scored.links, scored.compare):
         if path is not None:
-            lines = read_links(path, format=scored.links_format, encoding=scored.encoding, on_error=bad.add)
-            systems[path] = list(_note_bad(lines, bad, skipped))
-    if not skipped:
-        return golds, systems
-    # a pair without links and gold links changes no score, and the others keep their numbers
-    no_gold = na.GoldAlignment((), ())
-    golds = [no_gold if number in skipped else gold for number, gold in enumerate(golds)]
-    for path, system in systems.items():
-        systems[path] = [frozenset() if n in skipped else links for n, links in enumerate(system)]
+            systems[path] = list(read_links(path, format=scored.links_format))
     return golds, systems
-
-
-def _note_bad(records: Iterable[Read], bad: BadRecords, skipped: set[int]) -> Iterator[Read]:
-    """Yield the records of a file, and add the numbers of the bad ones to `skipped`."""
-    for number, record in enumerate(bad.track(records)):
-        if bad.has_current:
-            skipped.add(number)
-        yield record
 
 
 def _check_units(scored: ScoredOptions) -> None:
     """Raise DataError if two files say that their positions count different units."""
     from nmtalign.links.formats import stated_unit
 
-    gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+    gold_unit = stated_unit(scored.gold, format=scored.gold_format)
     for path in (scored.links, scored.compare):
         if path is None:
             continue
-        unit = stated_unit(path, format=scored.links_format, encoding=scored.encoding)
+        unit = stated_unit(path, format=scored.links_format)
         if unit is not None and gold_unit is not None and unit != gold_unit:
             raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
                 path
@@ -158,14 +121,13 @@ def _keep_reviewed(
     gold: str,
     golds: Sequence[na.GoldAlignment],
     systems: dict[str, list[frozenset[na.Link]]],
-    encoding: str,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links and the links of the pairs that were reviewed."""
     from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # the evaluation raises an error, as for any gold of another length
-    numbers = sorted(read_corrections(gold, encoding=encoding))
+    numbers = sorted(read_corrections(gold))
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     reviewed_golds = [golds[number - 1] for number in numbers]
     reviewed_systems: dict[str, list[frozenset[na.Link]]] = {}

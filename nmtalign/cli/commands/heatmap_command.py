@@ -19,7 +19,6 @@ from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.records import (
     RecordOptions,
-    ShownTextErrorOptions,
     pick_lines,
     read_to_end,
     with_unknown_words_warning,
@@ -28,7 +27,6 @@ from nmtalign.cli.texts import PairsOptions
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues
 from nmtalign.settings import PictureSettings
 
@@ -117,7 +115,6 @@ class PictureFileOptions(Settings):
 @command("heatmap")
 def heatmap_command(
     bitext: SentenceOptions,
-    errors: ShownTextErrorOptions,
     file: PictureFileOptions,
     picture: PictureSettings,
     chosen: RecordOptions,
@@ -138,11 +135,8 @@ def heatmap_command(
 
     check_picture_suffix(file.output, PICTURE_FORMATS + MATRIX_FORMATS)
     settings = file.settings(picture)
-    with (
-        AtomicFiles() as outputs,
-        open_progress("matrices" if file.as_numbers else "pictures") as progress,
-    ):
-        bad = errors.open(outputs)
+    with open_progress("matrices" if file.as_numbers else "pictures") as progress:
+        bad = BadRecords()
         pairs, files = _read_pairs(bitext, chosen, bad)
         if chosen.options.vectors.positions == "hmm" and not files:
             raise UsageError(
@@ -169,7 +163,6 @@ def heatmap_command(
         without = f"; words without a vector: {abbreviate(', '.join(unknown), MAX_LIST_CHARS)}"
     what = _count_of(progress.done, as_numbers=file.as_numbers)
     log(f"{what} in {file.output}, {progress.seconds:.1f} s{without}", event="drawn")
-    errors.say(bad)
 
 
 def _count_of(count: int, *, as_numbers: bool) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.bad_records import ErrorOptions, without_split_words
+from nmtalign.cli.bad_records import ListedErrorOptions, without_split_words
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, open_progress
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
@@ -61,7 +61,7 @@ class LinksFromOutputOptions(LinkOutputOptions):
 @command("links-from")
 def links_from_command(
     bitext: BitextOptions,
-    errors: ErrorOptions,
+    errors: ListedErrorOptions,
     text_options: SourceTextOptions,
     outputs: LinksFromOutputOptions,
     source: SourceSettings,

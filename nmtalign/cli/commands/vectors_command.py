@@ -22,11 +22,7 @@ from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.files.text_files import read_lines
-from nmtalign.names import (
-    DecodingErrors,
-    ReadVectorsFormat,
-    WrittenVectorsFormat,
-)
+from nmtalign.names import ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import AttentionSettings, VectorFileSettings
 
 if TYPE_CHECKING:
@@ -56,7 +52,6 @@ class ReadingOptions(VectorFileSettings):
         "auto", "--from", "Format of the vectors that are read."
     )
     encoding: str = texts.encoding_option(of_vectors=True)
-    errors: DecodingErrors | None = setting(None)
     strip_prefix: str | None = setting(None)
 
     def read(
@@ -68,7 +63,6 @@ class ReadingOptions(VectorFileSettings):
             format=format or self.format,
             limit=self.limit,
             encoding=self.encoding,
-            errors=self.errors,
             unsafe_pickle=self.unsafe_pickle,
             strip_prefix=self.strip_prefix,
         )
@@ -79,9 +73,6 @@ class ConvertedFileOptions(ReadingOptions):
     """The words of a file of vectors that are read."""
 
     limit: int | None = _limit_option()
-    errors: DecodingErrors | None = setting(
-        None, "--errors", "Treatment of bytes that are not in --encoding."
-    )
     strip_prefix: str | None = setting(
         None, "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, and remove this prefix."
     )
@@ -128,7 +119,10 @@ class ShownOptions(Settings):
 
     path: str = argument(kind="input")
     text: str | None = setting(
-        None, "--text FILE", "Also count how many words of this text have a vector.", kind="input"
+        None,
+        "--text FILE",
+        "Also count how many words of this text have a vector.",
+        kind="input",
     )
     neighbors: tuple[str, ...] = setting(
         None,
@@ -356,6 +350,7 @@ class MappedFileOptions(ReadingOptions):
     limit: int | None = _limit_option()
     unsafe_pickle: bool = setting(False)
     format: Literal["auto"] | ReadVectorsFormat = setting("auto")
+    encoding: str = setting("utf-8")
 
 
 @command("map")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nmtalign.corpus.bitext_index import BitextIndex, IndexedPair, IndexLanguages
     from nmtalign.text.tokenization import TextSettings
 
+_MAX_TRANSLATIONS = 12
 _MAX_BAR_COLUMNS = 30
 _MAX_NAME_COLUMNS = 24
 _MIN_NAME_COLUMNS = 8
@@ -85,7 +86,6 @@ class SearchOptions(Settings):
     translation: str | None = setting(
         None, "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
-    max_translations: int = setting(12, "--max-translations N", "Show at most N translations.", minimum=1)
     examples: int = setting(10, "--examples N", "Show at most N example lines, drawn at random.", minimum=0)
 
 
@@ -119,7 +119,7 @@ def find_command(
             word,
             side,
             translation=options.translation,
-            max_translations=options.max_translations,
+            max_translations=_MAX_TRANSLATIONS,
             max_examples=options.examples,
         )
         if result.occurrence_count:
@@ -145,8 +145,8 @@ def _open_index(
         if has_texts:
             advice = "remove the texts, links and models to search it, or remove the file to make it again"
             raise UsageError(f"--index {path} already exists; {advice}")
-        if errors.error_report is not None or errors.on_error != "stop":
-            raise UsageError("--index DB has no bad records; remove --on-error and --error-report")
+        if errors.on_error != "stop":
+            raise UsageError("--index DB has no bad records; remove --on-error")
         return na.open_index(path)
     with AtomicFiles() as files, ExitStack() as stack:
         bad = errors.open(files)
