@@ -20,6 +20,7 @@ from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import PairFormat
+from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
@@ -87,8 +88,10 @@ class PairsOptions(Settings):
                 unescape=unescape,
                 on_error=on_error,
             )
-        if self.sides is not None or self.format != "auto":
-            raise UsageError("--sides and --pairs-format describe --pairs FILE; add it")
+        described = {"--sides": self.sides is not None, "--pairs-format": self.format != "auto"}
+        for option, is_given in described.items():
+            if is_given:
+                raise UsageError(f"{option} requires --pairs FILE, one file with both sides; add it")
         return None
 
     @property
@@ -227,31 +230,21 @@ class LinkedLine(NamedTuple):
     pair: LinkedPair
 
 
-@dataclass(frozen=True, kw_only=True)
-class OptionalLinkedOptions(Settings):
-    """Two texts and the links of their words, for commands that can do without them."""
+@dataclass(frozen=True)
+class LinkedText:
+    """A bitext, and a file of the links of its space-separated words."""
 
-    section = "Input"
-
-    source: str | None = argument(kind="input", required=False)
-    target: str | None = argument(kind="input", required=False)
-    links: str | None = argument(kind="input", required=False)
-    encoding: str = encoding_option()
+    bitext: BitextOptions
+    links: str
+    text_settings: TextSettings
 
     @property
     def files(self) -> list[str]:
-        """The files of the source text, the target text and the links, without those that are not given."""
-        return [path for path in (self.source, self.target, self.links) if path is not None]
-
-    @property
-    def text_settings(self) -> TextSettings:
-        """Settings that split lines at spaces."""
-        from nmtalign.text.tokenization import SPACE_SETTINGS
-
-        return SPACE_SETTINGS
+        """The files of the bitext, and that of the links."""
+        return [*self.bitext.files, self.links]
 
     def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedLine]:
-        """Yield the sentence pairs with their links, one for each line of all three files.
+        """Yield the sentence pairs with their links, one for each pair and line of links.
 
         With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
         words; "" stands for a file of white space alone. Bad pairs have no words.
@@ -260,13 +253,9 @@ class OptionalLinkedOptions(Settings):
         from nmtalign.corpus.units import UnitCheck
         from nmtalign.links.formats import read_links
 
-        if self.source is None or self.target is None or self.links is None:
-            given = {"SOURCE": self.source, "TARGET": self.target, "LINKS": self.links}
-            missing = " and ".join(name for name, path in given.items() if path is None)
-            raise UsageError(f"expected SOURCE TARGET LINKS; add {missing}")
-        pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
-        links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
-        lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
+        bitext = self.bitext
+        columns = bitext.read(bad.add), read_links(self.links, encoding=bitext.encoding, on_error=bad.add)
+        lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
         unit_check = UnitCheck(self.links)
         for number, (pair, links) in enumerate(lines, 1):
@@ -293,27 +282,51 @@ class OptionalLinkedOptions(Settings):
         try:
             source, target = self.text_settings.words_of_pair(pair)
         except DataError as error:  # a side is too long
-            bad.add(error.at(f"{self.source} and {self.target}", line=number))
+            bad.add(error.at(" and ".join(self.bitext.files), line=number))
             return None
         if separator is not None and (cut := find_split_word(source, target, separator)):
             side, problem = cut
-            bad.add_cut(problem, str((self.source, self.target)[side]), number)
+            bad.add_cut(problem, *self.bitext.place(number, side))
             return None
         try:
             alignment = na.Alignment(links, len(source), len(target))
             return LinkedLine(pair, LinkedPair(source, target, alignment))
         except DataError as error:
-            bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(str(self.links), line=number))
+            bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(self.links, line=number))
             return None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkedOptions(OptionalLinkedOptions):
-    """Two texts and the links of their words."""
+class LinkedOptions(PairsOptions):
+    """A bitext, and the links of its words: SOURCE TARGET LINKS, or with --pairs LINKS alone."""
 
-    source: str = argument(kind="input")
-    target: str = argument(kind="input")
-    links: str = argument(kind="input")
+    source: str | None = argument(kind="input", required=False)
+    target: str | None = argument(kind="input", required=False)
+    links: str | None = argument(kind="input", required=False)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The files that are named without an option."""
+        return [path for path in (self.source, self.target, self.links) if path is not None]
+
+    def text(self, *, lowercase: bool = False) -> LinkedText:
+        """Return the bitext with its links; UsageError if a file is missing, or one too many."""
+        from nmtalign.text.tokenization import SPACE_SETTINGS
+
+        sides: tuple[str | None, str | None] = (self.source, self.target)
+        links = self.links
+        if self.pairs is not None:
+            if len(self.arguments) != 1:
+                raise UsageError("expected LINKS alone with --pairs FILE, which has both sides")
+            sides, links = (None, None), self.source
+        if links is None:
+            given = {"SOURCE": self.source, "TARGET": self.target, "LINKS": links}
+            missing = " and ".join(name for name, path in given.items() if path is None)
+            raise UsageError(f"expected SOURCE TARGET LINKS, or --pairs FILE LINKS; add {missing}")
+        bitext = BitextOptions(
+            source=sides[0], target=sides[1], pairs=self.pairs, sides=self.sides, encoding=self.encoding
+        )
+        return LinkedText(bitext, links, SPACE_SETTINGS.updated(WordSettings(lowercase=lowercase)))
 
 
 # --- the unit that positions in links count ------------------------------------------------------

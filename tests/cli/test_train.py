@@ -270,10 +270,14 @@ def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
     assert run("train", *sides, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     picture = "heatmap", "a", "b", "-o", tmp_path / "x.png"
-    for command in (("train", *bitext, "-o", tmp_path / "x"), picture):
-        for option in (("--sides", "1,2"), ("--pairs-format", "tsv")):
-            assert run(*command, *option) == 2
-            assert "--sides and --pairs-format require --pairs FILE" in capsys.readouterr().err
+    learning = "train", *bitext, "-o", tmp_path / "x"
+    for command in (
+        (*picture, "--sides", "1,2"),
+        (*learning, "--sides", "1,2"),
+        (*learning, "--pairs-format", "tsv"),
+    ):
+        assert run(*command) == 2
+        assert f"{command[-2]} requires --pairs FILE" in capsys.readouterr().err
 
 
 def test_train_takes_several_dictionaries_with_headwords_of_either_side(tmp_path: Path, capsys):

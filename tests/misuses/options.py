@@ -25,7 +25,8 @@ def read_bitext(options: texts.BitextOptions, text: WordSettings, linked: texts.
     options.pairs.upper()  # rejected
     text.lowercase
     text.lower  # rejected
-    linked.links.upper()
+    linked.text().links.upper()
+    linked.links.upper()  # rejected
     linked.link  # rejected
 
 

@@ -19,7 +19,7 @@ from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress, printable
-from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.cli.texts import BitextOptions, LinkedText
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
@@ -56,8 +56,8 @@ class NamedAlignerOptions(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchedTextOptions(OptionalLinkedOptions):
-    """Two texts, and the links of their words."""
+class SearchedTextOptions(BitextOptions):
+    """A bitext, and the links of its words in a file that an option names."""
 
     links: str | None = setting(
         None,
@@ -102,9 +102,9 @@ def find_command(
     all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference,
     nor does punctuation at the edges of space-separated words.
 
-    The bitext is SOURCE TARGET --links FILE, or SOURCE TARGET --model DIR, which splits
-    the texts into tokens and aligns these. With --index DB as well, an index of the bitext is written, in
-    which later searches are quick; they need --index DB only.
+    The bitext is SOURCE TARGET, or --pairs FILE, with --links FILE, or with --model DIR, which splits the
+    texts into tokens and aligns these. With --index DB as well, an index of the bitext is written, in which
+    later searches are quick; they need --index DB only.
 
     Example: nmtalign find house text.en text.fr --model model --index corpus.db
     """
@@ -138,7 +138,7 @@ def _open_index(
     """Return the index of --index, which is written first where it is missing, or that of the texts."""
     from nmtalign.corpus.bitext_index import build_index, write_index_file
 
-    has_texts = bool(linked.files) or named.model is not None
+    has_texts = bool(linked.files or linked.links or named.model)
     if path == "-":
         raise UsageError("--index: an index cannot be written to standard output; name a file")
     if path is not None and (os.path.exists(path) or not has_texts):
@@ -165,26 +165,27 @@ def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
-    if (named.model is not None) == (linked.links is not None) or linked.target is None:
-        raise UsageError("expected SOURCE TARGET with --links FILE or --model DIR, or --index DB")
-    if named.model is None:
-        pairs = (pair for _, pair in linked.read(bad))
+    from nmtalign.text.tokenization import SPACE_SETTINGS
+
+    if (named.model is not None) == (linked.links is not None) or not linked.files:
+        expected = "SOURCE TARGET with --links FILE or --model DIR, or --index DB"
+        raise UsageError(f"expected {expected}; --pairs FILE may take the place of SOURCE TARGET")
+    if linked.links is not None:
+        pairs = (pair for _, pair in LinkedText(linked, linked.links, SPACE_SETTINGS).read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
-        return indexed, linked.text_settings, (None, None)
+        return indexed, SPACE_SETTINGS, (None, None)
     aligner = model_options.load_given(model=named.model)
-    return _align_files(aligner, linked, bad), aligner.text_settings, aligner.languages
+    return _align_text(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 
-def _align_files(aligner: na.Aligner, linked: SearchedTextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
-    """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
+def _align_text(aligner: na.Aligner, bitext: BitextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
+    """Yield the tokens of each pair of a bitext, and the links that an aligner chooses."""
     from nmtalign.aligner.opening import fit_text
     from nmtalign.corpus.units import TOKENS
     from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import chunk_pairs
 
-    assert linked.source is not None
-    pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding, on_error=bad.add)
-    aligner, tracked = fit_text(aligner, bad.track(pairs), aligned_unit="tokens")
+    aligner, tracked = fit_text(aligner, bad.track(bitext.read(bad.add)), aligned_unit="tokens")
     for chunk in align_chunks(aligner, chunk_pairs(tracked), workers=1, unit=TOKENS):
         source_words, target_words = chunk.linked_strings()
         for n in range(len(chunk.batch)):

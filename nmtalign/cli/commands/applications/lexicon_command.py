@@ -14,11 +14,10 @@ from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, warn
 from nmtalign.cli.parameter_types import OutputPrefix
-from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
@@ -32,7 +31,7 @@ MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountedTextOptions(OptionalLinkedOptions):
+class CountedTextOptions(LinkedOptions):
     """Two texts and the links of their words, and the form in which the words are counted."""
 
     lowercase: bool = setting(False, "--lowercase", "Count words in lower case.")
@@ -44,52 +43,46 @@ class CountedTextOptions(OptionalLinkedOptions):
         type=texts.SubwordModels(writes=False),
     )
 
-    @property
-    def text_settings(self) -> TextSettings:
-        """Settings that split lines at spaces."""
-        return super().text_settings.updated(WordSettings(lowercase=self.lowercase))
-
     def read_units(self, bad: BadRecords, *, plain: bool) -> Iterator[LinkedPair]:
         """Yield the words of each pair, or the pieces of `--spm`, with their links.
 
         Pairs with words or pieces that `plain` files cannot contain are bad, and empty.
         """
         separator = "" if plain else None
+        text = self.text(lowercase=self.lowercase)
         if self.spm is None:
-            yield from (pair for _, pair in self.read(bad, separator=separator))
+            yield from (pair for _, pair in text.read(bad, separator=separator))
             return
         if self.lowercase:
             raise UsageError(
                 "--lowercase and --spm cannot be combined, because models split lines as they are"
             )
-        from nmtalign.corpus.units import link_unit
-
-        unit = link_unit(spm=self.spm)
-        for number, (lines, pair) in enumerate(self.read(bad), 1):
-            yield self._in_pieces(lines, pair, unit, number, bad, separator)
-
-    def _in_pieces(
-        self,
-        lines: SentencePair,
-        pair: LinkedPair,
-        unit: LinkUnit,
-        number: int,
-        bad: BadRecords,
-        separator: str | None,
-    ) -> LinkedPair:
-        """Return the pieces of both lines, with a link of all pieces of linked words; none for a bad pair."""
         from nmtalign.applications.linked_pairs import LinkedPair
-        from nmtalign.corpus.regrouping import into_pieces, regroup_links
+        from nmtalign.corpus.units import link_unit
         from nmtalign.links.separators import find_split_word
 
-        piece_lines = unit.piece_lines(lines, self.text_settings)
-        source, target = piece_lines[0].pieces, piece_lines[1].pieces
-        if separator is not None and (cut := find_split_word(source, target, separator)):
-            side, problem = cut
-            bad.add_cut(problem, str((self.source, self.target)[side]), number)
-            return LinkedPair([], [], na.Alignment((), 0, 0))
-        links = regroup_links(pair.links.links, into_pieces([piece_lines]))
-        return LinkedPair(source, target, na.Alignment(links, len(source), len(target)))
+        unit = link_unit(spm=self.spm)
+        for number, (lines, pair) in enumerate(text.read(bad), 1):
+            pieces = _in_pieces(lines, pair, unit, text.text_settings)
+            cut = None if separator is None else find_split_word(pieces.source, pieces.target, separator)
+            if cut is not None:
+                side, problem = cut
+                bad.add_cut(problem, *text.bitext.place(number, side))
+                pieces = LinkedPair([], [], na.Alignment((), 0, 0))
+            yield pieces
+
+
+def _in_pieces(
+    lines: SentencePair, pair: LinkedPair, unit: LinkUnit, text_settings: TextSettings
+) -> LinkedPair:
+    """Return the pieces of both lines, with a link of all pieces of linked words."""
+    from nmtalign.applications.linked_pairs import LinkedPair
+    from nmtalign.corpus.regrouping import into_pieces, regroup_links
+
+    piece_lines = unit.piece_lines(lines, text_settings)
+    source, target = piece_lines[0].pieces, piece_lines[1].pieces
+    links = regroup_links(pair.links.links, into_pieces([piece_lines]))
+    return LinkedPair(source, target, na.Alignment(links, len(source), len(target)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +141,9 @@ class LexiconOptions(Settings):
 def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities, from LINKS or from a learned model.
 
-    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Words without a link count
-    as linked to the null word. With --spm, a link of two words is a link of all their pieces, as in the links
-    of `align --spm`, and each piece is counted as a word is.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET, or of --pairs FILE.
+    Words without a link count as linked to the null word. With --spm, a link of two words is a link of all
+    their pieces, as in the links of `align --spm`, and each piece is counted as a word is.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`.
     The table, also in PREFIX.tsv, has one line per word pair: the number of its links (of a model, the
@@ -162,9 +155,9 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, JumpAndFertilityCounts, most_frequent
 
-    uses_texts = bool(linked.files) or linked.lowercase or linked.spm is not None
-    if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
-        raise UsageError("expected SOURCE TARGET LINKS, or --model DIR alone")
+    uses_texts = bool(linked.arguments or linked.pairs or linked.lowercase or linked.spm)
+    if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.arguments)):
+        raise UsageError("expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))

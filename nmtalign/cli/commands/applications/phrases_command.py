@@ -34,22 +34,23 @@ class PhraseOptions(Settings):
 def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with LINKS.
 
-    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Each line is
-    `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the files are
-    PREFIX.extract and PREFIX.extract.inv, in which the sides are swapped.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET, or of --pairs FILE.
+    Each line is `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
+    files are PREFIX.extract and PREFIX.extract.inv, in which the sides are swapped.
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
     from nmtalign.applications.phrases import PHRASE_SEPARATOR, format_phrases
 
     count = 0
-    with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
+    linked_text = linked.text()
+    with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:
             paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
-        lines = linked.read(bad, separator=PHRASE_SEPARATOR)
+        lines = linked_text.read(bad, separator=PHRASE_SEPARATOR)
         for _, pair in progress.done_one_by_one(progress.track(lines)):
             text = format_phrases(pair, longest=phrase.longest)
             files[0].write(text)

@@ -48,11 +48,11 @@ def project_command(
 ) -> None:
     """Project annotations from SOURCE to TARGET over LINKS.
 
-    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags FILE has one line
-    per pair: the SOURCE line with tags (xml, html, xliff); one label per source word (bio, bioes, iob1,
-    or labels for plain ones such as parts of speech); or
-    spans such as 0-2:NAME, end not included, in words (spans) or characters (char-spans). With conllu, it has
-    one CoNLL-U sentence per pair, whose parts of speech and features are projected.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET, or of --pairs FILE.
+    --tags FILE has one line per pair: the SOURCE line with tags (xml, html, xliff); one label per source word
+    (bio, bioes, iob1, or labels for plain ones such as parts of speech); or spans such as 0-2:NAME, end not
+    included, in words (spans) or characters (char-spans). With conllu, it has one CoNLL-U sentence per pair,
+    whose parts of speech and features are projected.
 
     The output has the same format. Tags are inserted in the lines of TARGET, which are not changed; they stay
     nested, and punctuation next to a source element stays outside. If no word of an annotation has a link, an
@@ -72,6 +72,8 @@ def project_command(
     )
     from nmtalign.files.sniffing import check_labels
 
+    linked_text = linked.text()
+    bitext = linked_text.bitext
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
     displaced_spans: list[tuple[int, LabeledSpan]] = []  # (number of the line, span)
@@ -84,10 +86,10 @@ def project_command(
         if is_conllu:
             tag_lines = read_sentences(tag_lines, tags)
         target_sentences: Iterator[str] = iter(())
-        if is_conllu and format_ending(linked.target) == CONLLU_ENDING:
-            target_lines = read_lines(linked.target, encoding=linked.encoding, on_error=bad.add)
-            target_sentences = read_sentences(target_lines, linked.target)
-        both = zip_lines((linked.read(bad), tag_lines), (linked.source, tags))
+        if is_conllu and bitext.target is not None and format_ending(bitext.target) == CONLLU_ENDING:
+            target_lines = read_lines(bitext.target, encoding=linked.encoding, on_error=bad.add)
+            target_sentences = read_sentences(target_lines, bitext.target)
+        both = zip_lines((linked_text.read(bad), tag_lines), (bitext.files[0], tags))
         for number, ((lines, pair), tag_line) in enumerate(both, 1):
             text = ""
             target_sentence = next(target_sentences, "")
@@ -95,7 +97,8 @@ def project_command(
                 try:
                     check_target(lines.target, tags_format)
                 except DataError as error:
-                    bad.add(error.at(linked.target, line=number))
+                    place, line = bitext.place(number, 1)
+                    bad.add(error.at(place, line=line))
             if not bad.has_current:
                 linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
                 try:
@@ -109,7 +112,7 @@ def project_command(
                     bad.add(error.at(place, line=None if is_conllu else number))
             yield f"{text}\n\n" if is_conllu else f"{text}\n"
 
-    with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected_lines()))
     log_written(f"annotations of {with_plural(progress.done, 'line')}", [file.output], progress)

@@ -1,0 +1,96 @@
+"""--pairs in the commands that read links: the same results as with two texts, from whatever file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import bad_records_in, run
+
+EN = ["the black cat", "a dog", "the house"]
+FR = ["le chat noir", "un chien", "la maison"]
+LINKS = ["0-0 1-2 2-1", "0-0 1-1", "0-0 1-1"]
+UNIT = '<tu><tuv xml:lang="fr"><seg>{}</seg></tuv><tuv xml:lang="en"><seg>{}</seg></tuv></tu>'
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, lines in {
+        "en": EN,
+        "fr": FR,
+        "links": LINKS,
+        "tags": [f"<b>{line}</b>" for line in EN],
+    }.items():
+        Path(name).write_text("".join(f"{line}\n" for line in lines))
+    units = "".join(map(UNIT.format, FR, EN))
+    Path("both.tmx").write_text(f'<tmx version="1.4"><body>{units}</body></tmx>')
+    rows = [json.dumps({"a": source, "b": target}) for source, target in zip(EN, FR, strict=True)]
+    Path("both.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize("pairs", ["both.tmx --sides en,fr", "both.jsonl --sides a,b"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "phrases en fr links",
+        "phrases en fr links -o out",
+        "lexicon en fr links",
+        "lexicon en fr links -o out --lowercase",
+        "project en fr links --tags tags",
+        "find cat en fr --links links",
+        "check en fr --links links",
+    ],
+)
+def test_pairs_of_one_file_are_read_as_those_of_two(line, pairs, files, capsys):
+    assert run(*line.split()) == 0
+    expected = capsys.readouterr().out
+    written = {path: path.read_bytes() for path in Path().glob("out*")}
+    for path in written:
+        path.unlink()
+    assert run(*line.replace("en fr", f"--pairs {pairs}").split()) == 0
+    assert capsys.readouterr().out == expected
+    assert {path: path.read_bytes() for path in Path().glob("out*")} == written
+    assert expected or written
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("phrases en links", "expected SOURCE TARGET LINKS, or --pairs FILE LINKS; add LINKS"),
+        ("phrases --pairs both.tmx", "expected LINKS alone with --pairs FILE"),
+        ("lexicon --pairs both.tmx en fr", "expected LINKS alone with --pairs FILE"),
+        ("project en fr links --sides en,fr --tags tags", "--sides requires --pairs FILE"),
+        ("find cat --pairs both.tmx", "expected SOURCE TARGET with --links FILE or --model DIR"),
+        ("lexicon --pairs both.tmx links --model m", "--pairs FILE LINKS, or --model DIR alone"),
+    ],
+)
+def test_files_that_are_missing_or_too_many(line, says, files, capsys):
+    assert run(*line.split()) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_bad_word_is_named_by_its_pair(files, capsys):
+    Path("both.jsonl").write_text('{"a": "x|||y", "b": "chat"}\n{"a": "dog", "b": "chien"}\n')
+    Path("links").write_text("0-0\n0-0\n")
+    line = ["phrases", "--pairs", "both.jsonl", "--sides", "a,b", "links"]
+    assert run(*line) == 3
+    assert "both.jsonl, line 1: the source word 'x|||y'" in capsys.readouterr().err
+    assert run(*line, "--on-error", "skip-marked") == 0
+    out, err = capsys.readouterr()
+    assert out == "dog ||| chien ||| 0-0\n"
+    assert list(bad_records_in(err)) == [1]
+
+
+def test_a_model_aligns_the_pairs_that_are_searched(files, capsys):
+    line = ["find", "cat", "en", "fr", "--model", "en_fr_model", "--side", "source"]
+    assert run(*line) == 0
+    expected = capsys.readouterr().out
+    assert (
+        run(*[word for word in line if word not in ("en", "fr")], "--pairs", "both.tmx", "--sides", "en,fr")
+        == 0
+    )
+    assert capsys.readouterr().out == expected
