@@ -54,14 +54,18 @@ def with_row_index(table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
     return table.set_index(index.rename(None) if is_taken else index)
 
 
-class Result:
-    """A result that can be listed and compared."""
+class Listed:
+    """A result that can be listed."""
 
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
         from nmtalign.report.drawing import to_table
 
         return to_table(self)
+
+
+class Result(Listed):
+    """A result that can be listed and compared."""
 
     def compare(self, other: Self, *, names: tuple[str, str] = FIRST_AND_SECOND) -> pd.DataFrame:
         """Compare with another result of the same kind.

@@ -575,7 +575,7 @@ CALLS = {
     "batches to compare": (
         lambda: na.load().align_batch(PAIRS).compare(3),
         USAGE,
-        "expected another batch, found 3",
+        "expected gold links of each pair, or a path, found 3",
     ),
     "counts of a link outside": (
         lambda: na.lexicon([("a", "b", "0-0"), ("a", "b", {(3, 3)})]),

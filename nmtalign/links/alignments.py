@@ -22,12 +22,14 @@ from nmtalign.arrays import as_real_array, in_word_order, offsets_of
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, CellValues, LinkUnitName
-from nmtalign.results import FIRST_AND_SECOND, Viewable, ViewableBatch
+from nmtalign.results import FIRST_AND_SECOND, Listed, Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from nmtalign.links.inputs import GoldInput
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -191,7 +193,7 @@ class Alignment(Viewable):
 
 
 @dataclass(frozen=True, repr=False, init=False)
-class GoldAlignment:
+class GoldAlignment(Listed):
     """Gold links of one sentence pair: `sure` ones are a subset of `possible` ones (Och and Ney, 2003).
 
     Parameters
@@ -684,6 +686,52 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         n = normalize_index(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return list(map(Link, self.source[rows].tolist(), self.target[rows].tolist()))
+
+    def compare(
+        self, other: AlignedBatch | GoldInput, *, names: tuple[str, str] = FIRST_AND_SECOND
+    ) -> pd.DataFrame:
+        """Compare the links with those of another batch of the same pairs, or with gold links.
+
+        Parameters
+        ----------
+        other : AlignedBatch, or gold links
+            Gold links as for :func:`nmtalign.evaluate`.
+        names : (str, str)
+            What the table calls the two batches.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of two batches, one row for each link, with the column ``found``: ``both``, ``first`` or
+            ``second``.
+
+            Of a batch and gold links, one row for each error, pair by pair. ``kind`` is ``wrong`` for a link
+            that is not in the gold, and ``missed`` for a sure gold link without a link. ``class`` is what the
+            other side has in its place: it links a word of the two to another word (``instead``), leaves one
+            of them ``unlinked``, or agrees on other links of both (``additional``). ``probability`` is that
+            of a wrong link, ``posterior`` that of the cell; ``source_count`` and ``target_count`` are how
+            often the words occur in the batch.
+
+            ``doubt`` says how sure the model is, from 0 to 1, that the gold is wrong: the probability of a
+            wrong link, and 1 minus the square root of the posterior of a missed one. Look at the rows with
+            the most doubt: people may be wrong there.
+
+        Raises
+        ------
+        DataError
+            If there are not as many pairs, or gold links are outside of a pair or count other units.
+
+        Examples
+        --------
+        >>> import nmtalign
+        >>> batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+        >>> errors = batch.compare(["0-0 1-1", "0-0 0-1"]).sort_values("doubt", ascending=False)
+        >>> print(errors[["pair", "source_word", "target_word", "kind", "class"]].to_string(index=False))
+         pair source_word target_word   kind   class
+            1         dog       chien  wrong instead
+            1           a       chien missed instead
+        """
+        return super().compare(other, names=names)  # type: ignore[arg-type]
 
     def matrices(self, values: CellValues | None = None) -> Iterator[NDArray[np.floating]]:
         """Return an iterator over the attention of all pairs, which is computed for many pairs at a time.

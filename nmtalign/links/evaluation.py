@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
     GoldInput,
     LinksInput,
@@ -332,7 +333,8 @@ def evaluate(
         The links of each pair: aligned pairs, alignments, sets of (source, target), or Pharaoh lines; or the
         path of a file of Pharaoh lines.
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
-        As many as `alignments`; links of sets are sure.
+        As many as `alignments`; links of sets are sure. Of corrections, only the pairs that somebody looked
+        at are scored.
     bootstrap : Bootstrap or int, optional
         Settings of the intervals, or the number of samples; 0 for no intervals.
 
@@ -368,6 +370,8 @@ def evaluate(
     check_same_pairs(alignments, golds, "links and gold links")
     known = len(gold) if isinstance(gold, Sequence) else None
     sentences = count_matches(links, check_gold_inside(gold, alignments), known=known)
+    if isinstance(gold, GoldLinks) and gold.is_partial:
+        sentences = tuple(sentences[n] for n in gold.reviewed)
     drawn = _scores_of_counts(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     return Evaluation(sentences, intervals, f"pairs:{len(sentences)}|{bootstrap.settings}", bootstrap)

@@ -31,7 +31,7 @@ from functools import lru_cache, partial
 from itertools import count, groupby, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,9 +43,10 @@ from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import name_file_in_errors
 from nmtalign.files.text_files import parse_json, read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
+from nmtalign.links.gold import GoldLinks
 from nmtalign.links.separators import check_unsplit
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName, ReadLinksFormat
-from nmtalign.validation import check_choice, normalize_index
+from nmtalign.validation import check_choice
 
 _SURE_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE_LINK = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -527,34 +528,6 @@ def outside_link_error(error: DataError, number: int, file: str | Path | None = 
     return numbered if file is None else numbered.at(file)
 
 
-class ReviewedGold(Sequence[GoldAlignment]):
-    """Gold links of all pairs of a text, from corrections of a few; the others have no links.
-
-    A file may claim any number of pairs, so a pair is created only when it is accessed.
-    """
-
-    def __init__(self, corrections: Mapping[int, Correction]) -> None:
-        self._golds = {number - 1: correction.gold for number, correction in corrections.items()}
-        self._pairs = next((correction.pairs for correction in corrections.values()), 0)
-
-    def __repr__(self) -> str:
-        return f"gold links of {len(self._golds):,} of {self._pairs:,} pairs"
-
-    def __len__(self) -> int:
-        return self._pairs
-
-    @overload
-    def __getitem__(self, n: int) -> GoldAlignment: ...
-
-    @overload
-    def __getitem__(self, n: slice) -> list[GoldAlignment]: ...
-
-    def __getitem__(self, n: int | slice) -> GoldAlignment | list[GoldAlignment]:
-        if isinstance(n, slice):
-            return [self[k] for k in range(self._pairs)[n]]
-        return self._golds.get(normalize_index(n, self._pairs), GoldAlignment((), ()))
-
-
 # --- writing -------------------------------------------------------------------------------------
 
 
@@ -650,21 +623,26 @@ def read_link_records(
     return _handle_errors(path, _READERS[format](path, encoding), empty, on_error)
 
 
-def read_gold(
-    path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8"
-) -> Sequence[GoldAlignment]:
-    """Return the gold links of each pair, as a list.
+def read_gold(path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8") -> GoldLinks:
+    """Return the gold links of each pair.
 
     Parameters
     ----------
     path : str or Path
         A file of gold links, which may be compressed, or ``corrections.jsonl``, which a report saves; it has
-        gold for the pairs that somebody looked at, and becomes a sequence with no links for the other pairs.
+        gold for the pairs that somebody looked at, and only these are scored.
     format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
         Pharaoh counts from 0, with ``3-4`` for a sure link and ``3p4`` for a possible one; TALP and NAACL
         count from 1.
     encoding : str
         Encoding of the file.
+
+    Returns
+    -------
+    GoldLinks
+        A read-only sequence with a :class:`GoldAlignment` for each pair, which can be sliced like a batch.
+        Its method ``table()`` returns a DataFrame with one row for each link: ``pair``, positions, words if
+        the file has them, and ``kind``, which is ``sure`` or ``possible``.
 
     Raises
     ------
@@ -677,12 +655,27 @@ def read_gold(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "gold.pharaoh"
     ...     _ = path.write_text("0-0 1p2\\n", encoding="utf-8")
-    ...     read_gold(path)
-    [GoldAlignment: 0-0 1p2]
+    ...     gold = read_gold(path)
+    >>> gold, gold[0]
+    (GoldLinks of 1 pair: 1 sure link, 1 only possible, GoldAlignment: 0-0 1p2)
+    >>> print(gold.table().to_string(index=False))
+     pair  source_position  target_position     kind
+        0                0                0     sure
+        0                1                2 possible
     """
     if format == "pharaoh" and are_corrections(path):
-        return ReviewedGold(read_corrections(path, encoding=encoding))
-    return [record.gold for record in read_link_records(path, format=format, encoding=encoding)]
+        corrections = read_corrections(path, encoding=encoding)
+        golds = {number - 1: correction.gold for number, correction in corrections.items()}
+        pairs = next((correction.pairs for correction in corrections.values()), 0)
+        return GoldLinks(golds, pairs, is_partial=True)
+    records = list(read_link_records(path, format=format, encoding=encoding))
+    golds = {n: record.gold for n, record in enumerate(records)}
+    words = {}
+    for n, record in enumerate(records):
+        if record.source is not None and record.target is not None:
+            words[n] = record.source, record.target
+    unit = next((record.unit for record in records if record.unit is not None), None)
+    return GoldLinks(golds, len(records), words, unit)
 
 
 def read_links(

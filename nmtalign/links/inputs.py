@@ -27,13 +27,13 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.links.formats import (
     LinkRecord,
-    ReviewedGold,
     format_record,
     parse_gold,
     parse_pharaoh,
     read_gold,
     read_links,
 )
+from nmtalign.links.gold import GoldLinks
 from nmtalign.validation import is_iterable, reject_exhausted
 
 _PHARAOH_LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")
@@ -110,14 +110,17 @@ def as_gold_sequence(golds: GoldInput) -> Iterable[GoldAlignment]:
     if isinstance(golds, str | Path):
         _check_not_a_line(golds)
         return read_gold(golds)
-    return golds if isinstance(golds, ReviewedGold) else _iter_parsed(golds, as_gold, "gold links")
+    return golds if isinstance(golds, GoldLinks) else _iter_parsed(golds, as_gold, "gold links")
 
 
 def check_same_words(first: Any, second: Any) -> None:
-    """Raise DataError if a pair has different numbers of words in two results.
+    """Raise DataError if the positions of two results count other units, or other words of a pair.
 
     Only aligned pairs have words; other links are not checked.
     """
+    units = [getattr(result, "unit", None) for result in (first, second)]
+    if None not in units and units[0] != units[1]:
+        raise DataError(f"expected positions of the same unit, found {units[0]} and {units[1]}")
     for result in (first, second):
         has_words = getattr(result, "origin", result) is not None
         if not isinstance(result, Sequence) or not has_words:

@@ -22,7 +22,9 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
+from nmtalign.links.link_errors import error_table
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.heatmap import (
@@ -38,7 +40,7 @@ from nmtalign.report.heatmap import (
 from nmtalign.report.notebook_cards import Page, card_of_pair
 from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP, PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
-from nmtalign.results import Viewable, table_of_rows, with_frame_index
+from nmtalign.results import FIRST_AND_SECOND, Viewable, table_of_rows, with_frame_index
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import (
     check_same_pairs,
@@ -122,6 +124,11 @@ def _(result: AlignedBatch) -> Any:
 @to_table.register
 def _(result: Alignment) -> Any:
     return _frame(list(result), columns=["source_position", "target_position"])
+
+
+@to_table.register
+def _(result: GoldAlignment) -> Any:
+    return gold_table(result)
 
 
 @to_table.register
@@ -437,8 +444,11 @@ def _compare_links(ours: AlignedPair, theirs: AlignedPair, names: tuple[str, str
 
 @to_comparison.register
 def _(first: AlignedBatch, second: Any, names: tuple[str, str]) -> Any:
+    if not isinstance(second, AlignedBatch):
+        if names != FIRST_AND_SECOND:
+            raise UsageError("`names` are those of two batches, found gold links; remove them")
+        return error_table(first, second)
     names = _checked_names(names, ["both"])
-    check_type(second, AlignedBatch, "another batch")
     if len(first) != len(second):
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     check_same_pairs(first, second, "links")
