@@ -17,7 +17,7 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.compressed import format_ending
+from nmtalign.files.compressed import format_ending, path_of_prefix
 from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 
@@ -115,7 +115,7 @@ class LinkOutputOptions(Settings):
         if self.table is not None:
             table_format(self.table)  # before the work
         if self.tokens is not None:
-            paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
+            paths |= {side: path_of_prefix(self.tokens, f".{side}") for side in SIDES}
         return paths
 
     def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:

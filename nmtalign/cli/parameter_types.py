@@ -18,6 +18,7 @@ import click
 
 from nmtalign.declarations import ValueKind
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.compressed import path_of_prefix
 from nmtalign.files.paths import companion_paths, expand_home, is_word2int_path, resolve_path
 from nmtalign.names import TOKENIZERS
 
@@ -76,7 +77,7 @@ class HuggingFaceModel(FileType):
 
 
 class OutputPrefix(FileType):
-    """The beginning of the names of several files."""
+    """The beginning of the names of several files; an ending such as .gz compresses them."""
 
     def __init__(self, *endings: str) -> None:
         super().__init__(writes=True)
@@ -85,7 +86,7 @@ class OutputPrefix(FileType):
     def paths(self, value: str) -> list[str]:
         if value == "-":
             raise UsageError("standard output takes one file, this writes several; pass a prefix of names")
-        return [value + ending for ending in self._endings]
+        return [path_of_prefix(value, ending) for ending in self._endings]
 
 
 INPUT = FileType(writes=False)

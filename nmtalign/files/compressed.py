@@ -52,6 +52,16 @@ def format_ending(path: str | Path) -> str:
     return name.suffix.lower()
 
 
+def path_of_prefix(prefix: str, ending: str) -> str:
+    """Return the path of one of the files of a prefix, whose own ending may say that they are compressed.
+
+    >>> path_of_prefix("corpus", ".extract"), path_of_prefix("out/corpus.gz", ".extract")
+    ('corpus.extract', 'out/corpus.extract.gz')
+    """
+    name, compression = os.path.splitext(prefix)
+    return f"{name}{ending}{compression}" if compression.lower() in _COMPRESSORS else prefix + ending
+
+
 def fraction_read(paths: Sequence[str]) -> float | None:
     """Return the fraction of bytes already read from the open files among `paths`; None if unknown."""
     size = read = 0

@@ -10,6 +10,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.dictionaries.reading import read_dictionary
+from nmtalign.files.compressed import open_binary
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
@@ -457,6 +458,27 @@ def test_priors_of_eflomal_come_back(capsys, tmp_path):
     messages = [str(warning.message) for warning in caught]
     assert "skipped 2 lines of fertilities (FERF, FERR)" in messages[0]
     assert "skipped 2 lines of jumps (HMMF, HMMR), which are not word pairs" in messages[1]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize(
+    "command", ["phrases a b l -o P", "lexicon a b l -o P", "align a b --tokens P -o links"]
+)
+def test_a_prefix_with_an_ending_compresses_its_files(tmp_path, monkeypatch, capsys, command, ending):
+    monkeypatch.chdir(tmp_path)
+    for name, line in (("a", "the house"), ("b", "la maison"), ("l", "0-0 1-1")):
+        write(tmp_path / name, line)
+    for prefix in ("out", f"packed{ending}"):
+        code, _, err = run(capsys, *[prefix if word == "P" else word for word in command.split()])
+        assert code == 0, err
+    plain = sorted(tmp_path.glob("out*"))
+    assert len(plain) >= 2
+    for path in plain:
+        packed = tmp_path / (path.name.replace("out", "packed") + ending)
+        with open_binary(packed) as file:
+            assert file.read() == path.read_bytes()
+        assert packed.read_bytes() != path.read_bytes()
+    assert len(list(tmp_path.glob("packed*"))) == len(plain)
 
 
 @pytest.mark.parametrize(

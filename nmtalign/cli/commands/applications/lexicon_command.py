@@ -18,6 +18,7 @@ from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import path_of_prefix
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
@@ -214,10 +215,12 @@ def _files(
 
     files: dict[str, Iterable[str]] = {}
     if listed.output is not None:
-        files[f"{listed.output}.s2t"] = format_shortlist(units, limit=listed.limit)
-        files[f"{listed.output}.t2s"] = format_shortlist(units, reverse=True, limit=listed.limit)
+        files[path_of_prefix(listed.output, ".s2t")] = format_shortlist(units, limit=listed.limit)
+        files[path_of_prefix(listed.output, ".t2s")] = format_shortlist(
+            units, reverse=True, limit=listed.limit
+        )
         rows = chain([TABLE_HEADER], _table_rows(table, listed))
-        files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
+        files[path_of_prefix(listed.output, ".tsv")] = (f"{row}\n" for row in rows)
     if listed.priors is not None:
         files[listed.priors] = chain(format_priors(units), others)
     if listed.vmap is not None:

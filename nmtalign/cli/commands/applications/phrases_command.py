@@ -13,6 +13,9 @@ from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import path_of_prefix
+
+_ENDINGS = (".extract", ".extract.inv")  # of the files, whose names are those of Moses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,7 @@ class PhraseOptions(Settings):
         None,
         "-o --output PREFIX",
         "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
-        type=OutputPrefix(".extract", ".extract.inv"),
+        type=OutputPrefix(*_ENDINGS),
     )
     longest: int = setting(7, "--longest N", "List phrases of at most N words on either side.", minimum=1)
 
@@ -48,7 +51,7 @@ def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: Phras
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:
-            paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
+            paths = [path_of_prefix(phrase.output, ending) for ending in _ENDINGS]
         files = [outputs.text(path) for path in paths]
         lines = linked_text.read(bad, separator=PHRASE_SEPARATOR)
         for _, pair in progress.done_one_by_one(progress.track(lines)):
