@@ -83,6 +83,12 @@ class OutputPrefix(FileType):
         super().__init__(writes=True)
         self._endings = endings
 
+    def noted(self, prefix: str, param: click.Parameter, ctx: click.Context) -> list[str]:
+        """Return the files of a prefix, after they are noted as outputs of a parameter."""
+        paths = self.paths(prefix)
+        self.note(paths, param, ctx)
+        return paths
+
     def paths(self, value: str) -> list[str]:
         if value == "-":
             raise UsageError("standard output takes one file, this writes several; pass a prefix of names")

@@ -45,6 +45,12 @@ def encoding_option(*, of_vectors: bool = False) -> Any:
     return setting("utf-8", "--encoding NAME", help, callback=check, section="Input")
 
 
+def sides_option(file: str) -> Any:
+    """Declare ``--sides`` of a file with both sides."""
+    help = f"Columns, keys or languages of source and target in {file}."
+    return setting(None, "--sides A,B", help, type=_SIDES, section="Input")
+
+
 def formula_option() -> Any:
     """Declare ``--escape-formulas``."""
     help = "In CSV and TSV, put ' before words that a spreadsheet would read as formulas."
@@ -72,9 +78,7 @@ class PairsOptions(Settings):
     pairs: str | None = setting(
         None, "--pairs FILE", "Read both sides from one FILE instead of two texts.", kind="input"
     )
-    sides: tuple[str, str] | None = setting(
-        None, "--sides A,B", "Columns, keys or languages of source and target in --pairs.", type=_SIDES
-    )
+    sides: tuple[str, str] | None = sides_option("--pairs")
     encoding: str = encoding_option()
 
     def open_file(self, on_error: OnError | None = None, *, unescape: bool = False) -> na.Bitext | None:

@@ -23,12 +23,22 @@ _SEPARATOR_NAMES = {
     "\r": "a carriage return",
 }
 _find_separator_in_word = re.compile(f"[ \t{LINE_BREAKS}]").search
+_find_line_break = re.compile(f"[{LINE_BREAKS}]").search
 _find_separator_in_line = re.compile(f"[\t{LINE_BREAKS}]").search
 
 
 def may_be_split(line: str, separator: str = "") -> bool:
     """Return whether a line contains a separator other than a space, so that one of its words may."""
     return _find_separator_in_line(line) is not None or (separator != "" and separator in line)
+
+
+def find_split_line(source: str, target: str) -> tuple[int, str] | None:
+    """Return the first line at whose middle other programs may end it: its side, 0 or 1, and the problem."""
+    for side, line in enumerate((source, target)):
+        if found := _find_line_break(line):
+            text = line[max(found.start() - 30, 0) : found.start() + 30]
+            return side, f"the {SIDES[side]} {text!r} contains {_name_of(found[0])}; replace it"
+    return None
 
 
 def find_split_word(
@@ -51,13 +61,16 @@ def check_unsplit(source: Sequence[str], target: Sequence[str], separator: str =
         raise DataError(cut[1])
 
 
+def _name_of(separator: str) -> str:
+    return _SEPARATOR_NAMES.get(separator, f"a line break (U+{ord(separator):04X})")
+
+
 def _split_problem(word: str, separator: str) -> str:
     """Return the problem of a word; an empty text if there is none."""
     if not word:
         return "is empty, and the file has spaces between words"
     if found := _find_separator_in_word(word):
-        name = _SEPARATOR_NAMES.get(found[0], f"a line break (U+{ord(found[0]):04X})")
-        return f"contains {name}, which separates words or columns in this format"
+        return f"contains {_name_of(found[0])}, which separates words or columns in this format"
     if separator and separator in word:
         return f"contains {separator!r}, which separates words or columns in this format"
     return ""

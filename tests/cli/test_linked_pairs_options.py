@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -55,6 +56,52 @@ def test_pairs_of_one_file_are_read_as_those_of_two(line, pairs, files, capsys):
     assert capsys.readouterr().out == expected
     assert {path: path.read_bytes() for path in Path().glob("out*")} == written
     assert expected or written
+
+
+@pytest.mark.parametrize(
+    "bitext", ["both.tmx --sides en,fr", "both.jsonl --sides a,b", "en.srt fr.srt", "en fr"]
+)
+def test_any_bitext_becomes_two_files(bitext, files):
+    cue = "{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{line}\n\n"
+    for name, lines in (("en", EN), ("fr", FR)):
+        Path(f"{name}.srt").write_text("".join(cue.format(n=n, line=line) for n, line in enumerate(lines, 1)))
+    assert run("convert", *bitext.split(), "--to", "text", "-o", "out.gz") == 0
+    for name, lines in (("source", EN), ("target", FR)):
+        assert gzip.decompress(Path(f"out.{name}.gz").read_bytes()).decode() == "".join(
+            f"{line}\n" for line in lines
+        )
+
+
+def test_text_of_a_bitext_has_one_line_for_each_pair(files, capsys):
+    rows = [
+        {"source": "a\rb", "target": "c"},
+        {"source": "d\u2028e", "target": "f"},
+        {"source": " g  h", "target": ""},
+    ]
+    Path("x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"source": 1}]))
+    assert run("convert", "x.jsonl", "--to", "text", "-o", "out") == 3
+    assert "x.jsonl, line 1: the source 'a\\rb' contains a carriage return" in capsys.readouterr().err
+    assert not list(Path().glob("out*"))
+    assert run("convert", "x.jsonl", "--to", "text", "-o", "out", "--on-error", "skip-marked") == 0
+    assert list(bad_records_in(capsys.readouterr().err)) == [1, 2, 4]
+    assert Path("out.source").read_text() == "\n\n g  h\n\n"
+    assert Path("out.target").read_text() == "\n\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("en fr --to text", "standard output takes one file"),
+        ("en fr --to text -o x --sides en,fr", "found two files"),
+        ("both.tmx --to text -o x --from pharaoh", "without links"),
+        ("links --from pharaoh --to talp --sides en,fr", "add --to text"),
+        ("out.source out.target --to text -o out", "would destroy the input"),
+    ],
+)
+def test_conversions_to_text_that_make_no_sense(options, says, files, capsys):
+    Path("out.source").write_text("a\n")
+    assert run("convert", *options.split()) == 2
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,28 @@
-"""``nmtalign convert``: rewrite files of links in another format, or join those of two directions."""
+"""``nmtalign convert``: rewrite links or a bitext in another format, or join links of two directions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import click
 
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.outputs import OutputFileOptions
+from nmtalign.cli.messages import open_progress
+from nmtalign.cli.outputs import OutputFileOptions, log_written
+from nmtalign.cli.parameter_types import OutputPrefix
+from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, argument, setting
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
-from nmtalign.names import ReadLinksFormat, Symmetrization, WrittenLinksFormat
+from nmtalign.names import SIDES, ReadLinksFormat, Symmetrization, WrittenLinksFormat
 
 if TYPE_CHECKING:
     from nmtalign.applications.conversion import Conversion
@@ -27,13 +33,14 @@ _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertedLinksOptions(Settings):
-    """The links to convert, and their words."""
+    """The links to convert, and their words; or a bitext."""
 
     section = "Input"
 
     links: str = argument(kind="input")
     reverse: str | None = argument(kind="input", required=False)
     format: ReadLinksFormat | None = setting(None, "--from", "Format of the file LINKS.")
+    sides: tuple[str, str] | None = texts.sides_option("the bitext, for --to text")
     source: str | None = setting(
         None, "--source FILE", "Source text, needed if LINKS does not contain the words.", kind="input"
     )
@@ -46,12 +53,17 @@ class ConvertedLinksOptions(Settings):
         "Join the links of both directions, LINKS and REVERSE, by this method.",
         section="Output",
     )
-    to: WrittenLinksFormat | None = setting(None, "--to", "Format to write.", section="Output")
+    to: WrittenLinksFormat | Literal["text"] | None = setting(
+        None,
+        "--to",
+        "Format to write; `text` writes a bitext to FILE.source and FILE.target.",
+        section="Output",
+    )
 
 
 @command("convert")
 def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
-    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
+    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV, or a bitext to text.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
     contains the words. Words are separated by spaces. NAACL files have no line for a pair without links;
@@ -60,8 +72,16 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
     With --symmetrize, LINKS and REVERSE are the Pharaoh links of two directions, which are joined line by
     line. Both files contain source-target links; --invert swaps those of a file that does not.
 
+    With --to text, LINKS is a bitext in any format that `align --pairs` reads, or LINKS and REVERSE
+    are its two files, such as subtitles. It is written as two files of lines.
+
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
+    if converted.to == "text":
+        _write_text(converted, errors, file.output)
+        return
+    if converted.sides is not None:
+        raise UsageError("--sides chooses the sides of a bitext; add --to text, or remove it")
     is_symmetrized = _check_symmetrized(converted)
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
@@ -102,12 +122,43 @@ def _symmetrized_lines(converted: ConvertedLinksOptions, bad: BadRecords) -> Ite
         yield format_pharaoh_batch(na.symmetrize(forward, reverse, method=converted.symmetrize))
 
 
+def _write_text(converted: ConvertedLinksOptions, errors: ErrorOptions, prefix: str) -> None:
+    """Write the lines of both sides of a bitext; a bad pair is a pair of empty lines."""
+    from nmtalign.links.separators import find_split_line
+
+    if converted.format or converted.symmetrize or converted.invert or converted.source or converted.target:
+        raise UsageError("--to text reads a bitext without links; use it with --sides and -o only")
+    if converted.sides is not None and converted.reverse is not None:
+        raise UsageError("--sides chooses the sides of one file, found two files; remove one, or --sides")
+    context = click.get_current_context()
+    output = next(known for known in context.command.params if known.name == "output")
+    paths = OutputPrefix(*(f".{side}" for side in SIDES)).noted(prefix, output, context)
+    bitext = BitextOptions(encoding=converted.encoding, source=converted.links, target=converted.reverse)
+    if converted.reverse is None:
+        bitext = BitextOptions(encoding=converted.encoding, pairs=converted.links, sides=converted.sides)
+    with AtomicFiles() as outputs, open_progress("pairs", bitext.files) as progress:
+        bad = errors.open(outputs)
+        files = [outputs.text(path) for path in paths]
+        pairs = progress.done_one_by_one(progress.track(bad.track(bitext.read(bad.add))))
+        for number, pair in enumerate(pairs, 1):
+            lines: tuple[str, str] = pair
+            if split := find_split_line(*pair):
+                side, problem = split
+                bad.add_cut(problem, *bitext.place(number, side))
+                lines = ("", "")
+            for file, line in zip(files, lines, strict=True):
+                file.write(f"{line}\n")
+    log_written(with_plural(progress.done, "pair"), paths, progress)
+    errors.say(bad)
+
+
 def _conversion(converted: ConvertedLinksOptions) -> Conversion:
     """Return the conversion of one file of links; UsageError if options are missing."""
     from nmtalign.applications.conversion import Conversion, TextsOfLinks
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
-    if converted.format is None or converted.to is None:
+    to = converted.to
+    if converted.format is None or to is None or to == "text":
         raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
     if (converted.source is None) != (converted.target is None):
         raise UsageError("--source and --target must be used together; add the missing one")
@@ -117,7 +168,7 @@ def _conversion(converted: ConvertedLinksOptions) -> Conversion:
     return Conversion(
         links=converted.links,
         format=converted.format,
-        to=converted.to,
+        to=to,
         texts=texts_of_links,
         encoding=converted.encoding,
         invert=converted.invert,
