@@ -32,7 +32,7 @@ MIN_SHOWN_SHARE = 0.005  # "the rest" is not shown below what rounds to 1 %
 NO_PARTNER = "no partner"
 THE_REST = "the rest"
 BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
-OVERCONFIDENT = "The number is not the mean of both directions, because each by itself is overconfident."
+OVERCONFIDENT = "Each direction is surer than it is right, so together they move towards the middle."
 # Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
 # joint posterior where that of one direction is shown.
 METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
@@ -180,17 +180,55 @@ def _explain_errors(content: CardContent, gold: GoldAlignment) -> tuple[str, str
     missed = content.links_of_kind("missed")
     sure_count = len(gold.sure)
     found_count = sure_count - len(missed)
-    found = f"It finds {found_count} of the {with_plural(sure_count, 'sure gold link')}"
-    errors = with_plural(len(wrong), "wrong link") if wrong else "no wrong links"
-    sentence = f"{found} and makes {errors}."
+    found = f"{found_count} of the {with_plural(sure_count, 'link')} that people made"
+    errors = (
+        f"{len(wrong)} that {'is' if len(wrong) == 1 else 'are'} wrong" if wrong else "none that is wrong"
+    )
+    sentence = f"The model makes {found}, and {errors}."
     if len(wrong) > 1:
         most_probable = max(wrong, key=content.probability)
         sentence += f" The most probable wrong link is {_quoted_names(content, most_probable)}."
     if wrong:
         return _error_headline(content, "wrong", wrong), sentence
     if missed:
-        return _error_headline(content, "missing", missed), sentence
+        told = f"{sentence} {_explain_missed(content, gold, missed[0])}"
+        return _error_headline(content, "missing", missed), told
     return f"All {with_plural(len(content.links), 'link')} are right", sentence
+
+
+def _explain_missed(content: CardContent, gold: GoldAlignment, missed: Link) -> str:
+    """Return what people made of the word of a missed link, and what the model did.
+
+    For example "‘was’ is ‘a été’ here; it finds ‘été’ and leaves ‘a’ without a partner."
+    """
+    sources = sorted(source for source, target in gold.sure if target == missed.target)
+    targets = sorted(target for source, target in gold.sure if source == missed.source)
+    links = set(content.links)
+    words = content.matrix.source_tokens, content.matrix.target_tokens
+    if len(sources) > len(targets):
+        partners, others = sources, words[0]
+        word, lost = words[1][missed.target], missed.source
+        found = [source for source in sources if Link(source, missed.target) in links]
+        is_alone = all(link.source != lost for link in links)
+    else:
+        partners, others = targets, words[1]
+        word, lost = words[0][missed.source], missed.target
+        found = [target for target in targets if Link(missed.source, target) in links]
+        is_alone = all(link.target != lost for link in links)
+    phrase = " ".join(
+        f"{'… ' if n and partners[n - 1] != partner - 1 else ''}{shown_word(others[partner])}"
+        for n, partner in enumerate(partners)
+    )
+    finds = (
+        f"finds {_listed([quoted(shown_word(others[partner])) for partner in found])} and " if found else ""
+    )
+    lost_word = quoted(shown_word(others[lost]))
+    does = f"leaves {lost_word} without a partner" if is_alone else f"links {lost_word} to another word"
+    return f"{quoted(shown_word(word))} is {quoted(phrase)} here; it {finds}{does}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _error_headline(content: CardContent, name: str, links: list[Link]) -> str:
@@ -224,10 +262,11 @@ def closest_calls(content: CardContent) -> list[Bar]:
     """Return the errors, then the other cells whose number is near to what a link needs; as bars.
 
     Only cells without a link are compared with what a link needs, as the limits of their bars. Without a
-    threshold there are none.
+    threshold there are none, nor where people made all of the links.
     """
     threshold = content.threshold
-    if threshold is None:
+    has_errors = bool(content.links_of_kind("wrong") or content.links_of_kind("missed"))
+    if threshold is None or (content.gold is not None and not has_errors):
         return []
     links = set(content.links)
     calls: list[tuple[bool, float, Link]] = []
@@ -396,7 +435,7 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
         groups=groups,
         together=Bar("", content.probability(link), kind, limit),
         together_head="Probability of the link" if is_linked else unlinked_head,
-        notes=_notes(pin.pair),
+        notes=_notes(pin.pair, is_linked),
     )
 
 
@@ -419,10 +458,9 @@ def _headline(content: CardContent, pin: PinnedWord, word: str, partners: Sequen
         return f"{word} has no link"
     other: Side = "target" if pin.is_source else "source"
     names = [_quoted(pin.pair, other, partner) for partner in partners]
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     wrong = sum(content.kinds.get(pin.cell(partner)) == "wrong" for partner in partners)
     judged = "" if not wrong else ": wrong" if wrong == len(partners) else ", not all of them right"
-    return f"{word} is linked to {listed}{judged}"
+    return f"{word} is linked to {_listed(names)}{judged}"
 
 
 def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> BarGroup:
@@ -437,7 +475,7 @@ def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> Bar
     bars = [Bar(shown_word(words[n]), float(weights[n]), "") for n in shown]
     if has_direction and none is not None:
         bars.append(Bar(NO_PARTNER, none, ""))
-    bars.sort(key=lambda bar: -bar.share)
+    bars = sorted((bar for bar in bars if bar.share > 0), key=lambda bar: -bar.share)
     rest = 1 - sum(bar.share for bar in bars)
     if has_direction and len(words) > len(shown) and rest >= MIN_SHOWN_SHARE:
         bars.append(Bar(THE_REST, rest, ""))
@@ -448,52 +486,42 @@ def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> Bar
 
 
 def _sentence(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:
-    second = _second_word(content, pair, link)
-    parts: list[Part] = [(_vectors_clause(pair, link), ""), (_choice_clause(pair, link), "")]
-    if second is not None:
-        parts.append((_second_word_clause(content, pair, link, *second), ""))
-    parts += _together_clause(content, pair, link)
-    parts += _gold_clause(content, link)
-    return [part for part in parts if part[0]]
+    """Return the reason as one sentence, whose clauses are separated by semicolons."""
+    second = _second_word(content, pair, link) if link in set(content.links) else None
+    why = _choice_clause(pair, link) if second is None else _second_word_clause(pair, link, *second)
+    clauses: list[list[Part]] = [[(_vectors_clause(pair, link), "")], [(why, "")]]
+    clauses += [_together_clause(content, pair, link), _gold_clause(content, link)]
+    parts: list[Part] = []
+    for clause in clauses:
+        if clause and clause[0][0]:
+            parts += [("; ", ""), *clause] if parts else clause
+    (first, style), *others = parts
+    return [(first[:1].upper() + first[1:], style), *others, (".", "")]
 
 
 def _vectors_clause(pair: AlignedPair, link: Link) -> str:
     unknown = pair.matrix.unknown
     is_known = unknown is None or not (link.source in unknown[0] and link.target in unknown[1])
-    return "" if is_known else "Neither word has a vector. "
+    return "" if is_known else "neither word has a vector"
 
 
 def _choice_clause(pair: AlignedPair, link: Link) -> str:
     of_target = best_sources(pair)[link.target]
     of_source = best_targets(pair)[link.source]
-    if of_target == link.source and of_source == link.target:
-        return "Each is the other’s first choice. "
-    text = ""
+    preferences = []
     if of_target != link.source:
-        text += _preference(pair, "target", link.target, of_target, link.source)
+        preferences.append(_preference(pair, "target", link.target, of_target, link.source))
     if of_source != link.target:
-        text += _preference(pair, "source", link.source, of_source, link.target)
-    return text
+        preferences.append(_preference(pair, "source", link.source, of_source, link.target))
+    return ", and ".join(preferences) or "each is the other’s first choice"
 
 
 def _preference(pair: AlignedPair, side: Side, position: int, best: int, partner: int) -> str:
-    """Return a sentence such as "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %). ".
-
-    It has no numbers where none are of the direction of the word.
-    """
-    weights, none = _attention(pair, side, position)
+    """Return a clause such as "seen from ‘le’, ‘the’ is likelier than ‘black’"."""
     other: Side = "target" if side == "source" else "source"
-    has_direction = (pair.reverse if side == "source" else pair.forward) is not None
-
-    def told(share: float) -> str:
-        return f" ({whole_percent(share)})" if has_direction else ""
-
-    than = f"{_quoted(pair, other, partner)}{told(float(weights[partner]))}"
-    word = _quoted(pair, side, position)
-    if best < 0:
-        return f"For {word}, having no partner is likelier{told(none or 0.0)} than {than}. "
-    likelier = f"{_quoted(pair, other, best)} is likelier{told(float(weights[best]))}"
-    return f"For {word}, {likelier} than {than}. "
+    likelier = "no partner" if best < 0 else _quoted(pair, other, best)
+    than = _quoted(pair, other, partner)
+    return f"seen from {_quoted(pair, side, position)}, {likelier} is likelier than {than}"
 
 
 def _second_word(content: CardContent, pair: AlignedPair, link: Link) -> tuple[Side, int] | None:
@@ -521,23 +549,17 @@ def _second_word(content: CardContent, pair: AlignedPair, link: Link) -> tuple[S
     return None
 
 
-def _second_word_clause(
-    content: CardContent, pair: AlignedPair, link: Link, side: Side, neighbor: int
-) -> str:
+def _second_word_clause(pair: AlignedPair, link: Link, side: Side, neighbor: int) -> str:
     assert pair.second is not None
     position, partner = (link.source, link.target) if side == "source" else (link.target, link.source)
     weights, _ = _attention(pair, side, position)
     weight = float(weights[partner])
     word, beside = _quoted(pair, side, position), _quoted(pair, side, neighbor)
-    needed = f"a second word needs {whole_percent(pair.second)}"
-    if link not in set(content.links):
-        return f"As a second word next to {beside}, {word} has {whole_percent(weight)}; {needed}. "
+    needed = whole_percent(pair.second)
     if weight < pair.second - HALF_LEVEL:
-        return f"{word} is next to {beside}, with which it is an expression in a dictionary. "
-    return (
-        f"{word} is a second word: it has no other link and is next to {beside}, and it looks at this word"
-        f" with {whole_percent(weight)}; {needed}. "
-    )
+        return f"{word} is next to {beside}, with which it is an expression in a dictionary"
+    told = whole_percent(weight)
+    return f"{word} is a second word next to {beside}: it looks at this word with {told}, and needs {needed}"
 
 
 def min_posterior(pair: AlignedPair) -> float | None:
@@ -549,15 +571,15 @@ def _together_clause(content: CardContent, pair: AlignedPair, link: Link) -> lis
     number = content.probability(link)
     told: Part = (whole_percent(number), "bold")
     if link in set(content.links):
-        return [("The probability of the link is ", ""), told, (". ", "")]
-    start: Part = ("Together that makes " if _has_both_directions(pair) else "Its weight is ", "")
+        return [("the probability of the link is ", ""), told]
+    start: Part = ("both together make " if _has_both_directions(pair) else "its weight is ", "")
     threshold = min_posterior(pair)
     if threshold is None:
-        return [start, told, (". ", "")]
-    needs = f"; a link needs {whole_percent(threshold)}"
+        return [start, told]
+    needs = f", and a link needs {whole_percent(threshold)}"
     if number >= threshold:
         needs += ", but other links were chosen"
-    return [start, told, (f"{needs}. ", "")]
+    return [start, told, (needs, "")]
 
 
 def _has_both_directions(pair: AlignedPair) -> bool:
@@ -570,17 +592,17 @@ def _gold_clause(content: CardContent, link: Link) -> list[Part]:
     is_linked = link in set(content.links)
     if link not in content.gold.possible:
         if is_linked:
-            return [("The gold standard does not link them: ", ""), ("wrong", "wrong"), (".", "")]
-        return [("The gold standard does not link them, either.", "")]
-    possible = "" if link in content.gold.sure else ", as a possible link"
+            return [("people did not link the two: ", ""), ("wrong", "wrong")]
+        return [("people did not link the two, either", "")]
+    possible = "" if link in content.gold.sure else ", as a possible one"
     if is_linked:
-        return [(f"The gold standard links them, too{possible}: ", ""), ("right", "hit"), (".", "")]
+        return [(f"people made this link, too{possible}: ", ""), ("right", "hit")]
     if possible:
-        return [("The gold standard has this link as a possible one.", "")]
-    return [("The gold standard links them: ", ""), ("a missed link", "missed"), (".", "")]
+        return [("people made this link as a possible one", "")]
+    return [("people linked the two: ", ""), ("a missed link", "missed")]
 
 
-def _notes(pair: AlignedPair) -> list[str]:
+def _notes(pair: AlignedPair, is_linked: bool) -> list[str]:
     if pair.extraction == "posterior":
-        return [OVERCONFIDENT] if _has_both_directions(pair) else []
+        return [OVERCONFIDENT] if _has_both_directions(pair) and not is_linked else []
     return [f"Links are chosen by the rule “{pair.extraction}”."] if pair.extraction else []

@@ -43,7 +43,7 @@ from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_s
 
 PAIRS_PER_SCORING_CALL = 10_000  # buckets of many pairs are aligned faster
 # A report shows the weights of each scorer for its first pairs only, so that the file stays below 3 MB.
-MAX_PAIRS_WITH_PARTS = 200
+MAX_PAIRS_WITH_PARTS = 300
 MAX_PART_WEIGHTS = 1_500_000
 PAIRS_PER_PARTS_CALL = 100
 

@@ -1,14 +1,15 @@
 """A report as one self-contained HTML file that loads nothing from elsewhere.
 
-The words of the corpus are compressed JSON in the file and text nodes in the page. The page's security policy
-allows the one script and the one style sheet inside the file, by their hashes, pictures that the script
-draws, and nothing else.
+The words of the corpus are compressed JSON in the file and text nodes in the page. The script is compressed,
+too. The page's security policy allows this script, the one that unpacks it, and the one style sheet inside
+the file, by their hashes, pictures that the script draws, and nothing else.
 """
 
 from __future__ import annotations
 
 import base64
 import collections
+import datetime
 import functools
 import hashlib
 import html
@@ -53,6 +54,7 @@ from nmtalign.report.sample import (
     best_targets,
     comparison_data,
     distributions,
+    error_of,
     evaluate_systems,
     example_with_crossing,
     headline,
@@ -86,11 +88,14 @@ def report_page(
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
     findings: pd.DataFrame | Sequence[Finding] | None = None,
+    about: str = "",
+    date: str = "",
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
     `gold` has a Pharaoh line for each pair of the corpus, which is empty for a pair without gold links. When
-    the page saves corrected links, it adds the gold links of the pairs that it does not show.
+    the page saves corrected links, it adds the gold links of the pairs that it does not show. The head of the
+    page, and its pictures, say `about` and `date`.
     """
     data, levels = _data_and_levels(pairs)
     evaluated = evaluate_systems(pairs)
@@ -101,7 +106,11 @@ def report_page(
     shown = {pair.line for pair in pairs}
     not_shown = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
     figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
+    shown_of_all = f"{len(pairs):,} of " if len(pairs) < len(lines) else ""
+    sides = " → ".join(data["names"]) if all(data["languages"]) else ""
+    told = (sides, about, f"{shown_of_all}{with_plural(len(lines), 'pair')}", error_of(figures), date)
     data |= {
+        "about": [visible(text) for text in told if text],
         "headline": headline(figures),
         "summary": [figure[:3] for figure in figures],
         "lines": len(lines),
@@ -111,6 +120,7 @@ def report_page(
         "systems": comparison_data(evaluated if systems is None else systems),
     }
     parts = {"findings": findings_panel(findings), "summary": text_summary(pairs, figures, data)}
+    parts["about"] = html.escape(" · ".join(data["about"]))
     return _fill_template(data, levels, title, parts=parts)
 
 
@@ -156,12 +166,14 @@ def _correction_data(
 def cards_page(pairs: Sequence[SamplePair]) -> str:
     """Return the cards of some pairs alone as one small HTML file.
 
-    A notebook contains such a page for each result, so its script and its style sheet are compressed.
+    A notebook contains such a page for each result, so its style sheet is compressed, too.
     """
     data, levels = _data_and_levels(pairs)
     for name in ("summary", "plots", "lexicon"):
         data[name] = []
-    return _fill_template(data, levels, "Word alignment", kind="cards", module=CARDS_MODULE, packed=True)
+    return _fill_template(
+        data, levels, "Word alignment", kind="cards", module=CARDS_MODULE, style_is_packed=True
+    )
 
 
 def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
@@ -185,34 +197,26 @@ def _fill_template(
     kind: str = "report",
     module: str = REPORT_MODULE,
     connect: str = "'none'",
-    packed: bool = False,
+    style_is_packed: bool = False,
     parts: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the page; `parts` are those of a report that need no script: its findings and a summary."""
+    """Return the page; `parts` are those of a report that need no script: head, findings and a summary."""
     script = _bundle_script(module)
-    style = _bundle_style(("card.css",) if packed else ("card.css", "report.css"))
-    hashes = [_policy_hash(script)]
-    style_hash = _policy_hash(style)
-    packed_parts = ""
-    if packed:
-        style_and_script = json.dumps({"style": style, "script": script}, ensure_ascii=False)
-        packed_text = compress_to_base64(style_and_script.encode(), zlib.Z_BEST_COMPRESSION)
-        packed_parts = f'<script type="text/plain" id="packed">{packed_text}</script>\n'
-        script = _bundle_script(UNPACKING_MODULE)
-        style = ""
-        hashes.append(_policy_hash(script))
+    style = _bundle_style(("card.css",) if style_is_packed else ("card.css", "report.css"))
+    packed = {"style": style, "script": script} if style_is_packed else {"script": script}
+    unpacking = _bundle_script(UNPACKING_MODULE)
     columns, levels = pairs_in_columns(data["pairs"], levels)
     text = json.dumps(data | {"pairs": columns}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     identity = hashlib.sha256(text.encode() + levels).hexdigest()[:16]
     return _read_asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
-        script=script,
-        style=f"<style>{style}</style>\n" if style else "",
-        script_hashes=" ".join(f"'sha256-{script_hash}'" for script_hash in hashes),
-        style_hash=style_hash,
-        packed=packed_parts,
-        **({"findings": "", "summary": ""} if parts is None else parts),
+        script=unpacking,
+        style="" if style_is_packed else f"<style>{style}</style>\n",
+        script_hashes=" ".join(f"'sha256-{_policy_hash(text)}'" for text in (script, unpacking)),
+        style_hash=_policy_hash(style),
+        packed=_compress_text(json.dumps(packed, ensure_ascii=False)),
+        **({"about": "", "findings": "", "summary": ""} if parts is None else parts),
         connect=connect,
         data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
         weights=_compress_levels(levels),
@@ -234,6 +238,7 @@ def write_report(
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
     findings: pd.DataFrame | Sequence[Finding] | None = None,
+    about: str = "",
 ) -> None:
     """Write a report of aligned pairs as one HTML file.
 
@@ -269,6 +274,9 @@ def write_report(
         report finds corrections stored in the browser.
     findings : DataFrame, optional
         What :func:`nmtalign.check` found in the text, or a list of its findings; a panel lists it.
+    about : str, optional
+        What the head of the page, and each picture of a pair, say of the text and of the model. Languages,
+        number of pairs, error rate and date are said in any case.
 
     Raises
     ------
@@ -294,6 +302,7 @@ def write_report(
         raise UsageError(f"{path}: a report is an HTML page; pass a name like {path.stem}.html")
     check_type(title, str, "a title")
     check_type(text, (str, type(None)), "a name of the text")
+    check_type(about, str, "a text about the pairs")
     check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")
     check_type(corpus, Sequence, "figures of a corpus")
     for figure in corpus:
@@ -323,6 +332,8 @@ def write_report(
         systems=systems,
         text=text,
         findings=findings,
+        about=about,
+        date=datetime.date.today().isoformat(),
     )
     with AtomicFiles() as files:
         files.text(path).write(page)
@@ -392,6 +403,11 @@ def _policy_hash(text: str) -> str:
 def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> str:
     """Return bytes compressed by zlib and encoded as base64, which the page decodes."""
     return base64.b64encode(zlib.compress(data, level)).decode()
+
+
+@functools.cache
+def _compress_text(text: str) -> str:
+    return compress_to_base64(text.encode(), zlib.Z_BEST_COMPRESSION)
 
 
 def _compress_levels(levels: bytes) -> str:
@@ -546,9 +562,7 @@ def text_summary(pairs: Sequence[SamplePair], figures: Sequence[Figure], data: M
         f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "") for figure in figures
     ]
     first = sorted(pairs, key=lambda pair: pair.line != data["example"])[:MAX_PAIRS_AS_TEXT]
-    sides = " → ".join(data["names"]) if all(data["languages"]) else ""
     parts = [
-        *([f"<p>{_escaped(sides)}</p>"] if sides else []),
         f"<ul>{''.join(f'<li>{_escaped(text)}</li>' for text in told)}</ul>",
         f"<p>Settings: {_escaped(data['settings'] or 'not recorded')}</p>",
         *map(_pair_as_text, first),

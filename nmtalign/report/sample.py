@@ -31,8 +31,8 @@ from nmtalign.validation import check_choices, check_number, check_type, reject_
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
 # lengths of the longer sentence of the pair that a report shows first
 MIN_EXAMPLE_WORDS = 5
-MAX_EXAMPLE_WORDS = 13
-MAX_EXAMPLE_CHARACTERS = 70  # a longer sentence would not fit on one line of a card
+MAX_EXAMPLE_WORDS = 14
+MAX_EXAMPLE_CHARACTERS = 72  # a longer sentence would not fit on one line of a card
 MAX_LEXICON_ROWS = 1000
 OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
@@ -382,11 +382,21 @@ def headline(figures: Sequence[Figure]) -> str:
     known = {figure.name: figure for figure in figures}
     size = known["Pairs shown"].value
     line = f"{size} pair{'s' * (size != '1')}"
-    if "AER" in known:
-        return f"{line}, AER {known['AER'].value} {known['AER'].margin}"
+    if error := error_of(figures):
+        return f"{line}, {error}"
     agreement = [f"{name} {known[name].value}" for name in known if name.startswith("F1 with ")]
     score = [f"mean pair score {known[name].value}" for name in known if name == "Mean pair score"]
     return ", ".join([line, *(agreement or score)])
+
+
+def error_of(figures: Sequence[Figure]) -> str:
+    """Return the measured error rate of the links in a few words; empty without gold links.
+
+    >>> error_of([Figure("Links", "9"), Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")])
+    'AER 6.6 % ± 0.8'
+    """
+    measured = [figure for figure in figures if figure.name == "AER"]
+    return " ".join(filter(None, ("AER", measured[0].value, measured[0].margin))) if measured else ""
 
 
 def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None) -> list[Figure]:

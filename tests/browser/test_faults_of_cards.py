@@ -63,7 +63,7 @@ def test_a_link_has_one_number_and_close_calls_begin_with_the_errors(open_report
     pair = of_links({(0, 0): 0.6, (1, 1): 0.99}, 3, 3)
     missed = GoldAlignment({(0, 0), (1, 1), (2, 2)}, {(0, 0), (1, 1), (2, 2)})
     sure = of_links({(0, 0): 0.99, (1, 1): 0.99}, 2, 2)
-    page = open_report([SamplePair(1, pair), SamplePair(2, pair, missed), SamplePair(3, sure)])
+    page = open_report([SamplePair(1, pair), SamplePair(2, pair, missed), SamplePair(3, sure)], height=1400)
     said = {n: plain(texts(page, f"#pair-{n} .why")[0]) for n in (1, 2, 3)}
     assert "Its probability is 60 %." in said[1]
     assert "90 %" not in said[1] + said[2]

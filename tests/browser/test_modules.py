@@ -44,7 +44,7 @@ def test_a_browser_runs_the_modules_as_the_page_runs_them_joined(open_report: Op
     wait_until_still(page)
     joined = page.execute_script(drawn)
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report_page(pairs))
-    start, end = text.rindex("<script>"), text.rindex("</body>")
+    start, end = text.rindex('<script type="text/plain" id="packed">'), text.rindex("</body>")
     tag = f'<script type="module" src="/{REPORT_MODULE}"></script>'
     site = copytree(ASSETS, tmp_path / "site")
     (site / "index.html").write_text(text[:start] + tag + text[end:], encoding="utf-8")

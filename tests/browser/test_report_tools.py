@@ -174,7 +174,7 @@ def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open,
     assert {"×", "+", "missed", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]} <= set(written)
     text = " ".join(written)
     assert "One link is wrong: ‘cat’ – ‘chat’" in plain(text)
-    assert "It finds 2 of the 3 sure gold links and makes 1 wrong link." in text
+    assert "The model makes 2 of the 3 links that people made, and 1 that is wrong." in text
     title, told = (picture.find(f"{{http://www.w3.org/2000/svg}}{name}").text for name in ("title", "desc"))
     assert plain(title) == "One link is wrong: ‘cat’ – ‘chat’"
     assert told in text

@@ -94,7 +94,7 @@ def test_a_link_has_one_number_which_is_not_compared_with_what_a_link_needs(tmp_
         assert ("a link needs 55 %" in written) == (pin is None)  # that of c and b
     pair.save(tmp_path / "card.svg", card=True, pin="c")
     written = " ".join(ElementTree.parse(tmp_path / "card.svg").getroot().itertext()).replace("\u00a0", " ")
-    assert "Its weight is 30 %; a link needs 55 %." in re.sub(r"\s+", " ", written)
+    assert "its weight is 30 %, and a link needs 55 %." in re.sub(r"\s+", " ", written)
 
 
 def test_the_closest_calls_begin_with_the_errors() -> None:
@@ -120,7 +120,7 @@ def test_a_card_with_gold_judges_the_links() -> None:
     texts = texts_of(figure)
     # AER = 1 - (2 + 2) / (3 + 3)
     assert {"1 wrong", "1 missed", "AER 33.3\u00a0%", "One link is wrong: ‘black’ – ‘noir’"} <= {*texts}
-    assert "It finds 2 of the 3 sure gold links and makes 1 wrong link." in texts
+    assert "The model makes 2 of the 3 links that people made, and 1 that is wrong." in texts
     assert texts.count("×") == texts.count("+") == 2  # on the curve, and in the key
     assert "a word without a link" not in texts
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}

@@ -10,7 +10,7 @@ import click
 import nmtalign as na
 from nmtalign.cli.commands.align_command import align_command
 from nmtalign.cli.commands.evaluate_command import evaluate_command
-from nmtalign.cli.commands.report_command import DEFAULT_SAMPLE_PAIRS, report_command
+from nmtalign.cli.commands.report_command import report_command
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import print_text
 from nmtalign.declarations import Settings, setting
@@ -67,7 +67,7 @@ def demo_command(results: ResultsOptions) -> None:
 
 
 _DESCRIPTION_OF_FILE = {
-    "report.html": f"{DEFAULT_SAMPLE_PAIRS} pairs: words, weights, gold links, figures",
+    "report.html": "all pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
     "heatmaps.pdf": f"{len(LINES_IN_PDF)} pairs, one per page",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nmtalign as na
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 PAIRS_CHECKED_TOGETHER = 100  # a few, so that someone who types pairs does not wait
-DEFAULT_SAMPLE_PAIRS = 200  # pairs shown when nothing else is asked for
+DEFAULT_SAMPLE_PAIRS = 300  # pairs shown when nothing else is asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,7 @@ def report_command(
             systems=evaluations,
             text=str(key),
             findings=findings,
+            about=_about(bitext, chosen),
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
@@ -132,6 +134,17 @@ def report_command(
     text = f"{pairs_shown} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
     errors.say(bad)
+
+
+def _about(bitext: BitextOptions, chosen: RecordOptions) -> str:
+    """Return the names of the text and of what aligned it, without their folders."""
+    text = ", ".join(Path(path).name for path in bitext.files)
+    if chosen.attention is not None:
+        return f"{text} · attention of {Path(chosen.attention).name}"
+    path = chosen.options.path
+    paths = [path] if isinstance(path, str) else list(path or ())
+    names = ", ".join(Path(part).resolve().name for part in paths)
+    return f"{text} · {f'model {names}' if names else 'bundled model'}"
 
 
 def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:

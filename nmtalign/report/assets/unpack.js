@@ -1,4 +1,4 @@
-// Unpacks the style sheet and the script of a small page; its security policy allows these two, by their hashes.
+// Unpacks the script of a page, and the style sheet of a small one; its security policy allows them, by their hashes.
 
 const packedText = atob(document.getElementById("packed").textContent);
 const packedBytes = Uint8Array.from(packedText, (letter) => letter.charCodeAt(0));

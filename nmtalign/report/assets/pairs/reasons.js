@@ -43,29 +43,21 @@ function looksAt(pair, side, i, partner) {
   const knowsNone = view !== "combined" && Boolean(side === "s" ? pair.ns : pair.nt);
   if (knowsNone) bars.push({ name: "no partner", share: none, told: tellWeight(view, none), dim: true });
   bars.sort((a, b) => b.share - a.share);
+  const seen = shares ? bars.filter((bar) => bar.share > 0) : bars;
   const rest = 1 - bars.reduce((sum, bar) => sum + bar.share, 0);
   const isWhole = shares && view !== "combined" && weights.length > shown.length;
-  if (isWhole && rest >= 0.005) bars.push({ name: "the rest", share: rest, told: tellWeight(view, rest), dim: true });
+  if (isWhole && rest >= 0.005) seen.push({ name: "the rest", share: rest, told: tellWeight(view, rest), dim: true });
   const names = [nameOfSide(0), nameOfSide(1)];
   if (side === "t") names.reverse();
-  return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars };
+  return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars: seen };
 }
 
-// "For ‘le’, ‘the’ is likelier (90 %) than ‘black’ (0 %)."; without numbers where there are none of this direction.
+// "seen from ‘le’, ‘the’ is likelier than ‘black’"
 function preference(pair, s, t, side) {
-  const view = directionView(pair, side);
-  const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
   const [i, j] = side === "t" ? [t, s] : [s, t];
-  const told = (weight) => (view === "combined" ? "" : ` (${tellWeight(view, weight)})`);
-  const seen = `For ${wordOf(pair, side, i)}, `;
-  const than = `${wordOf(pair, OTHER[side], j)}${told(w[t * pair.S + s])}`;
-  if (best < 0) {
-    const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
-    return `${seen}having no partner is likelier${told(none)} than ${than}. `;
-  }
-  const there = told(side === "t" ? w[t * pair.S + best] : w[best * pair.S + s]);
-  return `${seen}${wordOf(pair, OTHER[side], best)} is likelier${there} than ${than}. `;
+  const likelier = best < 0 ? "no partner" : wordOf(pair, OTHER[side], best);
+  return `seen from ${wordOf(pair, side, i)}, ${likelier} is likelier than ${wordOf(pair, OTHER[side], j)}`;
 }
 
 // ---- a cell ----------------------------------------------------------------------------------------------
@@ -78,10 +70,10 @@ function secondWord(pair, s, t) {
   const signs = [pair.s[s], pair.t[t]].some((word) => !/[\p{L}\p{N}]/u.test(word));
   if (data.rule.second === null || likely(s, t) || signs) return null;
   for (const k of [t - 1, t + 1]) {
-    if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.shown.t[k]];
+    if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return { side: "t", neighbor: pair.shown.t[k] };
   }
   for (const k of [s - 1, s + 1]) {
-    if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.shown.s[k]];
+    if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return { side: "s", neighbor: pair.shown.s[k] };
   }
   return null;
 }
@@ -89,58 +81,61 @@ function secondWord(pair, s, t) {
 // Words without a vector; a hidden Markov model, which shows no scores, places one of them by its neighbors.
 function lackingVectors(pair, s, t) {
   const found = [["s", s], ["t", t]].filter(([side, at]) => pair.u?.[side === "s" ? 0 : 1].includes(at));
-  if (found.length === 2) return ["Neither word has a vector. "];
-  return pair.m.scores ? found.map(([side, at]) => `${wordOf(pair, side, at)} has no vector. `) : [];
+  if (found.length === 2) return "neither word has a vector";
+  return pair.m.scores ? found.map(([side, at]) => `${wordOf(pair, side, at)} has no vector`).join(", ") : "";
 }
 
-function choiceOf(pair, s, t) {
-  const row = pair.bf[t] === s;
-  const column = pair.br[s] === t;
-  if (row && column) return ["Each is the other’s first choice. "];
-  return [...(row ? [] : [preference(pair, s, t, "t")]), ...(column ? [] : [preference(pair, s, t, "s")])];
+function tellChoices(pair, s, t) {
+  const sides = [["t", pair.bf[t] === s], ["s", pair.br[s] === t]].filter(([, isFirst]) => !isFirst);
+  if (!sides.length) return "each is the other’s first choice";
+  return sides.map(([side]) => preference(pair, s, t, side)).join(", and ");
 }
 
-function tellSecondWord(pair, s, t, second) {
-  const view = second[0] === "t" ? "forward" : "reverse";
+// A second word is linked by what it looks at in one direction.
+function tellSecondWord(pair, s, t, { side, neighbor }) {
+  const view = side === "t" ? "forward" : "reverse";
   const weight = weightsOf(pair, view)[t * pair.S + s];
-  const has = tellWeight(view, weight);
-  const word = second[0] === "t" ? wordOf(pair, "t", t) : wordOf(pair, "s", s);
-  const needed = `a second word needs ${tellWeight(view, data.rule.second)}`;
-  if (pair.links.has(`${s}-${t}`)) {
-    if (weight < data.rule.second - 1 / 510) {
-      return `${word} is next to ${quote(second[1])}, with which it is an expression in a dictionary. `;
-    }
-    return `${word} is a second word: it has no other link and is next to ${quote(second[1])}, and it looks at this ` +
-      `word with ${has}; ${needed}. `;
+  const word = wordOf(pair, side, side === "t" ? t : s);
+  const needed = tellWeight(view, data.rule.second);
+  if (weight < data.rule.second - 1 / 510) {
+    return `${word} is next to ${quote(neighbor)}, with which it is an expression in a dictionary`;
   }
-  return `As a second word next to ${quote(second[1])}, ${word} has ${has}; ${needed}. `;
+  const has = tellWeight(view, weight);
+  return `${word} is a second word next to ${quote(neighbor)}: it looks at this word with ${has}, and needs ${needed}`;
 }
 
-// "The probability of the link is 45 %.", or "Together that makes 17 %; a link needs 55 %."
+// "the probability of the link is 45 %", or "both together make 17 %, and a link needs 55 %"
 function tellTogether(pair, s, t) {
   const told = [tellProbability(pair, s, t), null];
-  if (pair.links.has(`${s}-${t}`)) return ["The probability of the link is ", told, ". "];
-  const verb = "forward" in pair.m && "reverse" in pair.m ? "Together that makes " : "Its weight is ";
+  if (pair.links.has(`${s}-${t}`)) return ["the probability of the link is ", told];
+  const verb = "forward" in pair.m && "reverse" in pair.m ? "both together make " : "its weight is ";
   const limit = data.rule.threshold;
-  if (limit === null) return [verb, told, ". "];
+  if (limit === null) return [verb, told];
   const others = probabilityOf(pair, s, t) >= limit ? ", but other links were chosen" : "";
-  return [verb, told, `; ${tellNeeds(limit, false)}${others}. `];
+  return [verb, told, `, and ${tellNeeds(limit, false)}${others}`];
 }
 
 function tellGold(pair, s, t) {
   const key = `${s}-${t}`;
-  if (isYours(pair, key)) return [`You made this link${goldOf(pair).get(key) ? "" : ", as a possible one"}.`];
-  if (isRemoved(pair, key)) return ["You removed this link."];
+  if (isYours(pair, key)) return [`you made this link${goldOf(pair).get(key) ? "" : ", as a possible one"}`];
+  if (isRemoved(pair, key)) return ["you removed this link"];
   if (!pair.gold) return [];
   const linked = pair.links.has(key);
   if (!pair.gold.has(key)) {
-    if (linked) return ["The gold standard does not link them: ", ["wrong", "wrong"], "."];
-    return ["The gold standard does not link them, either."];
+    if (linked) return ["people did not link the two: ", ["wrong", "wrong"]];
+    return ["people did not link the two, either"];
   }
-  const possible = pair.gold.get(key) ? "" : ", as a possible link";
-  if (linked) return [`The gold standard links them, too${possible}: `, ["right", "link"], "."];
-  if (possible) return ["The gold standard has this link as a possible one."];
-  return ["The gold standard links them: ", ["a missed link", "missed"], "."];
+  const possible = pair.gold.get(key) ? "" : ", as a possible one";
+  if (linked) return [`people made this link, too${possible}: `, ["right", "link"]];
+  if (possible) return ["people made this link as a possible one"];
+  return ["people linked the two: ", ["a missed link", "missed"]];
+}
+
+// One sentence of clauses, each a text or a list of parts; empty ones are omitted.
+function sentenceOf(clauses) {
+  const told = clauses.map((clause) => (typeof clause === "string" ? [clause] : clause)).filter(([first]) => first);
+  const [first, ...others] = told.flatMap((clause, n) => (n ? ["; ", ...clause] : clause));
+  return [first.replace(/^[a-z]/, (letter) => letter.toUpperCase()), ...others, "."];
 }
 
 // The score of two words, and the best that one of them has with another word.
@@ -168,16 +163,16 @@ function notesOf(pair, s, t) {
   if (pair.m.scores) notes.push(tellScore(pair, s, t));
   const told = data.others.map((name, i) => `${name}: ${pair.others[i]?.has(`${s}-${t}`) ? "linked" : "not linked"}`);
   if (told.length) notes.push(`${told.join("; ")}.`);
-  const isUsual = data.rule.name === "posterior";
-  if (isUsual && "forward" in pair.m && "reverse" in pair.m) {
-    notes.push("The number is not the mean of both directions, because each by itself is overconfident.");
-  } else if (data.rule.name && !isUsual) notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
+  if (data.rule.name && data.rule.name !== "posterior") {
+    notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
+  } else if (data.rule.name && !pair.links.has(`${s}-${t}`) && "forward" in pair.m && "reverse" in pair.m) {
+    notes.push("Each direction is surer than it is right, so together they move towards the middle.");
+  }
   return notes;
 }
 
 const VERDICTS = { right: "link", wrong: "wrong", missed: "missed" }; // kinds of colors
 
-// A second word is linked by what it looks at in one direction.
 function tellNeeds(limit, withSecond = data.rule.second !== null) {
   const needs = `a link needs ${tellWeight("combined", limit)}`;
   return withSecond ? `${needs}, a second word less` : needs;
@@ -208,14 +203,13 @@ function headlineOf(pair, s, t) {
 }
 
 function reasonOfCell(pair, s, t, first = "t") {
-  const second = secondWord(pair, s, t);
-  const say = [
-    ...lackingVectors(pair, s, t),
-    ...choiceOf(pair, s, t),
-    ...(second ? [tellSecondWord(pair, s, t, second)] : []),
-    ...tellTogether(pair, s, t),
-    ...tellGold(pair, s, t),
-  ];
+  const second = pair.links.has(`${s}-${t}`) ? secondWord(pair, s, t) : null;
+  const say = sentenceOf([
+    lackingVectors(pair, s, t),
+    second ? tellSecondWord(pair, s, t, second) : tellChoices(pair, s, t),
+    tellTogether(pair, s, t),
+    tellGold(pair, s, t),
+  ]);
   const groups = [looksAt(pair, "t", t, s), looksAt(pair, "s", s, t)];
   if (first === "s") groups.reverse();
   return { say, groups, both: bothOf(pair, s, t), notes: notesOf(pair, s, t) };
@@ -281,7 +275,8 @@ const nameOfLink = (pair, key) => {
 const shortName = (pair, side, i) =>
   `\u2068${isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side])}\u2069`;
 
-// The errors of the pair, then the other cells whose number is near to what a link needs; null where there are none.
+// The errors of the pair, then the other cells whose number is near to what a link needs; null where there are none, or
+// people made all of the links.
 function closestCalls(pair) {
   const limit = data.rule.threshold;
   if (limit === null || !isShare("combined")) return null;
@@ -296,7 +291,7 @@ function closestCalls(pair) {
       if (error || (away <= CLOSE && (linked || p >= 0.05))) found.push({ s, t, p, kind, linked, error, away });
     }
   }
-  if (!found.length) return null;
+  if (!found.length || (pair.gold && !found.some(({ error }) => error))) return null;
   const shown = found
     .sort((a, b) => Number(b.error) - Number(a.error) || a.away - b.away || a.s - b.s || a.t - b.t)
     .slice(0, CLOSE_CALLS);
@@ -313,11 +308,30 @@ function closestCalls(pair) {
 const errorHeadline = (name, keys, pair) =>
   keys.length === 1 ? `One link is ${name}: ${nameOfLink(pair, keys[0])}` : `${keys.length} links are ${name}`;
 
-// "It finds 13 of the 14 sure gold links and makes no wrong links."
+// "The model makes 13 of the 14 links that people made, and none that is wrong."
 function sentenceOfErrors(pair, wrong, missed) {
   const sure = [...pair.gold.values()].filter(Boolean).length;
-  const found = `It finds ${sure - missed.length} of the ${counted(sure, "sure gold link")}`;
-  return `${found} and makes ${wrong.length ? counted(wrong.length, "wrong link") : "no wrong links"}.`;
+  const of = `${sure - missed.length} of the ${counted(sure, "link")} that people made`;
+  return `The model makes ${of}, and ${wrong.length || "none"} that ${wrong.length > 1 ? "are" : "is"} wrong.`;
+}
+
+// What people made of the word of a missed link and what the model did:
+// "‘was’ is ‘a été’ here; it finds ‘été’ and leaves ‘a’ without a partner."
+function sentenceOfMissed(pair, key) {
+  const link = positions(key);
+  const partnersOf = (links, k) => [...links].filter(([, sure]) => sure).map(([one]) => positions(one))
+    .filter((one) => one[k] === link[k]).map((one) => one[1 - k]).sort((a, b) => a - b);
+  const k = partnersOf(pair.gold, 1).length > partnersOf(pair.gold, 0).length ? 1 : 0;
+  const [side, other] = k ? ["t", "s"] : ["s", "t"];
+  const people = partnersOf(pair.gold, k);
+  const found = people.filter((at) => pair.links.has(k ? `${at}-${link[1]}` : `${link[0]}-${at}`));
+  const lost = wordOf(pair, other, link[1 - k]);
+  const isAlone = ![...pair.links.keys()].some((one) => positions(one)[1 - k] === link[1 - k]);
+  const does = isAlone ? `leaves ${lost} without a partner` : `links ${lost} to another word`;
+  const isGap = (n) => n && people[n - 1] !== people[n] - 1;
+  const phrase = people.map((at, n) => `${isGap(n) ? "… " : ""}${pair.shown[other][at]}`).join(" ");
+  const finds = found.length ? `finds ${listed(found.map((at) => wordOf(pair, other, at)))} and ` : "";
+  return `${wordOf(pair, side, link[k])} is ${quote(phrase)} here; it ${finds}${does}.`;
 }
 
 function explainErrors(pair) {
@@ -327,8 +341,16 @@ function explainErrors(pair) {
   const say = [sentenceOfErrors(pair, wrong, missed)];
   if (wrong.length > 1) say.push(` The most probable wrong link is ${nameOfLink(pair, mostProbable(pair, wrong))}.`);
   if (wrong.length) return { headline: errorHeadline("wrong", wrong, pair), say };
-  if (missed.length) return { headline: errorHeadline("missing", missed, pair), say };
+  if (missed.length) {
+    const first = missed.reduce((a, b) => (isBefore(b, a) ? b : a));
+    return { headline: errorHeadline("missing", missed, pair), say: [...say, ` ${sentenceOfMissed(pair, first)}`] };
+  }
   return { headline: `All ${counted(pair.links.size, "link")} are right`, say };
+}
+
+function isBefore(key, other) {
+  const [[s, t], [a, b]] = [key, other].map(positions);
+  return s < a || (s === a && t < b);
 }
 
 function mostProbable(pair, keys) {

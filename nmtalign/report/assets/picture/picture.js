@@ -1,9 +1,12 @@
 // The picture of a card as it is seen, but always 1100 pixels wide: SVG, whose text stays text, or PNG, twice as large.
 
-import { list, measureRoom, svg } from "../page.js";
+import { data, languages, list, measureRoom, shortenWord, svg, width } from "../page.js";
 
 const WIDTH = 1100;
 const PNG_SCALE = 2;
+const FOOT_EDGE = 33; // pixels, as in the style sheet
+const FOOT = 20; // height of the line below the card
+const FOOT_SIZE = 12;
 const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
 const OF_TEXT = ["text-anchor", "dominant-baseline", "paint-order"];
 const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint, .first";
@@ -28,22 +31,26 @@ export function drawPicture(pair, redraw) {
 function copyCard(card) {
   const frame = card.getBoundingClientRect();
   const textOf = (css) => card.querySelector(css)?.textContent ?? "";
-  const size = { width: frame.width, height: frame.height };
+  const size = { width: frame.width, height: frame.height + FOOT };
   const picture = svg(
     "svg",
-    { viewBox: `0 0 ${frame.width} ${frame.height}`, ...size, "font-family": "system-ui, Noto Sans, sans-serif" },
+    { viewBox: `0 0 ${size.width} ${size.height}`, ...size, "font-family": "system-ui, Noto Sans, sans-serif" },
     svg("title", {}, textOf(".headline") || textOf("h3")),
     svg("desc", {}, textOf(".say")),
     svg("rect", { ...size, fill: getComputedStyle(card).backgroundColor }),
   );
   copyParts(card, picture, frame);
-  const hint = card.querySelector(".hint")?.getBoundingClientRect();
-  const soft = getComputedStyle(card.querySelector("header")).color;
-  if (hint) {
-    const place = { x: hint.x - frame.x, y: hint.bottom - frame.y - 4 };
-    picture.append(svg("text", { ...place, "font-size": 12, fill: soft }, "nmtalign"));
-  }
+  const place = { x: FOOT_EDGE, y: frame.height, "font-size": FOOT_SIZE };
+  const fill = getComputedStyle(card.querySelector("header")).color;
+  picture.append(svg("text", { ...place, fill }, footOf(frame.width - 2 * FOOT_EDGE)));
   return picture;
+}
+
+// What the pair is of, and made by what, as far as there is room for it.
+function footOf(room) {
+  const told = data.about ?? [languages(), data.own ?? ""];
+  const text = ["nmtalign", ...told.filter(Boolean)].join(" · ");
+  return shortenWord(text, Math.floor((text.length * room) / Math.max(room, width(text, FOOT_SIZE))));
 }
 
 export const asText = (picture) => new XMLSerializer().serializeToString(picture);

@@ -1,7 +1,7 @@
 // The systems against the gold, the summary of the report, and the lexicon. What the report was made with has intervals
 // that a page cannot compute anew: after a correction it is called "as reported", and the new error stands beside it.
 
-import { byId, counted, data, directionOf, html, languages, percent, state, svg } from "../page.js";
+import { byId, counted, data, directionOf, html, percent, state, svg } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
 import { isChanged } from "../corrections/corrections.js";
@@ -11,8 +11,6 @@ import { term, titleOfTerm, withTerm } from "../pairs/terms.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
-  byId("languages").hidden = !languages();
-  byId("languages").textContent = languages();
   const tiles = data.summary.map(([name, value, note]) =>
     html(
       "div",
