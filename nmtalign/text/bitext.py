@@ -52,6 +52,7 @@ from nmtalign.text.readers import (
     PAIR_FILE_FORMATS,
     PairOrError,
     Select,
+    languages_of_sides,
     read_pair_records,
 )
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
@@ -168,6 +169,8 @@ def read_bitext(
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
     bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
+    if target is None:
+        bitext._read_languages = partial(languages_of_sides, files[0], read_as, sides)
     if target is not None and not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
         bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
     return bitext
@@ -227,6 +230,7 @@ class Bitext(Sequence[SentencePair]):
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
     _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
+    _read_languages: Callable[[], Languages] | None = None  # of a file with both sides
     frame_index: pd.Index | None = None  # index of the DataFrame that the pairs come from
 
     def __init__(
@@ -586,6 +590,8 @@ def named_languages(
     >>> named_languages({"text_fr": ["un chat"], "text_en": ["a cat"]})
     ('fr', 'en')
     """
+    if isinstance(pairs, Bitext):
+        return (None, None) if pairs._read_languages is None else pairs._read_languages()
     sides: list[Any] = []
     if targets is not None or (isinstance(pairs, tuple) and len(pairs) == 2):
         both = pairs if targets is None else (pairs, targets)

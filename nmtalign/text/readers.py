@@ -34,8 +34,14 @@ from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import parse_json, try_lines
 from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record
-from nmtalign.text.headers import find_side_columns, find_text_columns, refuse_identifiers
+from nmtalign.text.headers import (
+    find_side_columns,
+    find_text_columns,
+    language_of_column,
+    refuse_identifiers,
+)
 from nmtalign.text.languages import is_variant, language_tag
+from nmtalign.text.tokenization import Languages
 
 PairOrError = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # columns, keys or languages of the two sides
@@ -70,6 +76,28 @@ def read_pair_records(path: str | Path, format: str, encoding: str, select: Sele
             found = _format_of_line(first[0] if first else "", path)
         records = _LINE_READERS[found](chain(first, lines), path, select)
         yield from _without_identifiers(records, found, select)
+
+
+def languages_of_sides(path: str | Path, format: str, select: Select) -> Languages:
+    """Return the languages of a file with both sides; (None, None) unless it names them.
+
+    They are those that `select` names, or those of the units of a translation memory that are read.
+    """
+    if select is not None:
+        source, target = map(language_of_column, select)
+        return (None, None) if source == target or None in (source, target) else (source, target)
+    if format != "tmx" or str(path) == "-":  # standard input can be read only once
+        return None, None
+    source_language = ""
+    with reraise_as_data_error(path):
+        for _, unit in _iter_units(path, "tmx", {"tu"}, head="header"):
+            if isinstance(unit, DataError):
+                continue
+            if unit.tag == "header":
+                source_language = language_tag(unit.get("srclang", ""))
+            elif found := _first_languages(_variants_of_unit(unit)[0], source_language):
+                return found
+    return None, None
 
 
 _FORMATS_WITH_FIXED_SIDES = ("fast-align", "xliff", "po", "po-fuzzy")

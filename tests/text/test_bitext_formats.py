@@ -18,9 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nmtalign as na
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
-from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.bitext import SentencePair, named_languages, read_bitext
 from nmtalign.text.readers import PAIR_FILE_FORMATS
+from tests.cli.running import run
 
 XML_TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")
@@ -186,6 +188,37 @@ def pairs_of(tmp_path, text, *, format="tmx", **options):
         warnings.simplefilter("always")
         pairs = list(read_bitext(path, **options))
     return pairs, [str(warning.message).removeprefix(f"{path}: ") for warning in told]
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        (None, ("en", "de")),
+        (("fr", "en"), ("fr", "en")),
+        (("fr-CA", "de"), ("fr", "de")),
+        (("1", "2"), (None, None)),
+    ],
+)
+def test_languages_of_a_memory_are_those_that_are_read(select, expected, tmp_path):
+    path = tmp_path / "a.tmx"
+    path.write_text(
+        tmx(tu(de="x"), UNIT.format("de", "b", "en-GB", "a"), tu(fr="c", en="d")), encoding="utf-8"
+    )
+    assert named_languages(na.read_bitext(path, select=select)) == expected
+
+
+def test_a_model_keeps_the_languages_of_its_memory(tmp_path):
+    path = tmp_path / "a.tmx"
+    words = [("un chat", "a cat"), ("un chien", "a dog"), ("le chien", "the dog"), ("le chat", "the cat")] * 3
+    path.write_text(
+        tmx(*(UNIT.format("fr", french, "en", english) for french, english in words)), encoding="utf-8"
+    )
+    assert na.train(na.read_bitext(path)).languages == ("en", "fr")
+    train = "train", "--pairs", path, "--preset", "fast", "-q", "-o"
+    assert run(*train, tmp_path / "model") == 0
+    assert na.load(tmp_path / "model").languages == ("en", "fr")
+    assert run(*train, tmp_path / "swapped", "--sides", "fr,en") == 0
+    assert na.load(tmp_path / "swapped").languages == ("fr", "en")
 
 
 def test_tmx_languages_inline_codes_and_lines(tmp_path):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit, UnitFit
     from nmtalign.links.alignments import Link
     from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.tokenization import Languages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,15 +126,20 @@ def check_command(
     blas.start_with_one_thread()
     from nmtalign.checks.checking import find_all
     from nmtalign.checks.counting import KindCounts
-    from nmtalign.text.bitext import lines_of_sides
+    from nmtalign.text.bitext import lines_of_sides, named_languages
 
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
-        sides = lines_of_sides(bitext.open(bad.add), track=bad.track)
+        opened = bitext.open(bad.add)
+        sides = lines_of_sides(opened, track=bad.track)
         if not (sides.source or sides.target):
             raise DataError("expected lines of text, found none").at(" and ".join(bitext.files))
-        languages = options.langs or bitext.sides or languages_in_paths(bitext.source, bitext.target)
+        languages: Languages = languages_in_paths(bitext.source, bitext.target)
+        if options.langs is not None:
+            languages = options.langs
+        elif bitext.pairs is not None:
+            languages = named_languages(opened)
         # two files of lines are tracked one after the other, a file with both sides once
         unread = bad.of_files[0], bad.of_files[-1]
         findings = find_all(sides.source, sides.target, aligner, languages=languages, unread=unread)

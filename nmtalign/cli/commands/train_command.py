@@ -309,12 +309,17 @@ def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: Ba
     """Open the files that the settings name."""
     from nmtalign.aligner.training_job import open_training_job
     from nmtalign.links.formats import read_link_records
+    from nmtalign.text.bitext import named_languages
     from nmtalign.text.languages import known_language
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
         return [record.gold for record in bad_records.track(records)]
 
+    languages = learning.languages
+    if languages == (None, None) and learning.init is None and bitext.pairs is not None:
+        languages = named_languages(bitext.open())  # of a translation memory, or as --sides names them
+    learning = replace(learning, languages=languages)
     job = open_training_job(learning, encoding=bitext.encoding, read_gold_file=read_gold_file)
     source, target = map(known_language, texts.languages_in_paths(bitext.source, bitext.target))
     on_bad_gold = bad_records.add_to if bad_records.are_marked else None
