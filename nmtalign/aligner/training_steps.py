@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,15 +15,17 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import Expert, expert_word_counts
+from nmtalign.aligner.gold_validation import GoldPair, cross_validate
 from nmtalign.aligner.preparation import PreparedBitext, prepare
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.regrouping import of_sentence, regroup_batch, regroup_gold
+from nmtalign.corpus.regrouping import BothRegroupings, of_sentence, regroup_batch, regroup_gold
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.decoding.decoder import Decoder
+from nmtalign.display import with_plural
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
@@ -164,23 +166,37 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, job: TrainingJob) -
     sentences = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in numbers]
     scores = aligner.scorer.score_text(encode_text(sentences))
     gold = list(bitext.gold.values())
+    regroupings: list[BothRegroupings | None] = [None] * len(numbers)
     if bitext.text.line_words:
         # gold links join words of lines; those of tokens depend on the links that the aligner finds
         batch = aligner.decoder_for_scores(scores).all_links(default_workers(job.settings.workers))
         gold = []
+        regroupings = []
         for k, n in enumerate(numbers):
             to_words = of_sentence(bitext.text.line_words, n)
+            regroupings.append(to_words)
             gold.append(regroup_gold(bitext.gold[n], batch.links(k), to_words))
-    positions = learn_from_gold(
-        scores,
-        aligner.positions,
-        gold,
+    learn = partial(
+        learn_from_gold,
+        base=aligner.positions,
         frequent=aligner.lexicon.frequent(MAX_WEIGHTED_WORDS),
         seed=job.hyperparameters.seed,
-        report=job.progress.note,
     )
+    gold_pairs = map(GoldPair, sentences, bitext.gold.values(), gold, regroupings)
+    validation = cross_validate(aligner, list(gold_pairs), partial(learn, networks=1))
+    job.progress.note(
+        f"rescorer: trained on the gold links of {with_plural(len(gold), 'pair')}; {validation}"
+    )
+    if validation.aer > validation.aer_without_gold:
+        job.warn(f"the gold links do not help: {validation}; are they links of this text, by one annotator?")
+    positions = learn(scores, gold=gold)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)
-    return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
+    record = {"pairs": len(gold), **validation.record}
+    return replace(
+        aligner,
+        positions=replace(positions, gold_log_odds=log_odds),
+        training={**aligner.training, "gold": record},
+    )
 
 
 def _why_too_small(aligner: Aligner, bitext: PreparedBitext, job: TrainingJob) -> str:

@@ -43,7 +43,7 @@ def learn_from_gold(
     *,
     frequent: tuple[Sequence[str], Sequence[str]],
     seed: int,
-    report: Callable[[str], None],
+    networks: int = NETWORKS_PER_RESCORER,
 ) -> Rescored:
     """Return a position model with a rescorer that is trained on the gold links of each pair of a text.
 
@@ -56,11 +56,10 @@ def learn_from_gold(
     known = known_words(scores, frequent)
     examples = list(examples_of_pairs(scores.text.buckets, bucket_posteriors, gold, known, style))
     first_seed = NETWORKS_PER_RESCORER * seed
-    networks = [train_network(examples, first_seed + k) for k in range(NETWORKS_PER_RESCORER)]
-    report(f"rescorer: trained on the gold links of {len(gold):,} pairs")
+    trained = [train_network(examples, first_seed + k) for k in range(networks)]
     return Rescored(
         base=base,
-        network=mean_network(networks).rounded(),
+        network=mean_network(trained).rounded(),
         weight=len(gold) / (len(gold) + HALF_WEIGHT_PAIRS),
         frequent=(tuple(frequent[0]), tuple(frequent[1])),
         style=style.shares(),

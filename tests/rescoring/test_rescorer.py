@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from nmtalign.aligner import gold_validation
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.aligner.preparation import prepare
+from nmtalign.aligner.training_steps import train_aligner, train_rescorer
 from nmtalign.corpus.text import encode_text
 from nmtalign.decoding.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.errors import DataError
@@ -224,3 +227,63 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         np.testing.assert_array_equal(batch.importance, 1 + batch.targets)
     sure = sum(len(gold.sure) for gold in usable)
     assert 0.9 * sure < sum(batch.targets.sum() for batch in seen) <= sure
+
+
+def test_no_pair_is_scored_by_what_was_learned_from_its_gold_links(taught, monkeypatch):
+    plain = unrescored(taught)
+    words = [(source.split(), target.split()) for source, target in TOY.pairs[:30]] * 2  # each pair twice
+    golds = [GoldAlignment(gold.sure, gold.possible) for gold in GOLD[:30] * 2]
+    pairs = [
+        gold_validation.GoldPair(both, gold, gold, None) for both, gold in zip(words, golds, strict=True)
+    ]
+    words_of_gold = {id(pair.gold): pair.words for pair in pairs}
+    seen_by = {}
+    scored = []
+
+    def learn(scores, *, gold):
+        positions = replace(plain.positions)
+        seen_by[id(positions)] = positions, [words_of_gold[id(one)] for one in gold]
+        return positions
+
+    def count(aligner, held_out):
+        scored.append((aligner, held_out))
+        return gold_validation.Counts()
+
+    monkeypatch.setattr(gold_validation, "_counts", count)
+    gold_validation.cross_validate(plain, pairs, learn)
+    rescored = [(aligner, held_out) for aligner, held_out in scored if id(aligner.positions) in seen_by]
+    assert len(rescored) == len(seen_by) == gold_validation.FOLDS
+    for aligner, held_out in rescored:
+        _, seen = seen_by[id(aligner.positions)]
+        assert len(seen) + len(held_out) == len(pairs)
+        assert not [pair for pair in held_out if pair.words in seen]
+    assert sorted(id(pair.gold) for _, held_out in rescored for pair in held_out) == sorted(map(id, golds))
+
+
+def trained_again(aligner: Aligner, gold) -> tuple[Aligner, list[str]]:
+    """Return the aligner with a rescorer trained on other gold links, and the warnings."""
+    warnings = []
+    job = replace(training_job(SETTINGS, workers=1, gold=gold), warn=warnings.append)
+    return train_rescorer(unrescored(aligner), prepare(TOY.pairs, job), job), warnings
+
+
+def inside(gold: GoldAlignment, source, target) -> GoldAlignment:
+    """Return the gold links of another pair that are inside of a pair."""
+    both = []
+    for links in (gold.sure, gold.possible):
+        both.append([(s, t) for s, t in links if s < len(source) and t < len(target)])
+    return GoldAlignment(*both)
+
+
+def test_the_figure_that_is_told_is_of_pairs_left_out_of_training(taught):
+    record = taught.training["gold"]
+    assert record["pairs"] == record["validated_pairs"]
+    assert record["aer"] < record["aer_without_gold"] < 1
+    order = np.random.default_rng(1).permutation(len(GOLD))
+    shuffled = [inside(GOLD[other], *pair) for other, pair in zip(order, TOY.words, strict=True)]
+    aligner, warnings = trained_again(taught, shuffled)
+    rates = aligner.training["gold"]
+    assert rates["aer"] > 6 * record["aer"]
+    assert rates["aer"] > rates["aer_without_gold"]
+    told = f"the gold links do not help: .* {100 * rates['aer']:.1f} % with and "
+    assert any(re.match(told, warning) for warning in warnings)
