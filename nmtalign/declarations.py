@@ -20,7 +20,7 @@ RUNNING = "Running"  # the section of --help for settings that name no other
 OTHER_COMMANDS = ""  # the key of a default that is shown by all commands without one of their own
 # What a text means on the command line: `nmtalign.cli.parameter_types` has the type that reads it.
 ValueKind = Literal[
-    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "numbers"
+    "input", "output", "older model", "Hugging Face model", "tokenizer", "languages", "numbers", "length"
 ]
 # types of fields that this module cannot import
 _TYPES_ABOVE = dict.fromkeys(

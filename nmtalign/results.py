@@ -171,7 +171,9 @@ class Viewable(Result):
         numbers: bool | None = None,
         linear: bool | None = None,
         cmap: str | Colormap | None = None,
+        dark: bool | None = None,
         columns: int | None = None,
+        width: float | None = None,
         figsize: tuple[float, float] | None = None,
     ) -> Figure: ...
 
@@ -201,7 +203,9 @@ class Viewable(Result):
         numbers: bool | None = None,
         linear: bool | None = None,
         cmap: str | Colormap | None = None,
+        dark: bool | None = None,
         columns: int | None = None,
+        width: float | None = None,
         figsize: tuple[float, float] | None = None,
     ) -> Figure | Axes:
         """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
@@ -210,7 +214,7 @@ class Viewable(Result):
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes of your own figure, into which one matrix is drawn, without color bar, legend and notes.
-            Curves, and `columns` and `figsize`, need a figure of their own and do not go with `ax`.
+            Curves, `dark`, `columns`, `width` and `figsize` need a figure of their own, not `ax`.
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
             Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Default:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
@@ -219,11 +223,11 @@ class Viewable(Result):
         links : Alignment or iterable of (source, target), optional
             The links that are drawn. Default: the links of the result.
         gold : GoldAlignment or links, optional
-            Hand-made links, drawn as boxes.
+            Hand-made links, by which right, wrong and missed links are marked.
         title : str
             Heading of the picture.
-        numbers, linear, cmap, columns : optional
-            As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
+        numbers, linear, cmap, dark, columns, width : optional
+            As for :func:`nmtalign.draw_heatmap`; curves take `numbers`, `dark` and `width`.
         figsize : (float, float), optional
             Width and height in inches. By default, they follow from the words.
 
@@ -241,7 +245,9 @@ class Viewable(Result):
             numbers=numbers,
             linear=linear,
             cmap=cmap,
+            dark=dark,
             columns=columns,
+            width=width,
             figsize=figsize,
         )
         from nmtalign.report.drawing import draw, to_axes
@@ -278,6 +284,7 @@ class Viewable(Result):
         linear: bool | None = None,
         cmap: str | Colormap | None = None,
         columns: int | None = None,
+        width: float | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: int = 150,
     ) -> None:
@@ -288,8 +295,8 @@ class Viewable(Result):
         shows what a word looks at and why it is linked: a word of the pair, or its place, such as ``s0`` (the
         first source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap` has,
         the picture is that of :meth:`heatmap`; so it is by default for other results, which have no links or
-        no weights. A heatmap is dark; with ``dark=False`` it is light. Numbers take `values` alone. `dpi` are
-        the dots per inch of a .png.
+        no weights. `width` is the width in inches, such as 3.3 of a column of a paper; no text is smaller
+        than 7 points then. Numbers take `values` alone. `dpi` are the dots per inch of a .png.
 
         Examples
         --------
@@ -314,6 +321,7 @@ class Viewable(Result):
             linear=linear,
             cmap=cmap,
             columns=columns,
+            width=width,
             figsize=figsize,
             dpi=dpi,
         )

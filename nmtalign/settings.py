@@ -422,8 +422,9 @@ class SourceSettings(Settings):
 # --- pictures ------------------------------------------------------------------------------------
 
 # what is declared for the kinds of pictures that show less than a heatmap does
-_SETTINGS_OF_CARDS = ("card", "dark", "pin", "links", "gold", "title", "dpi")
-_SETTINGS_OF_CURVES = ("card", "curves", "values", "numbers", "links", "gold", "title", "figsize", "dpi")
+_SETTINGS_OF_ALL = ("card", "dark", "links", "gold", "title", "width", "dpi")
+_SETTINGS_OF_CARDS = (*_SETTINGS_OF_ALL, "pin")
+_SETTINGS_OF_CURVES = (*_SETTINGS_OF_ALL, "curves", "values", "numbers", "figsize")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -442,7 +443,7 @@ class PictureSettings(Settings):
     dark: bool | None = setting(
         None,
         "--dark/--light",
-        "Use dark colors, or light ones, as for paper.  [a card: light; else dark]",
+        "Use dark colors, or light ones, as for paper.  [light]",
     )
     pin: str | None = setting(
         None,
@@ -461,6 +462,15 @@ class PictureSettings(Settings):
     linear: bool | None = setting(None)
     cmap: str | Colormap | None = setting(None)
     columns: int | None = setting(None, minimum=1)
+    width: float | None = setting(
+        None,
+        "--width LENGTH",
+        "Width of the picture, such as 3.3in or 84mm for a column of a paper; no text is below 7 points."
+        "  [as the words need]",
+        minimum=1,
+        maximum=100,
+        kind="length",
+    )
     figsize: tuple[float, float] | None = setting(None)
     dpi: int = setting(150, "--dpi N", "Dots per inch of a .png picture.", minimum=1, maximum=2400)
 
@@ -476,6 +486,8 @@ class PictureSettings(Settings):
             raise UsageError("`dark` and `cmap` both choose colors; remove one")
         if self.figsize is not None:
             self._check_size(self.figsize)
+            if self.width is not None:
+                raise UsageError("`figsize` and `width` both choose the size; remove one")
 
     @staticmethod
     def _check_size(size: tuple[float, float]) -> None:

@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import click
 
@@ -149,6 +149,19 @@ class NumberList(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows 
         return tuple(sorted(numbers))
 
 
+class LengthType(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """A length with its unit, such as ``84mm``, in inches; a number alone is inches."""
+
+    name = "length"
+    _PER_INCH: ClassVar = {"in": 1.0, "": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.0}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> float:
+        parts = re.fullmatch(r"([0-9]*\.?[0-9]+) ?([a-z]*)", str(value).strip(" "))
+        if parts is None or parts[2] not in self._PER_INCH:
+            self.fail(f"expected a length in in, cm, mm or pt, such as 3.3in; found {value!r}", param, ctx)
+        return float(parts[1]) / self._PER_INCH[parts[2]]
+
+
 class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
     """Two names such as ``en,fr``; `wanted` describes them in messages."""
 
@@ -190,6 +203,7 @@ TYPE_OF_KIND: dict[ValueKind, click.ParamType[Any]] = {
     "tokenizer": TokenizerType(),
     "languages": LANGUAGES,
     "numbers": NumberList(0),
+    "length": LengthType(),
 }
 
 

@@ -1,6 +1,7 @@
 """The card of the report as a picture: the curves, beneath them what they show, and the matrix with its key.
 
-Lengths are pixels of a card that is 1100 pixels wide. A figure of 72 dots per inch makes them points.
+Lengths are pixels of a card that is 1100 pixels wide. A figure of 72 dots per inch makes them points. A card
+of a given width has as many pixels as make its smallest text 7 points.
 """
 
 from __future__ import annotations
@@ -41,15 +42,27 @@ from nmtalign.report.card_reasons import (
     words_in_view,
 )
 from nmtalign.report.figure_layout import (
+    MIN_POINTS_ON_PAPER,
     OPPOSITE_DIRECTIONS,
     POINTS_PER_INCH,
     cut_into_rows,
     is_right_to_left,
     mark_mirrored_words,
+    scale_figure,
     text_width,
+    wrap_text,
 )
 from nmtalign.report.heatmap import MAX_TITLE_CHARS, fonts_for, kinds_of_links
-from nmtalign.report.style import DEFAULT_FONT, abbreviate, choose_fonts, describe_figure, new_figure, visible
+from nmtalign.report.style import (
+    DEFAULT_FONT,
+    Theme,
+    abbreviate,
+    choose_fonts,
+    describe_figure,
+    new_figure,
+    theme_of,
+    visible,
+)
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import check_type
 
@@ -60,13 +73,15 @@ if TYPE_CHECKING:
 
 WIDTH_POINTS = 1100.0
 PADDING_POINTS = 32.0
-CONTENT_WIDTH_POINTS = WIDTH_POINTS - 2 * PADDING_POINTS
+PADDING_ON_PAPER_POINTS = 8.0
 CARD_COLUMN_GAP_POINTS = 48.0
+MIN_ROOM_FOR_TWO_POINTS = 640.0  # the inspector with the matrix beside it
 
 CARD_WORD_POINTS = 20.0
 ROW_WORD_POINTS = 15.0  # long pairs are split into rows
 SENTENCE_POINTS = 15.0
 FACT_POINTS = 13.0
+HEAD_LINE_POINTS = 20.0
 CARD_NOTE_POINTS = 12.0
 SMALL_WORD_POINTS = 11.0
 
@@ -75,6 +90,8 @@ ROW_HEIGHT_POINTS = 124.0  # one row of a long pair, with the space below it
 ROW_CURVE_HEIGHT_POINTS = 50.0
 COLUMN_ROW_HEIGHT_POINTS = 32.0
 CURVE_WIDTH_OF_COLUMNS_POINTS = 200.0
+MIN_CURVE_WIDTH_OF_COLUMNS_POINTS = 60.0
+MAX_ROWS_IN_LINE = 25  # of a matrix beside columns, whose rows are the words
 MIN_WORD_GAP_POINTS = 8.0
 MAX_WORD_GAP_POINTS = 56.0
 MAX_ROW_WORD_GAP_POINTS = 24.0
@@ -101,50 +118,6 @@ SIGN_GAP_POINTS = 16.0
 BAR_ROW_POINTS = 24.0
 KEY_ROW_POINTS = 28.0
 
-
-class Theme(NamedTuple):
-    """The colors of a card, as in its style sheet."""
-
-    card: str
-    ink: str
-    soft: str
-    line: str
-    grid: str
-    hover: str
-    weight: str
-    link: str
-    missed: str
-    wrong: str
-
-    def of_kind(self, kind: str) -> str:
-        """Return the color of a kind of link."""
-        return {"missed": self.missed, "wrong": self.wrong}.get(kind, self.link)
-
-
-LIGHT_THEME = Theme(
-    card="#ffffff",
-    ink="#1b1d22",
-    soft="#5a5e68",
-    line="#e3e1db",
-    grid="#ecebe6",
-    hover="#f1ecf8",
-    weight="#5b2c91",
-    link="#00735a",
-    missed="#0063b1",
-    wrong="#b54708",
-)
-DARK_THEME = Theme(
-    card="#1b1d22",
-    ink="#ecebe7",
-    soft="#a9adb7",
-    line="#33363f",
-    grid="#2b2e36",
-    hover="#302b3d",
-    weight="#c9a6ff",
-    link="#4fc3a1",
-    missed="#6cb8f5",
-    wrong="#ff9d5c",
-)
 
 SIGNS = {"wrong": "×", "missed": "+"}
 MEANINGS = {
@@ -196,10 +169,11 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
     title = abbreviate(visible(title_of_card(settings.title, pair.languages)), MAX_TITLE_CHARS)
     words = (*matrix.source_tokens, *matrix.target_tokens)
     with fonts_for([*words, title, "×+←→–‘’…␣"]):
-        card = _Canvas(DARK_THEME if settings.dark else LIGHT_THEME, content, pin)
+        card = _Canvas(theme_of(dark=bool(settings.dark)), content, pin, settings.width)
         bottom = _draw_head(card, content, title)
-        bottom = _draw_curves(card, content, bottom)
-        bottom = _draw_below(card, content, headline, sentence, reasons, bottom)
+        layout = _MatrixLayout(card, content)
+        bottom = _draw_curves(card, content, layout, bottom)
+        bottom = _draw_below(card, content, layout, headline, sentence, reasons, bottom)
         card.finish(bottom)
     describe_figure(card.figure, headline, sentence)
     return card.figure
@@ -208,8 +182,18 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
 class _Canvas:
     """A figure on which texts and shapes are drawn; y goes down from the upper edge."""
 
-    def __init__(self, theme: Theme, content: CardContent, pin: PinnedWord | None) -> None:
+    def __init__(
+        self, theme: Theme, content: CardContent, pin: PinnedWord | None, inches: float | None
+    ) -> None:
         self.theme = theme
+        self._inches = inches
+        self.width_of_card = WIDTH_POINTS
+        self.left = PADDING_POINTS
+        if inches is not None:
+            self.width_of_card = inches * POINTS_PER_INCH * SMALL_WORD_POINTS / MIN_POINTS_ON_PAPER
+            self.left = PADDING_ON_PAPER_POINTS
+        self.right = self.width_of_card - self.left
+        self.room = self.right - self.left
         self.pin = pin
         # the positions of both sides that are not dim, if a word is pinned
         self._in_view = None if pin is None else words_in_view(pin, content.kinds)
@@ -219,9 +203,12 @@ class _Canvas:
 
     def finish(self, height: float) -> None:
         """Give the figure its height, and the color of its ground."""
-        self.figure.set_size_inches(WIDTH_POINTS / POINTS_PER_INCH, height / POINTS_PER_INCH)
+        width = self.width_of_card
+        self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
         self.figure.set_facecolor(self.theme.card)
-        self._axes.set(xlim=(0, WIDTH_POINTS), ylim=(height, 0))
+        self._axes.set(xlim=(0, width), ylim=(height, 0))
+        if self._inches is not None:
+            scale_figure(self.figure, self._inches, self._inches * height / width)
 
     def is_pinned(self, side: int, position: int) -> bool:
         """Return whether a word of a side, 0 or 1, is the pinned one."""
@@ -345,14 +332,7 @@ class _Canvas:
 
     def wrap(self, text: str, size: float, room: float) -> list[str]:
         """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
-        lines: list[str] = []
-        for word in text.split(" "):
-            longer = f"{lines[-1]} {word}" if lines else word
-            if lines and self.width(longer, size) <= room:
-                lines[-1] = longer
-            else:
-                lines.append(word)
-        return lines
+        return wrap_text(self.figure, text, size, room)
 
     def line(
         self,
@@ -455,20 +435,27 @@ class _Canvas:
 
 def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
     """Write the title and the facts; return where the words begin."""
-    y = PADDING_POINTS + 8
-    x = PADDING_POINTS
+    y = card.left + 8
+    x = card.left
     if title:
-        card.write_bold(title, x, y, SENTENCE_POINTS)
-        x += card.bold_width(title, SENTENCE_POINTS) + 16
+        for line in card.wrap(title, SENTENCE_POINTS, card.room):
+            if x > card.left:
+                y += HEAD_LINE_POINTS
+            card.write_bold(line, card.left, y, SENTENCE_POINTS)
+            x = card.left + card.bold_width(line, SENTENCE_POINTS) + 16
     facts = facts_of(content)
     if _are_opposite(content):
         facts.append((OPPOSITE_DIRECTIONS, ""))
     for number, (fact, kind) in enumerate(facts):
-        if number:
+        width = card.width(fact, FACT_POINTS)
+        if x > card.left and x + 12 + width > card.right:
+            x = card.left
+            y += HEAD_LINE_POINTS
+        elif number:
             card.write("·", x, y, FACT_POINTS, color=card.theme.soft)
             x += 12
         card.write(fact, x, y, FACT_POINTS, color=card.theme.of_kind(kind) if kind else card.theme.soft)
-        x += card.width(fact, FACT_POINTS) + 8
+        x += width + 8
     return y + 40
 
 
@@ -493,8 +480,8 @@ class _Word(NamedTuple):
     row: int
 
 
-def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
-    """Draw the words of both sides and the curves between them; return where they end."""
+def _draw_curves(card: _Canvas, content: CardContent, matrix: _MatrixLayout, top: float) -> float:
+    """Draw the words and the curves between them, perhaps with the matrix; return where they end."""
     sides = _sides(content)
     widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
     lines = [sum(side) + MIN_WORD_GAP_POINTS * max(0, len(side) - 1) for side in widths]
@@ -503,15 +490,22 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     if down:
         size = ROW_WORD_POINTS
         widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
-        words = _words_in_columns(widths, top)
-    elif max(lines) <= CONTENT_WIDTH_POINTS:
+        room = card.room
+        if matrix.go_in_line(room - _columns_width(widths)):
+            room -= matrix.width + CARD_COLUMN_GAP_POINTS
+            top += matrix.top
+        words = _words_in_columns(card, widths, top, room)
+        if matrix.is_in_line:
+            edge = max(word.x + word.width / 2 for word in words[1])
+            matrix.draw(edge + CARD_COLUMN_GAP_POINTS / 2, top - matrix.top - COLUMN_ROW_HEIGHT_POINTS / 2)
+    elif max(lines) <= card.room:
         one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
-        words = _words_in_rows(widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
+        words = _words_in_rows(card, widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
     else:
         size = ROW_WORD_POINTS
         widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
-        cuts = cut_into_rows(widths, content.links, CONTENT_WIDTH_POINTS, MIN_WORD_GAP_POINTS + 2)
-        words = _words_in_rows(widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
+        cuts = cut_into_rows(widths, content.links, card.room, MIN_WORD_GAP_POINTS + 2)
+        words = _words_in_rows(card, widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
     if card.pin is not None:
         _draw_attention(card, card.pin, words, size, down=down)
     _draw_links(card, content, words, size, down=down)
@@ -527,8 +521,12 @@ def _draw_curves(card: _Canvas, content: CardContent, top: float) -> float:
     if not down:
         for words_of_side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
             if not words_of_side:
-                card.write(NO_WORDS, WIDTH_POINTS / 2, y, FACT_POINTS, ha="center", color=card.theme.soft)
+                card.write(
+                    NO_WORDS, card.width_of_card / 2, y, FACT_POINTS, ha="center", color=card.theme.soft
+                )
                 bottom = max(bottom, y)
+    if matrix.is_in_line:
+        bottom += 2 * KEY_ROW_POINTS
     return bottom + 36
 
 
@@ -537,6 +535,7 @@ def _scaled_widths(widths: Sequence[Sequence[float]], factor: float) -> list[lis
 
 
 def _words_in_rows(
+    card: _Canvas,
     widths: Sequence[Sequence[float]],
     cuts: Sequence[tuple[int, int]],
     sides: Sequence[Sequence[str]],
@@ -549,14 +548,14 @@ def _words_in_rows(
     for row in range(len(cuts) - 1):
         parts = [widths[side][cuts[row][side] : cuts[row + 1][side]] for side in (0, 1)]
         full = max(sum(part) + max_gap * max(0, len(part) - 1) for part in parts)
-        full = min(CONTENT_WIDTH_POINTS, full)
+        full = min(card.room, full)
         for side, part in enumerate(parts):
             y = top + ROW_HEIGHT_POINTS * row + (curve_height + 28) * side
             gap = (full - sum(part)) / max(1, len(part) - 1)
             gap = max(min(gap, max_gap), min(gap, MIN_WORD_GAP_POINTS))
             line = sum(part) + gap * max(0, len(part) - 1)
             turned = is_right_to_left(sides[side])
-            x = PADDING_POINTS + (CONTENT_WIDTH_POINTS - line) / 2
+            x = card.left + (card.room - line) / 2
             if turned:
                 x += line
             for width in part:
@@ -566,13 +565,22 @@ def _words_in_rows(
     return placed
 
 
-def _words_in_columns(widths: Sequence[Sequence[float]], top: float) -> list[list[_Word]]:
-    """Place the words of each side in a column."""
-    left = max(widths[0], default=0.0)
-    right = max(widths[1], default=0.0)
-    start = (WIDTH_POINTS - left - CURVE_WIDTH_OF_COLUMNS_POINTS - right) / 2
-    inner = start + left
-    outer = inner + CURVE_WIDTH_OF_COLUMNS_POINTS
+def _columns_width(widths: Sequence[Sequence[float]]) -> float:
+    """Return how wide two columns of words are, with the curves between them."""
+    return sum(max(side, default=0.0) for side in widths) + CURVE_WIDTH_OF_COLUMNS_POINTS
+
+
+def _words_in_columns(
+    card: _Canvas, widths: Sequence[Sequence[float]], top: float, room: float
+) -> list[list[_Word]]:
+    """Place the words of each side in a column, in the middle of a room that begins at the left edge."""
+    words_width = sum(max(side, default=0.0) for side in widths)
+    curve_width = CURVE_WIDTH_OF_COLUMNS_POINTS
+    if words_width + curve_width > room:
+        curve_width = max(MIN_CURVE_WIDTH_OF_COLUMNS_POINTS, room - words_width)
+    start = card.left + max(0.0, room - words_width - curve_width) / 2
+    inner = start + max(widths[0], default=0.0)
+    outer = inner + curve_width
     source = [
         _Word(inner - width / 2, top + COLUMN_ROW_HEIGHT_POINTS * row, width, 0)
         for row, width in enumerate(widths[0])
@@ -786,28 +794,28 @@ def _draw_rings(
 def _draw_below(
     card: _Canvas,
     content: CardContent,
+    matrix: _MatrixLayout,
     headline: str,
     sentence: str,
     reasons: PinnedReasons | None,
     top: float,
 ) -> float:
     """Draw the inspector and, beside or below it, the matrix; return the height of the card."""
-    card.line([(PADDING_POINTS, top), (WIDTH_POINTS - PADDING_POINTS, top)], card.theme.line)
+    card.line([(card.left, top), (card.right, top)], card.theme.line)
     top += 24
-    matrix = _MatrixLayout(card, content)
-    beside = matrix.width <= CONTENT_WIDTH_POINTS / 2
-    room = CONTENT_WIDTH_POINTS - matrix.width - CARD_COLUMN_GAP_POINTS if beside else CONTENT_WIDTH_POINTS
+    beside = not matrix.is_in_line and matrix.width <= card.room / 2 and card.room >= MIN_ROOM_FOR_TWO_POINTS
+    room = card.room - matrix.width - CARD_COLUMN_GAP_POINTS if beside else card.room
     has_dots = matrix.has_labels and bool(content.links)
     if reasons is None:
         bottom = _draw_inspector(card, content, headline, sentence, top, room, has_dots=has_dots)
     else:
         bottom = _draw_reasons(card, content, reasons, top, room)
     if beside:
-        bottom = max(bottom, matrix.draw(WIDTH_POINTS - PADDING_POINTS - matrix.width, top))
-    else:
-        bottom = matrix.draw(PADDING_POINTS, bottom + 24)
-    card.write("nmtalign", PADDING_POINTS, bottom - 8, CARD_NOTE_POINTS, color=card.theme.soft)
-    return bottom + PADDING_POINTS - 8
+        bottom = max(bottom, matrix.draw(card.right - matrix.width, top))
+    elif not matrix.is_in_line:
+        bottom = matrix.draw(card.left, bottom + 24)
+    card.write("nmtalign", card.left, bottom - 8, CARD_NOTE_POINTS, color=card.theme.soft)
+    return bottom + card.left - 8
 
 
 def _draw_inspector(
@@ -823,23 +831,23 @@ def _draw_inspector(
     """Write headline, sentence, key and closest calls; return where they end."""
     y = _draw_headline(card, headline, top, room)
     for line in card.wrap(sentence, SENTENCE_POINTS, min(room, 560)):
-        card.write(line, PADDING_POINTS, y, SENTENCE_POINTS)
+        card.write(line, card.left, y, SENTENCE_POINTS)
         y += 24
     y += 16
     calls = closest_calls(content)
     half = (room - 40) / 2
     if room < 480:  # one below the other
-        bottom = _draw_key(card, content, PADDING_POINTS, y, room, has_dots=has_dots)
-        return _draw_calls(card, content, calls, PADDING_POINTS, bottom + 8, room) + 24
-    bottom = _draw_key(card, content, PADDING_POINTS, y, half, has_dots=has_dots)
-    return max(bottom, _draw_calls(card, content, calls, PADDING_POINTS + half + 40, y, half)) + 24
+        bottom = _draw_key(card, content, card.left, y, room, has_dots=has_dots)
+        return _draw_calls(card, content, calls, card.left, bottom + KEY_ROW_POINTS, room) + 24
+    bottom = _draw_key(card, content, card.left, y, half, has_dots=has_dots)
+    return max(bottom, _draw_calls(card, content, calls, card.left + half + 40, y, half)) + 24
 
 
 def _draw_headline(card: _Canvas, headline: str, top: float, room: float) -> float:
     """Write the headline of the inspector; return where it ends."""
     y = top + 14
     for line in card.wrap(headline, 1.1 * CARD_WORD_POINTS, room):
-        card.write_bold(line, PADDING_POINTS, y, CARD_WORD_POINTS)
+        card.write_bold(line, card.left, y, CARD_WORD_POINTS)
         y += 28
     return y + 4
 
@@ -849,20 +857,20 @@ def _draw_reasons(
 ) -> float:
     """Write why a pinned word is linked or not, with bars; return where this ends."""
     y = _draw_headline(card, reasons.headline, top, room)
-    y = card.write_parts(reasons.sentence, PADDING_POINTS, y, SENTENCE_POINTS, min(room, 560)) + 16
+    y = card.write_parts(reasons.sentence, card.left, y, SENTENCE_POINTS, min(room, 560)) + 16
     half = (room - 40) / 2
     bottom = y
     for number, group in enumerate(reasons.groups):
         if room < 480:
-            y = bottom = _draw_group(card, group, PADDING_POINTS, y, room) + 8
+            y = bottom = _draw_group(card, group, card.left, y, room) + 8
         else:
-            bottom = max(bottom, _draw_group(card, group, PADDING_POINTS + number * (half + 40), y, half))
+            bottom = max(bottom, _draw_group(card, group, card.left + number * (half + 40), y, half))
     y = bottom + 12
     if reasons.together is not None:
         y = _draw_together(card, content, reasons, reasons.together, y, room)
     for note in reasons.notes:
         for line in card.wrap(note, CARD_NOTE_POINTS, room):
-            card.write(line, PADDING_POINTS, y, CARD_NOTE_POINTS, color=card.theme.soft)
+            card.write(line, card.left, y, CARD_NOTE_POINTS, color=card.theme.soft)
             y += 18
     return y + 24
 
@@ -889,15 +897,15 @@ def _draw_together(
     card: _Canvas, content: CardContent, reasons: PinnedReasons, bar: Bar, y: float, room: float
 ) -> float:
     """Draw the number of a cell as a bar, perhaps with what a link needs; return where it ends."""
-    card.write_bold(reasons.together_head, PADDING_POINTS, y, FACT_POINTS)
+    card.write_bold(reasons.together_head, card.left, y, FACT_POINTS)
     y += BAR_ROW_POINTS
     track_width = room - 56
     color = card.theme.of_kind(bar.kind) if bar.kind else card.theme.weight
-    card.rectangle(PADDING_POINTS, y - 6, track_width, 12, card.theme.grid)
-    card.rectangle(PADDING_POINTS, y - 6, track_width * bar.share, 12, color)
-    card.write(whole_percent(bar.share), PADDING_POINTS + room, y, CARD_NOTE_POINTS, ha="right")
+    card.rectangle(card.left, y - 6, track_width, 12, card.theme.grid)
+    card.rectangle(card.left, y - 6, track_width * bar.share, 12, color)
+    card.write(whole_percent(bar.share), card.left + room, y, CARD_NOTE_POINTS, ha="right")
     if bar.limit is not None:
-        tick = PADDING_POINTS + track_width * bar.limit
+        tick = card.left + track_width * bar.limit
         card.rectangle(tick - 1, y - 10, 2, 20, card.theme.ink)
         y += 20
         card.write(what_a_link_needs(content), tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
@@ -969,25 +977,42 @@ class _MatrixLayout:
         self._card = card
         self._content = content
         self._sides = _sides(content)
-        S, T = map(len, self._sides)
+        S = len(self._sides[0])
         label_widths = [
             max([0.0, *(card.width(word, CARD_NOTE_POINTS) for word in side)]) for side in self._sides
         ]
         self._left = label_widths[1] + 8
-        self._top = label_widths[0] + 8
+        self.top = label_widths[0] + 8  # of the cells, below the labels of columns
         self.cell = CELL_POINTS
-        if self._left + S * CELL_POINTS > CONTENT_WIDTH_POINTS / 2:
+        self.is_in_line = False
+        room = card.room
+        if self._left + S * CELL_POINTS > room / 2:
             self.cell = SMALL_CELL_POINTS
-        if self._left + S * self.cell > CONTENT_WIDTH_POINTS:
-            self.cell = (CONTENT_WIDTH_POINTS - self._left) // max(1, S)
+        if self._left + S * self.cell > room:
+            self.cell = (room - self._left) // max(1, S)
         self.has_labels = self.cell >= MIN_LABELED_CELL_POINTS
         if not self.has_labels:
             self._left = 0.0
-            self._top = SIZE_NOTE_POINTS
-            self.cell = max(MIN_CELL_POINTS, min(MAX_OVERVIEW_CELL_POINTS, CONTENT_WIDTH_POINTS // max(1, S)))
+            self.top = SIZE_NOTE_POINTS
+            self.cell = max(MIN_CELL_POINTS, min(MAX_OVERVIEW_CELL_POINTS, room // max(1, S)))
         self._turned = is_right_to_left(content.matrix.source_tokens)
+        self._measure()
+
+    def _measure(self) -> None:
+        S, T = map(len, self._sides)
         self.width = max(self._left + S * self.cell, MIN_MATRIX_WIDTH_POINTS)
         self._height = T * self.cell
+
+    def go_in_line(self, room: float) -> bool:
+        """Make the words of a column the rows of the matrix if it fits beside them; return whether so."""
+        S, T = map(len, self._sides)
+        width = max(S * COLUMN_ROW_HEIGHT_POINTS, MIN_MATRIX_WIDTH_POINTS) + CARD_COLUMN_GAP_POINTS
+        self.is_in_line = 0 < T <= MAX_ROWS_IN_LINE and width <= room
+        if self.is_in_line:
+            self._left = 0.0
+            self.cell = COLUMN_ROW_HEIGHT_POINTS
+            self._measure()
+        return self.is_in_line
 
     def _column(self, source: int) -> int:
         """Return the column of a source word, counted from the left."""
@@ -998,14 +1023,15 @@ class _MatrixLayout:
         card = self._card
         S, T = map(len, self._sides)
         x = left + self.width - S * self.cell
-        y = top + self._top
+        y = top + self.top
         self._draw_band(x, y)
         if self.has_labels:
             self._draw_labels(x, y)
             self._draw_grid(x, y)
         else:
             note = f"an overview: {S} columns are source words, {T} rows are target words"
-            card.write(note, x, top + 6, CARD_NOTE_POINTS, color=card.theme.soft)
+            left_of_note = min(x, card.right - card.width(note, CARD_NOTE_POINTS))
+            card.write(note, left_of_note, top + 6, CARD_NOTE_POINTS, color=card.theme.soft)
         weights = self._content.matrix.weights
         rows, columns = np.nonzero(weights >= MIN_SHOWN_WEIGHT)
         places = [
@@ -1022,7 +1048,7 @@ class _MatrixLayout:
                     line, x + S * self.cell, bottom, CARD_NOTE_POINTS, ha="right", color=card.theme.soft
                 )
                 bottom += 16
-        right = max(x + S * self.cell, PADDING_POINTS + 420)
+        right = min(max(x + S * self.cell, card.left + 420), card.right)
         self._draw_scale(right, bottom)
         return bottom + 8
 
@@ -1033,7 +1059,7 @@ class _MatrixLayout:
             return
         if pin.is_source:
             column = x + self._column(pin.position) * self.cell
-            self._card.ground(column, y - self._top, self.cell, self._top + self._height)
+            self._card.ground(column, y - self.top, self.cell, self.top + self._height)
         else:
             width = self._left + len(self._sides[0]) * self.cell
             self._card.ground(x - self._left, y + pin.position * self.cell, width, self.cell)
@@ -1044,7 +1070,7 @@ class _MatrixLayout:
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
             self._card.write_upward(word, center, y - 6, size, self._card.label_style(0, source, word))
-        for target, word in enumerate(self._sides[1]):
+        for target, word in enumerate(() if self.is_in_line else self._sides[1]):
             middle = y + (target + 0.5) * self.cell
             self._card.write_word(1, target, word, x - 8, middle, size, "right")
 

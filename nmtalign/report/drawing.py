@@ -38,7 +38,7 @@ from nmtalign.report.heatmap import (
     svg_text,
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
-from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP, PngAndSize, new_figure, png_for_notebook
+from nmtalign.report.style import PngAndSize, new_figure, png_for_notebook
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import FIRST_AND_SECOND, Viewable, table_of_rows, with_frame_index
 from nmtalign.settings import PictureSettings
@@ -177,7 +177,13 @@ def to_heatmap(
     """Draw a result with its links, or with those of the settings."""
     if matrices is None:
         matrices = matrices_to_draw(result, settings.values)
-    figure = draw_heatmap(matrices, columns=settings.columns, **_matrix_settings(result, settings))
+    figure = draw_heatmap(
+        matrices,
+        dark=bool(settings.dark),
+        columns=settings.columns,
+        width=settings.width,
+        **_matrix_settings(result, settings),
+    )
     return _scaled(figure, settings)
 
 
@@ -195,7 +201,7 @@ class _MatrixSettings(TypedDict):
     title: str
     numbers: bool | None
     linear: bool | None
-    cmap: str | Colormap
+    cmap: str | Colormap | None
 
 
 def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
@@ -209,14 +215,16 @@ def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
         "title": settings.title,
         "numbers": settings.numbers,
         "linear": settings.linear,
-        "cmap": settings.cmap or (LIGHT_COLORMAP if settings.dark is False else DARK_COLORMAP),
+        "cmap": settings.cmap,
     }
 
 
 def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
     """Draw one matrix of a result into axes of the caller."""
-    if settings.figsize is not None:
-        raise UsageError("`figsize` is the size of a new figure; with `ax`, the size is that of your figure")
+    for name in ("figsize", "width"):
+        if getattr(settings, name) is not None:
+            size = f"`{name}` is the size of a new figure; with `ax`, the size is that of your figure"
+            raise UsageError(size)
     known = ("values", "links", "gold", "title", "numbers", "linear", "cmap")
     settings.refuse_others(known, "axes of your own (`ax`)")
     matrices = matrices_to_draw(result, settings.values)
@@ -268,6 +276,8 @@ def heatmap(
     numbers: bool | None = None,
     linear: bool | None = None,
     cmap: str | Colormap | None = None,
+    dark: bool | None = None,
+    width: float | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> Figure: ...
 
@@ -300,6 +310,8 @@ def heatmap(
     numbers: bool | None = None,
     linear: bool | None = None,
     cmap: str | Colormap | None = None,
+    dark: bool | None = None,
+    width: float | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> Figure | Axes:
     """Draw a matrix of weights with its words.
@@ -313,7 +325,7 @@ def heatmap(
         numbers from 0.
     ax : matplotlib.axes.Axes, optional
         Axes of your own figure, into which the matrix is drawn, without color bar, legend and notes.
-    links, gold, title, numbers, linear, cmap : optional
+    links, gold, title, numbers, linear, cmap, dark, width : optional
         As for :func:`nmtalign.draw_heatmap`.
     figsize : (float, float), optional
         Width and height in inches. By default, they follow from the words.
@@ -340,6 +352,8 @@ def heatmap(
         numbers=numbers,
         linear=linear,
         cmap=cmap,
+        dark=dark,
+        width=width,
         figsize=figsize,
     )
     result = _with_words(weights, source_words, target_words)
@@ -385,7 +399,15 @@ def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
     [matrix] = matrices.values()
     links = _as_pair(result).alignment.links if settings.links is None else settings.links
     numbers = False if settings.numbers is None else settings.numbers
-    figure = draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
+    figure = draw_curves(
+        matrix,
+        links=links,
+        gold=settings.gold,
+        title=settings.title,
+        numbers=numbers,
+        dark=bool(settings.dark),
+        width=settings.width,
+    )
     return _scaled(figure, settings)
 
 

@@ -32,20 +32,24 @@ from nmtalign.report.figure_layout import (
     CURVE_STYLES,
     LEGEND_CELL_INCHES,
     MAX_LABEL_CHARS,
+    POINTS_PER_INCH,
     CurveFigure,
     PanelFigure,
+    PanelTexts,
     is_right_to_left,
     label_axes,
 )
 from nmtalign.report.style import (
-    DARK_COLORMAP,
     FONT_TYPES,
     FONTS_OF_SYMBOLS,
+    Theme,
     abbreviate,
     choose_fonts,
+    describe_figure,
     description_of,
     is_light,
     suggest_font,
+    theme_of,
     visible,
 )
 from nmtalign.validation import check_bool, check_choice, check_number, check_type, closest_name
@@ -59,8 +63,11 @@ PICTURE_FORMATS = (".png", ".svg", ".pdf")
 MAX_TITLE_CHARS = 100
 MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
 NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
+OPEN = "open"  # the kind of a possible gold link that is not linked, besides those of CURVE_STYLES
+NAME_OF_OPEN = "possible, not linked"
 HATCH_GRAY = "0.45"
 SUM_TOLERANCE = 1e-3
+DEFAULT_TITLE = "Word alignment"  # what a screen reader reads of a picture without a title
 TURNED_COLUMNS = "← columns run from right to left, as their sentence does"
 # What the values of a matrix are: the first note where all rows (or columns) sum to 1, else the second.
 NOTES_OF_VALUES = {
@@ -81,7 +88,9 @@ _BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
     ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
 _FIXED_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
-_MIN_NUMBER_CELL_INCHES = 0.3  # a number does not fit into a smaller cell
+NUMBER_POINTS = 7  # of the smallest numbers that are written into cells
+NUMBER_SHARE = 20.0 / POINTS_PER_INCH  # of a cell, is the size of its number
+MAX_DRAWN_CELLS = 5_000  # cells of a larger matrix are dots of a picture
 
 
 def draw_heatmap(
@@ -92,8 +101,10 @@ def draw_heatmap(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    cmap: str | Colormap = DARK_COLORMAP,
+    cmap: str | Colormap | None = None,
+    dark: bool = False,
     columns: int | None = None,
+    width: float | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
 
@@ -105,7 +116,8 @@ def draw_heatmap(
     links : Alignment or iterable of (source, target), optional
         Chosen links, drawn as dots.
     gold : GoldAlignment or links, optional
-        Hand-made links, drawn as boxes: a solid line for sure, a dashed line for possible.
+        Hand-made links. With `links`, right links are dots, wrong ones have a box with a cross, and missed
+        ones a dashed box with a plus, as on a card; without, gold links are boxes.
     title : str
     numbers : bool, optional
         Write the weights into the cells. The default writes them when they fit.
@@ -113,11 +125,16 @@ def draw_heatmap(
         Whether colors go up with the weights, from the smallest to the largest. The default is a square-root
         scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it, or all
         are nearly uniform.
-    cmap : str or matplotlib.colors.Colormap
-        A color map of matplotlib, or its name. The default ``inferno`` can be read without color vision and
-        in gray, as can ``"Blues"``, for paper.
+    cmap : str or matplotlib.colors.Colormap, optional
+        A color map of matplotlib, or its name. The default goes from white to violet, as on a card; it can be
+        read without color vision and in gray.
+    dark : bool
+        Draw on a dark ground.
     columns : int, optional
         Number of panels per row. Default: a layout that is as square as possible.
+    width : float, optional
+        Width in inches, such as 3.3 of a column of a paper. No text is smaller than 7 points. By default, the
+        words determine the width.
 
     Returns
     -------
@@ -133,7 +150,7 @@ def draw_heatmap(
     -----
     NmtalignWarning
         If no installed font has the letters of a script, or a symbol such as an emoji; the message names
-        them.
+        them. If the words do not fit into `width`, so that some have no label.
 
     Examples
     --------
@@ -159,19 +176,44 @@ def draw_heatmap(
     check_type(title, str, "a title")
     if columns is not None:
         check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
-    content = _make_content(list(matrices.values()), links, gold, numbers, linear, cmap)
+    check_bool(dark, "dark")
+    if width is not None:
+        check_number(width, "a width in inches of at least 1", minimum=1, maximum=100)
+    content = _make_content(list(matrices.values()), links, gold, numbers, linear, cmap, dark=dark)
     first = content.matrices[0]
     with fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
-        names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
-        shown_title = abbreviate(visible(title), MAX_TITLE_CHARS)
-        panels = PanelFigure(first, names, shown_title, columns, _notes_below(matrices))
+        texts = PanelTexts(
+            title=abbreviate(visible(title), MAX_TITLE_CHARS),
+            panels=[visible(name) for name in matrices] if len(matrices) > 1 else [""],
+            scale=_scale_name(matrices, content.norm),
+            marks=[name for name, _ in content.legend],
+            notes=_notes_below(matrices),
+        )
+        panels = PanelFigure(first, texts, content.theme, columns, width)
+        content = content.with_numbers(panels.cell, is_on_paper=width is not None)
         image = None
         for axes, matrix in zip(panels.axes, content.matrices, strict=True):
             image = _draw_panel(axes, matrix, content, panels.cell)
         if image:
-            panels.add_color_bar(image, _color_bar_label(matrices, content.norm))
-        _draw_legend(panels, content.kinds_of_marks, cmap)
+            panels.add_color_scale(image)
+        _draw_legend(panels, content)
+    describe_figure(panels.figure, title or DEFAULT_TITLE, tell_links(first, content.kinds))
     return panels.figure
+
+
+def tell_links(matrix: AlignmentMatrix, kinds: Mapping[Link, str]) -> str:
+    """Return a sentence pair and its links in words, for readers who do not see them."""
+    source, target = (
+        [visible(word) for word in side] for side in (matrix.source_tokens, matrix.target_tokens)
+    )
+    told = f"{' '.join(source)} – {' '.join(target)}."
+    listed = [
+        f"{source[link.source]} – {target[link.target]}"
+        + (f" ({kind})" if kind in ("wrong", "missed") else "")
+        for link, kind in sorted(kinds.items())
+        if kind != OPEN
+    ]
+    return f"{told} Links: {', '.join(listed)}." if listed else told
 
 
 def draw_on_axes(
@@ -183,7 +225,7 @@ def draw_on_axes(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    cmap: str | Colormap = DARK_COLORMAP,
+    cmap: str | Colormap | None = None,
 ) -> None:
     """Draw the weights of one sentence pair into axes of the caller, without color bar, legend and notes.
 
@@ -200,6 +242,7 @@ def draw_on_axes(
         box = axes.get_window_extent()
         dots_per_inch = axes.figure.dpi
         cell = min(box.width / max(S, 1), box.height / max(T, 1)) / dots_per_inch
+        content = content.with_numbers(cell)
         _draw_panel(axes, matrix, content, cell)
         label_axes(axes, matrix, cell)
         if title:
@@ -210,23 +253,34 @@ class _Content(NamedTuple):
     """The checked content of the picture of one sentence pair."""
 
     matrices: Sequence[AlignmentMatrix]
-    chosen: set[Link]
-    sure: set[Link]
-    possible: set[Link]  # the sure ones included
+    kinds: dict[Link, str]  # the kind of each link that is marked: a key of `CURVE_STYLES`, or `OPEN`
     numbers: bool | None  # None: where they fit
+    theme: Theme
     cmap: str | Colormap
     norm: Normalize
 
     @property
-    def kinds_of_marks(self) -> list[str]:
-        """The names of the marks that the picture has, for its legend."""
-        are_used = {
-            "chosen link": bool(self.chosen),
-            "sure in the gold": bool(self.sure),
-            "possible": bool(self.possible - self.sure),
-            NO_VECTOR_LABEL: any(matrix.unknown and any(matrix.unknown) for matrix in self.matrices),
-        }
-        return [name for name, is_used in are_used.items() if is_used]
+    def legend(self) -> list[tuple[str, str]]:
+        """The marks that the picture has: the name and the kind of each, hatched words last."""
+        names = {kind: style.name for kind, style in CURVE_STYLES.items()} | {OPEN: NAME_OF_OPEN}
+        used = {*self.kinds.values()}
+        marks = [(name, kind) for kind, name in names.items() if kind in used]
+        if any(matrix.unknown and any(matrix.unknown) for matrix in self.matrices):
+            marks.append((NO_VECTOR_LABEL, NO_VECTOR_LABEL))
+        return marks
+
+    def with_numbers(self, cell: float, *, is_on_paper: bool = False) -> _Content:
+        """Return the content with or without numbers, as they fit into cells with a side of some inches."""
+        digits = _digit_count(float(np.ptp(self.norm.inverse([0.0, 1.0]))))
+        ems = 1.2 + 0.65 * digits  # a number, and the space around it
+        fit = cell >= NUMBER_POINTS / POINTS_PER_INCH * ems
+        if self.numbers and is_on_paper and not fit:
+            warn_caller(
+                f"numbers of {NUMBER_POINTS} points do not fit into cells of {cell:.2f} inches, so there are"
+                " none; pass a larger width, or fewer words"
+            )
+        numbers = fit if self.numbers is None or (is_on_paper and not fit) else self.numbers
+        return self._replace(numbers=numbers)
 
 
 def _make_content(
@@ -235,40 +289,40 @@ def _make_content(
     gold: GoldAlignment | LinksOfPair | None,
     numbers: bool | None,
     linear: bool | None,
-    cmap: str | Colormap,
+    cmap: str | Colormap | None,
+    *,
+    dark: bool = False,
 ) -> _Content:
     """Return the content of a picture; raise the errors of :func:`draw_heatmap`."""
     for name, flag in (("numbers", numbers), ("linear", linear)):
         if flag is not None:
             check_bool(flag, name)
     first = _same_words(matrices)
-    chosen = _links_inside(() if links is None else links, first)
-    sure, possible = _gold_links_inside(gold, first)
-    _check_colors(cmap)
+    kinds = kinds_of_links(first, links, gold)
+    if links is not None:
+        _, possible = _gold_links_inside(gold, first)
+        kinds |= dict.fromkeys(possible - kinds.keys(), OPEN)
+    theme = theme_of(dark=dark)
+    if cmap is not None:
+        _check_colors(cmap)
     return _Content(
         matrices=matrices,
-        chosen=chosen,
-        sure=sure,
-        possible=possible,
+        kinds=kinds,
         numbers=numbers,
-        cmap=cmap,
+        theme=theme,
+        cmap=theme.colormap if cmap is None else cmap,
         norm=_color_norm(matrices, linear),
     )
 
 
 def _draw_panel(axes: Axes, matrix: AlignmentMatrix, content: _Content, cell: float) -> Any:
     """Draw one matrix with all marks into axes whose cells have a side of `cell` inches; return the image."""
-    numbers = content.numbers
-    if numbers is None:
-        numbers = cell >= _MIN_NUMBER_CELL_INCHES
-    image = _draw_cells(axes, matrix.weights, content.cmap, content.norm)
+    image = _draw_cells(axes, matrix.weights, content)
     if is_right_to_left(matrix.source_tokens):
         axes.invert_xaxis()  # columns are in the order of their sentence, as in a report
     _hatch(axes, matrix)
-    _draw_boxes(axes, content.possible - content.sure, cell, dashed=True)
-    _draw_boxes(axes, content.sure, cell, dashed=False)
-    _draw_dots(axes, content.chosen, cell, corner=numbers)
-    if numbers:
+    _draw_marks(axes, content.kinds, content.theme, cell, in_corner=bool(content.numbers))
+    if content.numbers:
         _write_numbers(axes, image, matrix, cell)
     return image
 
@@ -292,6 +346,8 @@ def draw_curves(
     gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool = False,
+    dark: bool = False,
+    width: float | None = None,
 ) -> Figure:
     """Draw the links of one sentence pair as curves between its words, as the report does.
 
@@ -299,7 +355,7 @@ def draw_curves(
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
     are drawn: dashed if they are only possible. With `numbers`, each word has its position next to it. The
     sentences are two lines, which are split into rows if they are long. Two sentences in opposite writing
-    directions are two columns.
+    directions are two columns. With `width` in inches, no text is smaller than 7 points.
     """
     check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     check_type(title, str, "a title")
@@ -310,10 +366,13 @@ def draw_curves(
     weights = np.clip(matrix.weights, 0.0, 1.0)
     shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
     title = abbreviate(visible(title), MAX_TITLE_CHARS)
-    with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind][2] for kind in shown)]):
-        board = CurveFigure(sides, sorted(kinds), title, shown, numbers=numbers)
+    with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind].mark for kind in shown)]):
+        board = CurveFigure(
+            sides, sorted(kinds), title, shown, theme_of(dark=dark), numbers=numbers, width=width
+        )
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
+    describe_figure(board.figure, title or DEFAULT_TITLE, tell_links(matrix, kinds))
     return board.figure
 
 
@@ -321,7 +380,7 @@ def kinds_of_links(
     matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its key in `CURVE_STYLES`."""
-    chosen = _links_inside(links or (), matrix)
+    chosen = _links_inside(() if links is None else links, matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
     sure, possible = _gold_links_inside(gold, matrix)
@@ -432,15 +491,21 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
             _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
 
 
-def svg_text(figure: Figure) -> str:
-    """Return a picture as SVG, in which text stays text."""
+def svg_text(figure: Figure, *, dpi: int = 150) -> str:
+    """Return a picture as SVG, in which text stays text, with a title and a description if it has them."""
     import matplotlib
 
     file = io.StringIO()
     backend, metadata = _BACKEND_AND_METADATA[".svg"]
     with matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
-        figure.savefig(file, format="svg", backend=backend, metadata=metadata)
-    return file.getvalue()
+        figure.savefig(file, format="svg", dpi=dpi, backend=backend, metadata=metadata)
+    svg = file.getvalue()
+    described = description_of(figure)
+    if described is None:
+        return svg
+    title, description = map(escape, described)
+    start = svg.index(">", svg.index("<svg")) + 1  # screen readers look behind the first tag
+    return f"{svg[:start]}\n <title>{title}</title>\n <desc>{description}</desc>{svg[start:]}"
 
 
 def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:
@@ -471,19 +536,11 @@ def _check_figure(figure: Any) -> Figure:
 def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     if len(figures) != 1:
         raise UsageError(f"{path}: a {path.suffix} file has one picture, found {len(figures)}; save to .pdf")
+    if path.suffix.lower() == ".svg":
+        Path(partial).write_text(svg_text(figures[0], dpi=dpi), encoding="utf-8", newline="\n")
+        return
     backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
     figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
-    described = description_of(figures[0])
-    if described and path.suffix.lower() == ".svg":
-        _add_description(Path(partial), *described)
-
-
-def _add_description(file: Path, title: str, description: str) -> None:
-    """Write a title and a description behind the first tag of an SVG, where screen readers look for them."""
-    text = file.read_text(encoding="utf-8")
-    start = text.index(">", text.index("<svg")) + 1
-    elements = f"\n <title>{escape(title)}</title>\n <desc>{escape(description)}</desc>"
-    file.write_text(text[:start] + elements + text[start:], encoding="utf-8", newline="\n")
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
@@ -638,18 +695,22 @@ def _ignore_missing_glyphs() -> Iterator[None]:
         yield
 
 
-def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str | Colormap, norm: Normalize) -> Any:
+def _draw_cells(axes: Axes, weights: NDArray[np.floating], content: _Content) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
         middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **middle)
+        axes.text(0.5, 0.5, "no words", size=8, color=content.theme.soft, **middle)
         return None
     from matplotlib.colors import to_hex
 
     T, S = weights.shape
     edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
-    flat: dict[str, Any] = {"rasterized": True, "antialiased": False, "linewidth": 0}
-    image = axes.pcolormesh(*edges, weights, cmap=colors, norm=norm, **flat)
+    flat: dict[str, Any] = {
+        "antialiased": False,
+        "linewidth": 0,
+        "rasterized": weights.size > MAX_DRAWN_CELLS,
+    }
+    image = axes.pcolormesh(*edges, weights, cmap=content.cmap, norm=content.norm, **flat)
     # faint lines guide the eye from a label to its cells
     line = "black" if is_light(to_hex(image.cmap(0.0))) else "white"
     faint: dict[str, Any] = {"colors": line, "linewidths": 0.4, "alpha": 0.13}
@@ -659,14 +720,14 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str | Colorma
     return image
 
 
-def _color_bar_label(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
-    """Return what the color bar says about the numbers and their scale."""
+def _scale_name(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
+    """Return what the color scale says about the numbers."""
     from matplotlib.colors import PowerNorm
 
     if isinstance(norm, PowerNorm):
-        return "weight,\n√ scale"
+        return "weight, √ scale"
     if _are_nearly_uniform(matrices.values()):
-        return "weight,\nown range"
+        return "weight, own range"
     return "score" if [*matrices] == ["scores"] else "weight"
 
 
@@ -683,30 +744,47 @@ def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
         axes.add_patch(Rectangle(corner, width, height, **hatched))
 
 
-def _draw_boxes(axes: Axes, links: set[Link], cell: float, *, dashed: bool) -> None:
-    """Outline the cells of `links` in white on black, to be seen on every color."""
+def _draw_marks(axes: Axes, kinds: Mapping[Link, str], theme: Theme, cell: float, *, in_corner: bool) -> None:
+    """Mark the cells of links by their kinds, as on a card; beside numbers, the signs are in the corner.
+
+    A right link is a dot, a wrong one a box with a cross, a missed one a dashed box with a plus. Gold links
+    alone are boxes, dashed if only possible.
+    """
+    shift = 0.27 if in_corner else 0.0
+    size = cell * POINTS_PER_INCH * (0.2 if in_corner else 0.38)  # points
+    dashes: dict[str, Any] = {"missed": (3, 2.2), "possible": (3, 2.2), OPEN: (1, 1.4)}
+    for kind in dict.fromkeys(kinds.values()):
+        links = [link for link, own in sorted(kinds.items()) if own == kind]
+        source, target = np.array(links).T
+        corner = source + shift, target - shift
+        if kind in ("both", "hit"):
+            ring: dict[str, Any] = {"c": theme.card, "edgecolors": theme.ink, "linewidths": 0.8}
+            axes.scatter(*corner, s=size**2, zorder=3, **ring)
+            continue
+        color = theme.soft if kind == OPEN else getattr(theme, CURVE_STYLES[kind].color)
+        _draw_boxes(axes, links, cell, color, theme.card, dashes.get(kind))
+        if kind in ("wrong", "missed"):
+            marker = "x" if kind == "wrong" else "+"
+            thin = float(np.clip(size / 5, 0.8, 2.0))
+            for width, sign_color in ((2.5 * thin, theme.card), (thin, color)):
+                axes.scatter(*corner, s=size**2, marker=marker, c=sign_color, linewidths=width, zorder=3)
+
+
+def _draw_boxes(
+    axes: Axes, links: Iterable[Link], cell: float, color: str, ground: str, dash: tuple[float, float] | None
+) -> None:
+    """Outline the cells of links in a color, with a rim that is seen on every cell."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    boxes = [Rectangle((s - 0.42, t - 0.42), 0.84, 0.84) for s, t in sorted(links)]
-    thin = float(np.clip(cell * 3.6, 0.7, 1.8))  # points
-    for width, color in ((2.2 * thin, "black"), (thin, "white")):
-        scale = thin / width  # matplotlib multiplies dashes by the width of the line
-        dash = (0, (3 * scale, 2.2 * scale)) if dashed else "solid"
-        line: dict[str, Any] = {"edgecolor": color, "linewidth": width, "linestyle": [dash]}
+    boxes = [Rectangle((s - 0.42, t - 0.42), 0.84, 0.84) for s, t in links]
+    thin = float(np.clip(cell * 3.6, 0.7, 1.5))  # points
+    for width, edge in ((2.5 * thin, ground), (thin, color)):
+        # matplotlib multiplies dashes by the width of the line
+        style = "solid" if dash is None or edge == ground else (0, dash)
+        line: dict[str, Any] = {"edgecolor": edge, "linewidth": width, "linestyle": [style]}
         outline = PatchCollection(boxes, facecolor="none", capstyle="butt", **line)
         axes.add_collection(outline, autolim=False)
-
-
-def _draw_dots(axes: Axes, links: set[Link], cell: float, *, corner: bool) -> None:
-    """Mark the cells of `links` with a white dot in a black ring; in the corner when numbers are written."""
-    if not links:
-        return
-    source, target = np.array(sorted(links)).T
-    shift, share = (0.27, 0.2) if corner else (0.0, 0.38)
-    size = (cell * 72.0 * share) ** 2  # square points
-    ring: dict[str, Any] = {"c": "white", "edgecolors": "black", "linewidths": 0.8}
-    axes.scatter(source + shift, target - shift, s=size, zorder=3, **ring)
 
 
 def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float) -> None:
@@ -717,11 +795,14 @@ def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float)
 
     source, target = matrix.unknown or ((), ())
     digits = _digit_count(image.norm.vmax - image.norm.vmin)
+    size = NUMBER_SHARE * cell * POINTS_PER_INCH
+    if cell * POINTS_PER_INCH >= NUMBER_POINTS * 2:
+        size = max(NUMBER_POINTS, size)
     for (t, s), weight in np.ndenumerate(matrix.weights):
         if abs(weight) >= MIN_WRITTEN_WEIGHT and s not in source and t not in target:
             color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
             text = format_weight(weight, digits)
-            axes.text(s, t + 0.08, text, ha="center", va="center", size=cell * 20, color=color)
+            axes.text(s, t + 0.08, text, ha="center", va="center", size=size, color=color)
 
 
 def _digit_count(span: float) -> int:
@@ -740,15 +821,14 @@ def format_weight(weight: float, digits: int = 2) -> str:
     return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
-def _draw_legend(panels: PanelFigure, names: Sequence[str], colors: str | Colormap) -> None:
+def _draw_legend(panels: PanelFigure, content: _Content) -> None:
     """Draw one cell for each kind of mark in the picture, with its name next to it."""
     from matplotlib.colors import Normalize
 
-    for axes, name in zip(panels.add_legend(names), names, strict=True):
-        _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
-        if name == NO_VECTOR_LABEL:
+    pale = content._replace(norm=Normalize(0.0, 1.0))
+    for axes, (_, kind) in zip(panels.add_legend(), content.legend, strict=True):
+        _draw_cells(axes, np.full((1, 1), 0.35), pale)
+        if kind == NO_VECTOR_LABEL:
             _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))
-        elif name == "chosen link":
-            _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL_INCHES, corner=False)
         else:
-            _draw_boxes(axes, {Link(0, 0)}, LEGEND_CELL_INCHES, dashed=name == "possible")
+            _draw_marks(axes, {Link(0, 0): kind}, content.theme, LEGEND_CELL_INCHES, in_corner=False)

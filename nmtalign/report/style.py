@@ -4,25 +4,71 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nmtalign.display import split_characters
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontEntry
 
-DARK_COLORMAP = "inferno"  # zero is black, for screens
-LIGHT_COLORMAP = "Blues"  # zero is white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
+
+
+class Theme(NamedTuple):
+    """The colors of pages and pictures, as in the style sheet of the card."""
+
+    card: str
+    ink: str
+    soft: str
+    line: str
+    grid: str
+    hover: str
+    weight: str
+    link: str
+    missed: str
+    wrong: str
+    accent: str
+
+    def of_kind(self, kind: str) -> str:
+        """Return the color of a kind of link."""
+        return {"missed": self.missed, "wrong": self.wrong}.get(kind, self.link)
+
+    @property
+    def colormap(self) -> Colormap:
+        """The color map of matplotlib from the ground of the card to the color of weights."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        return LinearSegmentedColormap.from_list("violet", [self.card, self.weight])
+
+
+@cache
+def theme_of(*, dark: bool) -> Theme:
+    """Return the light or the dark colors, which the style sheet of the card defines.
+
+    >>> theme_of(dark=False).weight, theme_of(dark=True).weight
+    ('#5b2c91', '#c9a6ff')
+    """
+    sheet = resources.files("nmtalign.report").joinpath("assets", "card.css").read_text(encoding="utf-8")
+    found = re.findall(r"--(\w+): light-dark\((#\w+), (#\w+)\)", sheet)
+    colors = {name: _to_six_digits(pair[dark]) for name, *pair in found}
+    return Theme(**{name: colors[name] for name in Theme._fields})
+
+
+def _to_six_digits(color: str) -> str:
+    """Return a color of a style sheet in the long form: ``#fff`` as ``#ffffff``."""
+    return color if len(color) == 7 else "#" + "".join(2 * digit for digit in color[1:])
 
 
 def is_light(color: str) -> bool:

@@ -26,10 +26,11 @@ from nmtalign import (
     UsageError,
     load,
 )
-from nmtalign.report.card_picture import DARK_THEME, LIGHT_THEME, draw_card
+from nmtalign.report.card_picture import draw_card
 from nmtalign.report.card_reasons import pinned_word, whole_percent
 from nmtalign.report.figure_layout import cut_into_rows
 from nmtalign.report.levels import as_on_page
+from nmtalign.report.style import theme_of
 from nmtalign.settings import PictureSettings
 from tests.cli.running import run
 from tests.report.sample_pairs import GOLD_TO_EXPLAIN, pair_to_explain
@@ -38,6 +39,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 MATRIX_WORDS = ("the", "black", "cat"), ("le", "chat", "noir")
 MATRIX = AlignmentMatrix([[0.9, 0.1, 0.0], [0.04, 0.25, 0.95], [0.0, 0.7, 0.02]], *MATRIX_WORDS)
 LINKS = [Link(0, 0), Link(1, 2), Link(2, 1)]
+LIGHT = theme_of(dark=False)
 
 
 def card_of(
@@ -126,12 +128,12 @@ def test_a_card_with_gold_judges_the_links() -> None:
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
     judged = {name: colors[name] for name in ("1 wrong", "×", "1 missed", "+", "3 links", "cat")}
     assert judged == {
-        "1 wrong": LIGHT_THEME.wrong,
-        "×": LIGHT_THEME.wrong,
-        "1 missed": LIGHT_THEME.missed,
-        "+": LIGHT_THEME.missed,
-        "3 links": LIGHT_THEME.soft,
-        "cat": LIGHT_THEME.ink,
+        "1 wrong": LIGHT.wrong,
+        "×": LIGHT.wrong,
+        "1 missed": LIGHT.missed,
+        "+": LIGHT.missed,
+        "3 links": LIGHT.soft,
+        "cat": LIGHT.ink,
     }
 
 
@@ -144,7 +146,7 @@ def test_a_card_marks_words_without_a_link() -> None:
     assert "no words" in texts_of(card_of(one_side))
 
 
-@pytest.mark.parametrize(("dark", "theme"), [(False, LIGHT_THEME), (True, DARK_THEME)])
+@pytest.mark.parametrize(("dark", "theme"), [(False, LIGHT), (True, theme_of(dark=True))])
 def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme: object) -> None:
     figure = card_of(MATRIX, links=LINKS, dark=dark)
     assert to_hex(figure.get_facecolor()) == theme.card
@@ -282,7 +284,7 @@ def test_a_pinned_word_shows_what_it_looks_at_and_why() -> None:
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
     colors = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
     assert [weights[word] for word in ("a", "was", "chat")] == ["bold", "bold", "normal"]
-    expected = [LIGHT_THEME.ink, LIGHT_THEME.soft, LIGHT_THEME.missed]
+    expected = [LIGHT.ink, LIGHT.soft, LIGHT.missed]
     assert [colors[word] for word in ("a", "chat", "missed")] == expected
     other = draw_card(pair, PictureSettings(gold=GOLD_TO_EXPLAIN))
     assert "Both together" not in texts_of(other)
@@ -362,8 +364,6 @@ def test_options_of_other_pictures_are_rejected(tmp_path: Path, capsys: pytest.C
         (["--card", "--no-mark-links"], "--no-mark-links does not apply to a card"),
         (["--pin", "cat", "--curves"], "--curves does not apply to a card"),
         (["--pin", "cat", "--rows", "0"], "--pin shows a word in the whole pair; remove --rows"),
-        (["--curves", "--light"], "--light does not apply to curves; remove --light"),
-        (["--curves", "--dark"], "--dark does not apply to curves"),
         (["--curves", "--values", "all"], "--values all: curves and cards show one matrix"),
     ):
         assert run("heatmap", *options, *sentences, *output) == 2
@@ -395,7 +395,7 @@ def test_a_pinned_word_is_shown_on_a_card_and_a_heatmap_is_dark_or_light(tmp_pat
 
 def rings_of(figure: Figure) -> list[tuple[float, float]]:
     """The middles of the rings of a card, without that of its key."""
-    soft = to_rgb(LIGHT_THEME.soft)
+    soft = to_rgb(LIGHT.soft)
     circles = [patch for patch in figure.axes[0].patches if isinstance(patch, Circle)]
     return [circle.center for circle in circles if to_rgb(circle.get_edgecolor()) == soft][:-1]
 
@@ -423,7 +423,7 @@ def long_matrix(count: int) -> AlignmentMatrix:
 
 def test_links_between_rows_run_through_no_words() -> None:
     figure = card_of(long_matrix(90), links=[(0, 89), (1, 1)])
-    link = to_rgb(LIGHT_THEME.link)
+    link = to_rgb(LIGHT.link)
     heights = [
         np.ptp(patch.get_path().vertices[:, 1])
         for patch in figure.axes[0].patches
@@ -445,7 +445,7 @@ def test_signs_of_crossing_curves_are_apart_and_flat_crossings_have_no_halo() ->
     near, far, less_far = [(0, 1), (1, 0)], [(0, 15), (1, 14)], [(0, 3), (1, 2)]
     halos = [
         sum(
-            to_rgb(patch.get_edgecolor()) == to_rgb(LIGHT_THEME.card) and patch.get_linewidth() == 7
+            to_rgb(patch.get_edgecolor()) == to_rgb(LIGHT.card) and patch.get_linewidth() == 7
             for patch in card_of(AlignmentMatrix(np.zeros((16, 16)), words, words), links=links)
             .axes[0]
             .patches

@@ -134,6 +134,6 @@ def test_all_texts_are_inside_and_apart_at_any_size(figsize: tuple[float, float]
         assert box.x1 <= figure.bbox.width + 1
         assert box.y1 <= figure.bbox.height + 1
     if not curves:
-        legend = next(text for text in texts if text.get_text() == "chosen link").get_window_extent()
+        legend = next(text for text in texts if text.get_text() == "right link").get_window_extent()
         note = next(text for text in texts if text.get_text() == "score: a score").get_window_extent()
         assert note.y1 <= legend.y0

@@ -12,19 +12,24 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.display import single_line
 from nmtalign.report import style
+from nmtalign.report.drawing import draw
 from nmtalign.report.heatmap import crop_pair, draw_curves, draw_heatmap, save_heatmaps
-from nmtalign.report.style import DARK_COLORMAP, LIGHT_COLORMAP
+from nmtalign.report.style import theme_of
+from nmtalign.settings import PictureSettings
 
 SOURCE = ("the", "white", "house", "is", "small")
 TARGET = ("la", "maison", "blanche", "est", "petite", ".")
@@ -49,21 +54,21 @@ def test_target_words_are_rows_and_source_words_stand_on_top_turned_by_90_degree
     assert axes.xaxis.get_ticks_position() == "top"
     assert axes.yaxis_inverted()  # the first target word is the highest row
     image = axes.collections[0]
-    assert image.get_cmap().name == "inferno"
+    assert to_hex(image.get_cmap()(1.0)) == theme_of(dark=False).weight
     np.testing.assert_array_equal(image.get_array(), matrix().weights)
 
 
 def bar(figure: Figure) -> tuple[str, list[str]]:
     """Return the name of the color bar, and the weights that it names."""
     figure.canvas.draw()
-    return figure.texts[0].get_text(), texts(figure.axes[1].get_yticklabels())
+    return figure.texts[0].get_text(), texts(figure.axes[1].get_xticklabels())
 
 
 def test_small_weights_are_seen_on_a_square_root_scale_from_0_to_1() -> None:
     figure = draw_heatmap(matrix())
     norm = figure.axes[0].collections[0].norm
     np.testing.assert_allclose(norm([0, 0.01, 0.25, 1]), [0, 0.1, 0.5, 1])
-    assert bar(figure) == ("weight,\n√ scale", ["0", "0.05", "0.25", "0.5", "1"])
+    assert bar(figure) == ("weight, √ scale", ["0", "0.25", "1"])
 
 
 @pytest.mark.parametrize("shift", [0.0, -1.0, 1.0])
@@ -87,7 +92,7 @@ def test_nearly_uniform_weights_have_their_own_range_and_say_so() -> None:
     flat = AlignmentMatrix(weights, SOURCE, TARGET)
     figure = draw_heatmap(flat)
     np.testing.assert_allclose(figure.axes[0].collections[0].norm([0.01, 0.2, 0.39]), [0, 0.5, 1])
-    assert "weight,\nown range" in notes(figure)
+    assert "weight, own range" in notes(figure)
     assert "nearly uniform, all from .010 to .390" in notes(figure)
     weights[0] = 0.41, 0.0, 0.2, 0.2, 0.19
     sharp = draw_heatmap(AlignmentMatrix(weights, SOURCE, TARGET))
@@ -111,9 +116,9 @@ def test_numbers_of_nearly_uniform_weights_tell_them_apart() -> None:
 @pytest.mark.parametrize(("share", "uniform"), [(0.75, True), (0.76, False), (1.0, False)])
 def test_of_two_words_weights_halfway_to_1_are_no_longer_uniform(share: float, uniform: bool) -> None:
     two = AlignmentMatrix([[share, 1 - share]], ("a", "b"), ("x",))
-    assert ("weight,\nown range" in notes(draw_heatmap(two))) is uniform
+    assert ("weight, own range" in notes(draw_heatmap(two))) is uniform
     one = AlignmentMatrix([[1.0], [1.0]], ("a",), ("x", "y"))
-    assert "weight,\n√ scale" in notes(draw_heatmap(one))
+    assert "weight, √ scale" in notes(draw_heatmap(one))
 
 
 def test_the_caption_says_which_direction_sums_to_1() -> None:
@@ -163,10 +168,10 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
     assert hidden.T.unknown == ({0, 5}, {1})
 
 
-@pytest.mark.parametrize("colors", [DARK_COLORMAP, LIGHT_COLORMAP])
-def test_numbers_can_be_read_on_every_color(colors: str) -> None:
+@pytest.mark.parametrize("colors", [{"dark": False}, {"dark": True}, {"cmap": "inferno"}])
+def test_numbers_can_be_read_on_every_color(colors: dict[str, Any]) -> None:
     levels = AlignmentMatrix(np.linspace(0.005, 1, 30).reshape(6, 5), SOURCE, TARGET)
-    axes = draw_heatmap(levels, cmap=colors, numbers=True).axes[0]
+    axes = draw_heatmap(levels, numbers=True, **colors).axes[0]
     image = axes.collections[0]
     grounds = [image.cmap(image.norm(weight)) for weight in levels.weights.ravel()]
     for ground, text in zip(grounds, axes.texts, strict=True):
@@ -180,22 +185,126 @@ def luminance(color: Sequence[float]) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
-    gold = GoldAlignment(frozenset({(2, 1)}), frozenset({(2, 1), (1, 2), (4, 5)}))
-    axes = draw_heatmap(matrix(), links=[(0, 0), (2, 1)], gold=gold, numbers=False).axes[0]
-    (dots,) = [c for c in axes.collections if isinstance(c, PathCollection)]
-    np.testing.assert_allclose(dots.get_offsets(), [[0, 0], [2, 1]])
-    centers = {}
-    for boxes in axes.collections:
-        if isinstance(boxes, PatchCollection):
-            kind = "solid" if boxes.get_linestyle()[0][1] is None else "dashed"
-            centers[kind] = [tuple(path.vertices[:4].mean(axis=0).round(6)) for path in boxes.get_paths()]
-    assert centers == {"solid": [(2, 1)], "dashed": [(1, 2), (4, 5)]}
+def marks_of(axes: Axes) -> dict[str, list[tuple[float, ...]]]:
+    """Return the cells with boxes, by their color and whether they are dashed, and those with other marks."""
+    theme = theme_of(dark=False)
+    names = {value: name for name, value in theme._asdict().items()}
+    marks: dict[str, list[tuple[float, ...]]] = {}
+    for shapes in axes.collections:
+        if isinstance(shapes, PatchCollection):
+            color = names[to_hex(shapes.get_edgecolor()[0])]
+            kind = "solid" if shapes.get_linestyle()[0][1] is None else "dashed"
+            centers = [tuple(path.vertices[:4].mean(axis=0).round(6)) for path in shapes.get_paths()]
+            marks[f"{color} {kind}"] = centers
+        elif isinstance(shapes, PathCollection):
+            sign = f"sign of {len(shapes.get_paths()[0].vertices)}"  # points: 4 of a cross, more of a dot
+            marks[f"{names[to_hex(shapes.get_facecolor()[0])]} {sign}"] = shapes.get_offsets().tolist()
+    return {name: cells for name, cells in marks.items() if not name.startswith("card s")} | {
+        "dots": marks.get("card sign of 26", [])
+    }
+
+
+def test_links_have_the_verdict_marks_of_a_card() -> None:
+    """The verdict is not told by color alone: a dot; a box and a cross; a dashed box and a plus."""
+    gold = GoldAlignment(frozenset({(2, 1), (3, 3)}), frozenset({(2, 1), (3, 3), (1, 2), (4, 5)}))
+    figure = draw_heatmap(matrix(), links=[(0, 0), (2, 1), (1, 2)], gold=gold, numbers=False)
+    assert marks_of(figure.axes[0]) == {
+        "dots": [[1, 2], [2, 1]],
+        "wrong solid": [(0, 0)],
+        "wrong sign of 4": [[0, 0]],
+        "missed dashed": [(3, 3)],
+        "missed sign of 4": [[3, 3]],
+        "soft dashed": [(4, 5)],
+    }
+    legend = ["right link", "wrong link", "missed link", "possible, not linked"]
+    assert texts(figure.texts)[-4:] == legend
+    alone = draw_heatmap(matrix(), gold=gold)
+    assert marks_of(alone.axes[0]) == {
+        "dots": [],
+        "accent solid": [(2, 1), (3, 3)],
+        "accent dashed": [(1, 2), (4, 5)],
+    }
+
+
+def test_the_colors_are_those_of_the_card_on_a_light_ground_or_a_dark_one() -> None:
+    for dark in (False, True):
+        theme = theme_of(dark=dark)
+        figure = draw_heatmap(matrix(), dark=dark)
+        colors = figure.axes[0].collections[0].get_cmap()
+        assert [to_hex(colors(share)) for share in (0.0, 1.0)] == [theme.card, theme.weight]
+        assert to_hex(figure.get_facecolor()) == theme.card
+        assert {to_hex(label.get_color()) for label in figure.axes[0].get_xticklabels()} == {theme.ink}
+        curves = draw_curves(matrix(), links=[(0, 0)], dark=dark)
+        assert to_hex(curves.get_facecolor()) == theme.card
+        assert [color for color, _ in curves_of(curves)] == [theme.link]
+
+
+FIVE_WORDS = ["a", "lighthouse", "keepers", "of", "acknowledgements"]
+LONG_WORDS = [f"{word}{n}" for n, word in enumerate(FIVE_WORDS * 8)]
+PICTURES: dict[str, dict[str, Any]] = {
+    "heatmap": {"card": False},
+    "all": {"values": "all"},
+    "curves": {"curves": True},
+    "card": {},
+}
+
+
+@pytest.mark.parametrize(("width", "count"), [(3.3, 1), (3.3, 13), (3.3, 25), (7.0, 20)])
+@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.filterwarnings("ignore:.* do not fit into")
+def test_no_text_of_a_picture_of_a_given_width_is_below_7_points(
+    tmp_path: Path, width: float, count: int, kind: str
+) -> None:
+    """Measured in the file, and no text leaves the picture or touches another label of its side."""
+    words = LONG_WORDS[:count]
+    links = [(n, n) for n in range(0, count, 2)]
+    weights = np.eye(count) * 0.9
+    matrix = AlignmentMatrix(weights, words, words)
+    pair = AlignedPair(Alignment(links, count, count), matrix, forward=weights, reverse=weights)
+    settings = PictureSettings(width=width, title="A title of some words", gold=links[:3], **PICTURES[kind])
+    figure = draw(pair, settings)
+    save_heatmaps([figure], tmp_path / "picture.svg")
+    svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    assert re.search(rf'<svg [^>]*width="{width * 72:g}pt"', svg)
+    sizes = {float(size) for size in re.findall(r"font: [^\"]*?([\d.]+)px|", svg) if size}
+    sizes |= {float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)}
+    assert min(sizes) >= 7
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
+    assert all(box.x0 >= -1 and box.x1 <= figure.bbox.width + 1 for box in boxes)
+    for labels in (figure.axes[0].get_xticklabels(), figure.axes[0].get_yticklabels()):
+        extents = [label.get_window_extent() for label in labels]
+        assert not any(one.overlaps(other) for one, other in itertools.pairwise(extents))
+
+
+def test_words_that_do_not_fit_into_a_width_are_told() -> None:
+    words = LONG_WORDS[:30]
+    matrix = AlignmentMatrix(np.eye(30), words, words)
+    with pytest.warns(UserWarning, match=r"30 source words of 7 points do not fit into 3.3 inches") as caught:
+        figure = draw_heatmap(matrix, width=3.3)
+    assert texts(figure.axes[0].get_xticklabels()) == [style.abbreviate(word, 16) for word in words[::2]]
+    [needed] = re.findall(r"width of ([\d.]+) inches", str(caught[0].message))
+    draw_heatmap(matrix, width=float(needed))  # without a warning
+    with pytest.warns(UserWarning, match=r"numbers of 7 points do not fit into cells of 0.1\d inches"):
+        draw_heatmap(AlignmentMatrix(np.eye(15), words[:15], words[:15]), width=3.3, numbers=True)
+    hebrew = ["שלום" * 4] * 3
+    with pytest.raises(UsageError, match=r"words in two columns need a width of [\d.]+ inches, found 1.5"):
+        draw_curves(AlignmentMatrix(np.eye(3), hebrew, words[:3]), links=[(0, 0)], width=1.5)
+
+
+@pytest.mark.parametrize("curves", [False, True])
+def test_an_svg_has_a_title_and_tells_its_links(tmp_path: Path, curves: bool) -> None:
+    pair = AlignedPair(Alignment([(0, 0)], 2, 2), AlignmentMatrix(np.eye(2), ("a", "<b>"), ("x", "y")))
+    pair.save(tmp_path / "picture.svg", curves=curves, card=False, gold=[(0, 0), (1, 1)])
+    svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    told = "a &lt;b&gt; – x y. Links: a – x, &lt;b&gt; – y (missed)."
+    assert f"<title>Word alignment</title>\n <desc>{told}</desc>" in svg
+    assert pair.svg(title="Links").count("<title>Links</title>") == 1
 
 
 def test_the_legend_names_the_marks_that_are_there() -> None:
     figure = draw_heatmap(matrix(), links=[(0, 0)])
-    assert [text.get_text() for text in figure.texts] == ["weight,\n√ scale", "chosen link"]
+    assert [text.get_text() for text in figure.texts] == ["weight, √ scale", "link"]
 
 
 def test_links_outside_the_matrix_are_refused() -> None:
@@ -536,7 +645,7 @@ def test_curves_have_the_colors_of_right_wrong_and_missing_links() -> None:
     figure = draw_curves(matrix, links=links, gold=gold)
     assert [color for color, _ in curves_of(figure)] == ["#00735a", "#00735a", "#0063b1", "#b54708"]
     written = [text.get_text() for text in figure.axes[0].texts]
-    assert {"link in the gold", "link not in it", "sure link missing", "×", "+"} < set(written)
+    assert {"right link", "wrong link", "missed link", "×", "+"} < set(written)
     assert [color for color, _ in curves_of(draw_curves(matrix, links=links))] == ["#00735a"] * 3
     assert [color for color, _ in curves_of(draw_curves(matrix, gold=gold))] == ["#1f5fa8"] * 3
     with pytest.raises(DataError, match="outside"):

@@ -24,6 +24,7 @@ from nmtalign.links.evaluation import evaluate
 from nmtalign.report.drawing import _as_pair
 from nmtalign.report.html import cards_page
 from nmtalign.report.sample import SamplePair
+from nmtalign.report.style import theme_of
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of, inflated
@@ -130,12 +131,12 @@ def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     pixels = imread(io.BytesIO(png))
     np.testing.assert_allclose(pixels.shape[:2], [2 * size["height"], 2 * size["width"]], atol=2)
     assert pixels[0, 0, 3] == 0  # no background
-    assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
-    assert "chosen link" in [text.get_text() for text in figure.texts]
+    assert figure.axes[0].get_xticklabels()[0].get_color() == theme_of(dark=False).ink  # as it is saved
+    assert "link" in [text.get_text() for text in figure.texts]
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(values="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="values of `values`: scores, forward, reverse, combined, all"):
         PAIR.heatmap(values="both")
-    assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=[]).texts]
+    assert "link" not in [text.get_text() for text in PAIR.heatmap(links=[]).texts]
 
 
 def test_two_results_side_by_side() -> None:

@@ -68,7 +68,7 @@ def demo_command(results: ResultsOptions) -> None:
 
 _DESCRIPTION_OF_FILE = {
     "report.html": "all pairs: words, weights, gold links, figures",
-    "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
+    "heatmap.png": "attention weights of the first pair, with right, wrong and missed links",
     "heatmap.svg": "the same, with text that can be searched",
     "heatmaps.pdf": f"{len(LINES_IN_PDF)} pairs, one per page",
     "links.tsv": "one row per link: pair, positions, words, probability",

@@ -121,11 +121,11 @@ def heatmap_command(
 ) -> None:
     """Draw the attention weights of a sentence pair.
 
-    Rows are target words, columns are source words, and gold links are boxes. Columns of a right-to-left
-    sentence run from right to left. For files, pass two files, or --pairs FILE, and choose pairs with
-    --lines. Several pairs become the pages of a .pdf. To save numbers instead of a picture, choose .npz
-    (one array per pair), or .tsv or .csv for a single pair. The weights come from a model, or with
-    --attention from another program; SENTENCES and files may then be omitted.
+    Rows are target words, columns are source words. With --gold, links are marked as right, wrong or missed.
+    Columns of a right-to-left sentence run from right to left. For files, pass two files, or --pairs FILE,
+    and choose pairs with --lines. Several pairs become the pages of a .pdf. To save numbers instead of a
+    picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The weights come from a
+    model, or with --attention from another program; SENTENCES and files may then be omitted.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
