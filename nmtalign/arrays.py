@@ -93,6 +93,16 @@ def positions_in_runs(counts: Integers, dtype: type[np.integer] = np.int64) -> I
     return positions
 
 
+def rows_of_runs(offsets: Longs, runs: Integers) -> Longs:
+    """Return the entries of some of the consecutive runs that have these offsets, run by run.
+
+    >>> rows_of_runs(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    counts = np.diff(offsets)[runs]
+    return np.asarray(np.repeat(offsets[runs], counts) + positions_in_runs(counts))
+
+
 def block_slices(length: int, size: int) -> Iterator[slice]:
     """Yield slices of `size` entries that cover `length` entries; the last slice may be shorter."""
     return (slice(start, start + size) for start in range(0, length, size))

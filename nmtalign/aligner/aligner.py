@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,14 @@ from nmtalign.aligner.experts import MAX_TRUST_CELLS, Expert, estimate_trust, wi
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers, parallel_map
-from nmtalign.corpus.regrouping import into_pieces, of_sentence, regroup_pair, share_links
+from nmtalign.corpus.regrouping import (
+    BothPieceLines,
+    BothRegroupings,
+    into_pieces,
+    of_sentence,
+    regroup_pair,
+    share_links,
+)
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
     TOKENS,
@@ -27,6 +35,14 @@ from nmtalign.corpus.units import (
 )
 from nmtalign.decoding.decoder import BucketLinks, Decoder
 from nmtalign.decoding.extraction_methods import Extraction, make_extraction
+from nmtalign.decoding.kept_posteriors import (
+    CHEAP_METHODS,
+    KEPT_METHODS,
+    BucketCells,
+    KeptPosteriors,
+    cells_of_bucket,
+    keep_posteriors,
+)
 from nmtalign.decoding.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import UsageError, warn_caller
@@ -41,6 +57,7 @@ from nmtalign.results import TableResult
 from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
+from nmtalign.settings import LinkSettings
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
     MAX_MATRIX_CELLS,
@@ -55,7 +72,7 @@ from nmtalign.text.bitext import (
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings, check_languages
-from nmtalign.validation import check_same_pairs, check_type, is_iterable
+from nmtalign.validation import check_bool, check_same_pairs, check_type, is_iterable
 
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
@@ -76,6 +93,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
+OfBucket = TypeVar("OfBucket", BucketLinks, BucketCells)
 CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 # settings of `load`, which change an aligner in memory
 _CHANGED_BY_LOAD = (
@@ -196,6 +214,7 @@ class Aligner(TableResult):
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
         spaces: str | None = None,
+        posteriors: bool = False,
         workers: int | None = None,
         progress: ProgressInput = False,
     ) -> AlignedBatch:
@@ -230,6 +249,10 @@ class Aligner(TableResult):
         spaces : str, optional
             A mark such as ``▁``: positions count tokens among which each space is a token of this mark.
             Nothing is omitted, so that a line can be restored from these tokens.
+        posteriors : bool
+            Keep the posteriors from which :meth:`AlignedBatch.choose` chooses other links, also after the
+            batch is pickled or saved: some 300 bytes per pair of 13 words. Without them, the first call of
+            ``choose`` computes them.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool or callable
@@ -247,6 +270,7 @@ class Aligner(TableResult):
         NmtalignWarning
             If few words of all pairs are known, or the sides are swapped.
         """
+        check_bool(posteriors, "posteriors")
         reporter = open_reporter(progress, stage="aligning")
         checked = read_pairs(pairs, targets, source=source, target=target, languages=self.languages)
         listed = list(checked.pairs)
@@ -264,14 +288,10 @@ class Aligner(TableResult):
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         self._warn_if_unreliable(text, listed, aligned_unit=unit.aligned_unit)
-        batch = aligner.link_text(text, reporter.advance)
-        reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
-        lines: list[Any] = listed if unit.expands else []
-        piece_lines = [unit.piece_lines(pair, aligner.text_settings, aligner.languages) for pair in lines]
-        one_link = aligner.resolved_extraction.one_link
-        batch = unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
         origin = AlignedTextOrigin(listed, unit, aligner.text_settings, aligner.languages, aligner)
-        return replace(batch, origin=origin, unit=unit.name, frame_index=checked.frame_index)
+        batch = origin.linked(text, reporter.advance, keeps_posteriors=posteriors)
+        reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
+        return replace(batch, frame_index=checked.frame_index)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
@@ -472,30 +492,70 @@ class Aligner(TableResult):
 
         `done` is called with numbers of pairs that are aligned; a long pair counts with its first section.
         """
-        workers = default_workers(self.workers)
-        parts = list(text.parts(CELLS_PER_PART))
-        links_of_parts: Iterable[Iterable[BucketLinks]]
-        if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
-
-            def align_alone(part: EncodedText) -> list[BucketLinks]:
-                return list(self._links_of_part(part, workers=1))
-
-            links_of_parts = parallel_map(align_alone, parts, workers, work=text.cell_count)
-        else:
-            links_of_parts = (self._links_of_part(part, workers=workers) for part in parts)
-        is_first_section = np.diff(text.sections.pair_of_section, prepend=-1) > 0
-        links_of_buckets: list[BucketLinks] = []
-        for links_of_bucket in chain.from_iterable(links_of_parts):
-            links_of_buckets.append(links_of_bucket)
-            if done is not None:
-                done(int(is_first_section[links_of_bucket.sections].sum()))
+        links_of_buckets = self._decoded(text, Decoder.links_of_bucket, done)
         return self.decoder_for_text(text.with_buckets([])).collect_links(links_of_buckets)
 
-    def _links_of_part(self, part: EncodedText, *, workers: int) -> Iterator[BucketLinks]:
-        """Yield the links of the buckets of a part of a text."""
+    def keep_posteriors(
+        self,
+        text: EncodedText,
+        done: Callable[[int], None] | None = None,
+        *,
+        methods: Sequence[str],
+        words: BothRegroupings | None = None,
+        pieces: BothRegroupings | None = None,
+    ) -> KeptPosteriors:
+        """Compute the posteriors of a text, of which those are kept that links may be chosen from.
+
+        `methods`, `words` and `pieces` are those of :class:`KeptPosteriors`; `done` is as for
+        :meth:`link_text`.
+        """
+        all_links = make_extraction(LinkSettings(extract="posterior"))  # with second words and phrases
+        finder = replace(self, extraction=all_links)
+        cells = finder._decoded(text, partial(cells_of_bucket, methods=methods), done)
+        return keep_posteriors(
+            finder.decoder_for_text(text.with_buckets([])),
+            cells,
+            methods=methods,
+            extraction=self.resolved_extraction,
+            words=words,
+            pieces=pieces,
+        )
+
+    def _decoded(
+        self,
+        text: EncodedText,
+        decode: Callable[[Decoder, int], OfBucket],
+        done: Callable[[int], None] | None,
+    ) -> list[OfBucket]:
+        """Return what `decode` returns for each bucket of a text, as :meth:`link_text` describes."""
+        workers = default_workers(self.workers)
+        parts = list(text.parts(CELLS_PER_PART))
+        parts_of_buckets: Iterable[Iterable[OfBucket]]
+        if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
+
+            def decode_alone(part: EncodedText) -> list[OfBucket]:
+                return list(self._decoded_part(part, decode, workers=1))
+
+            parts_of_buckets = parallel_map(decode_alone, parts, workers, work=text.cell_count)
+        else:
+            parts_of_buckets = (self._decoded_part(part, decode, workers=workers) for part in parts)
+        is_first_section = np.diff(text.sections.pair_of_section, prepend=-1) > 0
+        of_buckets: list[OfBucket] = []
+        for of_bucket in chain.from_iterable(parts_of_buckets):
+            of_buckets.append(of_bucket)
+            if done is not None:
+                done(int(is_first_section[of_bucket.sections].sum()))
+        return of_buckets
+
+    def _decoded_part(
+        self, part: EncodedText, decode: Callable[[Decoder, int], OfBucket], *, workers: int
+    ) -> Iterator[OfBucket]:
+        """Yield what `decode` returns for the buckets of a part of a text."""
         # the index of word pairs is kept with a text, so that of a copy is freed with the copy
         copy_of_part = part.with_buckets(list(part.buckets))  # buckets on disk are read once
-        return self.decoder_for_text(copy_of_part).links_of_buckets(workers)
+        decoder = self.decoder_for_text(copy_of_part)
+        buckets = range(len(copy_of_part.buckets))
+        return parallel_map(partial(decode, decoder), buckets, workers, work=copy_of_part.cell_count)
 
     def decoder_for_text(self, text: EncodedText) -> Decoder:
         """Return the decoder of a text."""
@@ -590,6 +650,7 @@ class AlignedTextOrigin:
     text_settings: TextSettings
     languages: Languages
     given_aligner: Aligner | None
+    posteriors: KeptPosteriors | None = None
 
     @property
     def aligner(self) -> Aligner:
@@ -602,7 +663,8 @@ class AlignedTextOrigin:
 
     def __reduce__(self) -> tuple[type[AlignedTextOrigin], tuple[Any, ...]]:
         """Pickle all but the aligner, which may have gigabytes."""
-        return AlignedTextOrigin, (self.pairs, self.unit, self.text_settings, self.languages, None)
+        values = self.pairs, self.unit, self.text_settings, self.languages, None, self.posteriors
+        return AlignedTextOrigin, values
 
     def __deepcopy__(self, memo: object) -> AlignedTextOrigin:
         return self  # nothing in it changes
@@ -661,7 +723,82 @@ class AlignedTextOrigin:
 
     def chosen(self, numbers: Sequence[int]) -> AlignedTextOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
-        return replace(self, pairs=[self.pairs[n] for n in numbers])
+        kept = None if self.posteriors is None else self.posteriors.chosen(numbers)
+        return replace(self, pairs=[self.pairs[n] for n in numbers], posteriors=kept)
+
+    def linked(
+        self,
+        text: EncodedText,
+        done: Callable[[int], None] | None = None,
+        *,
+        keeps_posteriors: bool = False,
+    ) -> AlignedBatch:
+        """Align the pairs, which `text` has as arrays; links count the unit."""
+        if keeps_posteriors:
+            return self._with_posteriors(text, done, methods=KEPT_METHODS)._chosen(text)
+        piece_lines = self._piece_lines()
+        one_link = self.aligner.resolved_extraction.one_link
+        batch = self.aligner.link_text(text, done)
+        batch = self.unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
+        return replace(batch, origin=self, unit=self.unit.name)
+
+    def choose(self, links: LinkSettings) -> AlignedBatch:
+        """Return the pairs with the links that other settings choose.
+
+        Posteriors that are not kept are computed; where they do not suffice, the pairs are aligned again.
+        """
+        aligner = self.given_aligner
+        if aligner is None:
+            return self._chosen_without_aligner(links)
+        if links.given:
+            extraction = make_extraction(links, null=aligner.positions.has_null)
+            aligner = replace(aligner, extraction=extraction)
+        if self.posteriors is None:
+            text = self._encoded()
+            kept = self._with_posteriors(text, methods=CHEAP_METHODS).posteriors
+            object.__setattr__(self, "posteriors", kept)  # for the next call
+        return replace(self, given_aligner=aligner)._chosen()
+
+    def _chosen(self, text: EncodedText | None = None) -> AlignedBatch:
+        """Return the links of the aligner's method, from the kept posteriors if they suffice."""
+        extraction = self.aligner.resolved_extraction
+        kept = self.posteriors
+        if kept is None or kept.refusal(extraction):
+            return self.linked(self._encoded() if text is None else text)
+        origin = replace(self, posteriors=replace(kept, extraction=extraction))
+        return replace(kept.choose(extraction), origin=origin, unit=self.unit.name)
+
+    def _chosen_without_aligner(self, links: LinkSettings) -> AlignedBatch:
+        """Return the links that settings choose from the kept posteriors; UsageError if it cannot be done."""
+        if self.posteriors is None:
+            found = "a pickled or saved batch has no aligner, and posteriors only if they were kept"
+            raise UsageError(
+                f"{found}; align the pairs again, with `posteriors=True` if the batch is to travel"
+            )
+        kept = self.posteriors.with_links(links)
+        return replace(
+            kept.choose(kept.extraction), origin=replace(self, posteriors=kept), unit=self.unit.name
+        )
+
+    def _with_posteriors(
+        self, text: EncodedText, done: Callable[[int], None] | None = None, *, methods: Sequence[str]
+    ) -> AlignedTextOrigin:
+        kept = self.aligner.keep_posteriors(
+            text,
+            done,
+            methods=methods,
+            words=text.line_words if self.unit.aligned_unit == "words" else None,
+            pieces=into_pieces(self._piece_lines()) if self.unit.expands else None,
+        )
+        return replace(self, posteriors=kept)
+
+    def _encoded(self) -> EncodedText:
+        return self.aligner.text_of_pairs(self.pairs, aligned_unit=self.unit.aligned_unit)
+
+    def _piece_lines(self) -> list[BothPieceLines]:
+        """Return the pieces of each pair, if links are expanded to these."""
+        lines = self.pairs if self.unit.expands else []
+        return [self.unit.piece_lines(pair, self.text_settings, self.languages) for pair in lines]
 
 
 def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:

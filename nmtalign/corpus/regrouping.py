@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Integers, Longs, Reals, offsets_of, positions_in_runs
+from nmtalign.arrays import (
+    AnyArray,
+    Integers,
+    Longs,
+    Reals,
+    offsets_of,
+    positions_in_runs,
+    rows_of_runs,
+)
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -60,6 +68,11 @@ class Regrouping(NamedTuple):
         own = slice(self.offsets[n], self.offsets[n + 1])
         first = self.first[own].astype(np.int64)
         return Regrouping(first, self.size[own], offsets_of([len(first)]))
+
+    def of_sentences(self, sentences: Longs) -> Regrouping:
+        """Return the regrouping of some sentences, in their order."""
+        units = rows_of_runs(self.offsets, sentences)
+        return Regrouping(self.first[units], self.size[units], offsets_of(np.diff(self.offsets)[sentences]))
 
     def new_of(self, sentence: Longs, old: Integers) -> Ranges:
         """Return the new units of old units, each of a sentence."""

@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from nmtalign.links.alignments import (
     make_alignment,
     make_matrix,
 )
-from nmtalign.links.selection import best_of_words
+from nmtalign.links.selection import ANY_LINKS, OneLink, best_of_words
 from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 from nmtalign.scorers.dictionary_phrases import Phrases
@@ -83,7 +83,7 @@ class Decoder(NamedTuple):
         """Whether the evidence of a pair is known, which is the case with scores and a null word."""
         return self.scores is not None and self.has_null
 
-    def _cell_evidence(self, k: int, ratios: Floats | None) -> Floats:
+    def cell_evidence(self, k: int, ratios: Floats | None) -> Floats:
         """Return the evidence of the cells (T, S, B) of bucket k."""
         assert self.scores is not None
         assert ratios is not None
@@ -93,9 +93,9 @@ class Decoder(NamedTuple):
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
-        (t, s, b), posterior = self._chosen_cells(posteriors, bucket)
+        (t, s, b), posterior = self.chosen_cells(posteriors, bucket)
         kept = self.linkable(k, ratios)[t, s, b]
-        cell_evidence = self._cell_evidence(k, ratios) if self.has_evidence else None
+        cell_evidence = self.cell_evidence(k, ratios) if self.has_evidence else None
         return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
     def links_of_bucket(self, k: int) -> BucketLinks:
@@ -125,7 +125,7 @@ class Decoder(NamedTuple):
             pair_sums=pair_sums[filled_columns],
         )
 
-    def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
+    def chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links, complete phrases, and return the links with their posterior."""
         cells, posterior = self._likely_cells(posteriors, bucket)
         if self.phrases is None:
@@ -149,12 +149,9 @@ class Decoder(NamedTuple):
 
     def all_links(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        return self.collect_links(self.links_of_buckets(workers))
-
-    def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
-        """Yield the links of the buckets in order."""
-        return parallel_map(
-            self.links_of_bucket, range(len(self.text.buckets)), workers, work=self.text.cell_count
+        buckets = range(len(self.text.buckets))
+        return self.collect_links(
+            parallel_map(self.links_of_bucket, buckets, workers, work=self.text.cell_count)
         )
 
     def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
@@ -166,35 +163,29 @@ class Decoder(NamedTuple):
         kept, pair, source, target = all_sections.links_in_cores(
             link_section.astype(np.int64), source, target
         )
-        probability = probability[kept]
-        if all_sections.has_split_pairs and any(self.extraction.one_link):
+        return links_in_order(
+            (pair, source, target),
+            posterior[kept],
+            probability[kept],
+            (all_sections.source_lengths, all_sections.target_lengths),
             # the sections of a long pair overlap, so a word may have a link in each of several sections
-            lengths = all_sections.source_lengths[pair], all_sections.target_lengths[pair]
-            best = best_of_words((pair, source, target), posterior[kept], lengths, self.extraction.one_link)
-            pair = pair[best]
-            source = source[best]
-            target = target[best]
-            probability = probability[best]
-        order = np.lexsort((target, source, pair))
-        pair_sums = all_sections.sum_by_pair(sections.astype(np.int64), section_sums.astype(np.float64))
-        return AlignedBatch(
-            offsets=offsets_of(np.bincount(pair, minlength=all_sections.pair_count)),
-            source=source[order].astype(np.int32),
-            target=target[order].astype(np.int32),
-            probability=probability[order].astype(np.float32),
-            scores=self._pair_scores(pair_sums),
+            one_link=self.extraction.one_link if all_sections.has_split_pairs else ANY_LINKS,
+            scores=self.scores_of_sections(sections.astype(np.int64), section_sums.astype(np.float64)),
         )
 
-    def _pair_scores(self, pair_sums: Doubles) -> Doubles:
+    def scores_of_sections(self, sections: Longs, sums: Doubles) -> Doubles:
         """Return the score of each pair: the probability that it is parallel.
 
-        The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
-        probabilities over the mean length of both sides.
+        `sums` are those of the evidence of the sections, or of the posteriors of their links. The score is 0
+        if no word of a side is known. Without a null word, it is the sum of the link probabilities over the
+        mean length of both sides.
         """
+        order = np.argsort(sections)  # so that a sum does not depend on the other pairs of the text
+        pair_sums = self.text.sections.sum_by_pair(sections[order], sums[order])
         S = self.text.sections.source_lengths
         T = self.text.sections.target_lengths
         if not self.has_evidence:
-            return np.asarray(2 * pair_sums / np.maximum(S + T, 1))
+            return scores_without_evidence(pair_sums, S, T)
         assert self.scores is not None
         scores = parallel_probability(pair_sums, S, T, self.size)
         if self.scores.vocabularies is not None:  # otherwise, all words are known
@@ -228,7 +219,7 @@ class Decoder(NamedTuple):
     def _evidence_of_directions(self, k: int) -> tuple[Doubles, Doubles]:
         """Return the evidence of the forward and of the reverse posteriors of bucket k, (B,) each."""
         posteriors, ratios = self.bucket_posteriors(k)
-        evidence = self._cell_evidence(k, ratios)
+        evidence = self.cell_evidence(k, ratios)
         core = self.text.sections.core(self.text.buckets[k])
         evidence = evidence if core is None else evidence * core
         none = np.zeros((), np.float32)
@@ -312,6 +303,43 @@ class Decoder(NamedTuple):
         if name == "combined":
             return self.extraction.matrix(posteriors)
         return posteriors.forward if name == "forward" else posteriors.reverse
+
+
+def links_in_order(
+    links: tuple[Longs, Longs, Longs],
+    posterior: Reals,
+    probability: Reals,
+    lengths: tuple[Longs, Longs],
+    *,
+    one_link: OneLink,
+    scores: Doubles,
+) -> AlignedBatch:
+    """Return links, each (pair, source, target) of shape (L,), in the order of a batch.
+
+    `lengths` (N,) are in source and target words. Links that `one_link` excludes are omitted: those with a
+    lower posterior.
+    """
+    pair, source, target = links
+    if any(one_link):
+        S, T = lengths
+        best = best_of_words(links, posterior, (S[pair], T[pair]), one_link)
+        pair = pair[best]
+        source = source[best]
+        target = target[best]
+        probability = probability[best]
+    order = np.lexsort((target, source, pair))
+    return AlignedBatch(
+        offsets=offsets_of(np.bincount(pair, minlength=len(scores))),
+        source=source[order].astype(np.int32),
+        target=target[order].astype(np.int32),
+        probability=probability[order].astype(np.float32),
+        scores=scores,
+    )
+
+
+def scores_without_evidence(pair_sums: Doubles, source_lengths: Longs, target_lengths: Longs) -> Doubles:
+    """Return the score of each pair from the sums of the posteriors of its links."""
+    return np.asarray(2 * pair_sums / np.maximum(source_lengths + target_lengths, 1))
 
 
 def _has_word_characters(token: str) -> bool:

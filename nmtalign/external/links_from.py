@@ -151,6 +151,15 @@ class Linker:
         """Which values a picture shows by default: attention itself, of similarities what links are from."""
         return "combined" if self.reduction is None else "forward"
 
+    def with_links(self, links: LinkSettings) -> Linker:
+        """Return a linker with another extraction; a published method keeps its own unless one is named."""
+        is_named = links.extract is not None or links.symmetrize is not None
+        if self.reduction is None and not is_named:
+            return replace(self, extraction=replace(self.extraction, threshold=links.threshold))
+        extraction = make_extraction(links, null=False)
+        # without a name, words are linked if any of their sub-words are, as by published methods
+        return replace(self, extraction=extraction, one_link=extraction.one_link if is_named else ANY_LINKS)
+
     def read_in_batches(self, pairs: Iterable[TokenizedPair]) -> Iterator[list[PairMatrix]]:
         """Yield the matrices of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
         matrices = self.read(pairs)
@@ -392,18 +401,10 @@ def links_from(
         given += [matrix.without_heads() for matrix in matrices_of_batch]
         batches.append(linker.align(matrices_of_batch))
         reporter.advance(len(matrices_of_batch))
-    batch = concatenate_batches(batches or [linker.align([])])
-    batch = replace(batch, frame_index=checked.frame_index)
-    reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
-    line_words = None
-    if pieces is None and unit.aligned_unit == "words" and lines:
-        line_words = encode_lines(lines, text_settings).line_words
-    expanded = listed if unit.expands else []
-    piece_lines = [_piece_lines(pair, text_settings, unit) for pair in expanded]
-    batch = unit.convert(batch, line_words, piece_lines, one_link=linker.one_link)
-    batch = replace(batch, unit=unit.name)
+    reporter.finish(f"{with_plural(len(given), 'pair')} linked")
     kept_linker = replace(linker, read=_read_before)  # the source may be large, such as a model
-    return replace(batch, origin=LinkedTextOrigin(kept_linker, given, listed, text_settings, unit))
+    origin = LinkedTextOrigin(kept_linker, given, listed, text_settings, unit)
+    return replace(origin.linked(batches), frame_index=checked.frame_index)
 
 
 def _check_not_layers(matrices: Any, pair_count: int) -> None:
@@ -494,6 +495,27 @@ class LinkedTextOrigin(NamedTuple):
         name = values or self.linker.default_values
         pairs = map(self.aligned, range(len(self.pairs)))
         return (pair.posterior if name == "combined" else getattr(pair, name) for pair in pairs)
+
+    def linked(self, batches: Sequence[AlignedBatch]) -> AlignedBatch:
+        """Return the links of the unit, from those of the words that the linker has linked."""
+        batch = concatenate_batches(batches or [self.linker.align([])])
+        lines = [pair for pair in self.pairs if is_line_pair(pair)]
+        line_words = None
+        if self.unit.marks is None and self.unit.aligned_unit == "words" and lines:
+            line_words = encode_lines(lines, self.text_settings).line_words
+        expanded = self.pairs if self.unit.expands else []
+        piece_lines = [_piece_lines(pair, self.text_settings, self.unit) for pair in expanded]
+        batch = self.unit.convert(batch, line_words, piece_lines, one_link=self.linker.one_link)
+        return replace(batch, origin=self, unit=self.unit.name)
+
+    def choose(self, links: LinkSettings) -> AlignedBatch:
+        """Return the pairs with the links that other settings choose from the same matrices."""
+        origin = self._replace(linker=self.linker.with_links(links)) if links.given else self
+        matrices = iter(self.given)
+        batches = []
+        while of_batch := list(islice(matrices, PAIRS_IN_MEMORY)):
+            batches.append(origin.linker.align(of_batch))
+        return origin.linked(batches)
 
     def chosen(self, numbers: Sequence[int]) -> LinkedTextOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
@@ -586,18 +608,15 @@ def _attention_linker(
     chosen_by_text: bool = False,
 ) -> Linker:
     """Return a Linker of attention, whose links an extraction chooses."""
-    extraction = make_extraction(source.links, null=False)
-    is_named = source.links.extract is not None or source.links.symmetrize is not None
-    return Linker(
+    linker = Linker(
         name=f"{name} {reduction}",
         read=read,
         posteriors=attention_posteriors,
-        extraction=extraction,
+        extraction=make_extraction(null=False),
         reduction=reduction,
         chosen_by_text=chosen_by_text,
-        # without a name, words are linked if any of their sub-words are, as by published methods
-        one_link=extraction.one_link if is_named else ANY_LINKS,
     )
+    return linker.with_links(source.links)
 
 
 def _matrices_linker(source: SourceSettings, matrices: str | Path | Iterable[AnyArray]) -> Linker:

@@ -247,6 +247,24 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: Symmetri
     return result.reshape(forward_links.shape)
 
 
+def symmetrize_cells(
+    cells: Longs, forward: Longs, reverse: Longs, count: int, method: Symmetrization
+) -> Flags:
+    """Return which of the cells (L,) the symmetrized links of `count` pairs have.
+
+    `cells` (3, L) are pair, source and target, sorted by pair. `forward` and `reverse` are the indices of the
+    links of each direction; a cell that is none of these is not marked.
+    """
+    pair, source, target = cells
+    width = 1 + int(target.max(initial=0))
+    key = (pair * (1 + int(source.max(initial=0))) + source) * width + target
+    joined = _symmetrize(cells[:, forward], cells[:, reverse], count, method)
+    joined_key = (joined[0] * (1 + int(source.max(initial=0))) + joined[1]) * width + joined[2]
+    directions = np.zeros(len(key), bool)
+    directions[forward] = directions[reverse] = True
+    return np.asarray(directions & np.isin(key, joined_key))
+
+
 def _symmetrize(forward: Longs, reverse: Longs, count: int, method: Symmetrization) -> Longs:
     """Return the symmetrized links of `count` pairs, as rows of (3, L): pair, source, target.
 

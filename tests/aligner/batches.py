@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.links.alignments import AlignedBatch
 
 Pairs = Sequence[tuple[list[str], list[str]]]
 
@@ -22,3 +23,11 @@ def check_alone(aligner: Aligner, pairs: Pairs, places: Iterable[int]) -> None:
             np.testing.assert_array_equal(other.probability[own], alone.probability)
             assert other.scores[m] == alone.scores[0]
             assert other.links(m) == alone.links(0)
+
+
+def check_same_bits(batch: AlignedBatch, expected: AlignedBatch) -> None:
+    """Check that two batches are equal, and have numbers of the same types."""
+    assert batch == expected
+    for name in ("offsets", "source", "target", "probability", "scores"):
+        assert getattr(batch, name).dtype == getattr(expected, name).dtype
+    assert batch.unit == expected.unit

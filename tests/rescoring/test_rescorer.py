@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import nmtalign
 from nmtalign.aligner import gold_validation
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.preparation import prepare
@@ -22,7 +23,7 @@ from nmtalign.rescoring.features import known_words, lexical_features, posterior
 from nmtalign.rescoring.network import Network, initial_network
 from nmtalign.rescoring.rescorer import mix_posteriors
 from nmtalign.training.em import Hyperparameters
-from tests.aligner.batches import check_alone
+from tests.aligner.batches import check_alone, check_same_bits
 from tests.aligner.toy_language import links_of, toy_bitext, training_job
 
 TOY = toy_bitext(100)
@@ -287,3 +288,11 @@ def test_the_figure_that_is_told_is_of_pairs_left_out_of_training(taught):
     assert rates["aer"] > rates["aer_without_gold"]
     told = f"the gold links do not help: .* {100 * rates['aer']:.1f} % with and "
     assert any(re.match(told, warning) for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"threshold": 0.2}, {"extract": "argmax"}, {"symmetrize": "grow-diag"}]
+)
+def test_corrected_posteriors_are_chosen_from(taught, options):
+    batch = taught.align_batch(TOY.pairs[:60], posteriors=True)
+    check_same_bits(batch.choose(**options), nmtalign.load(taught, **options).align_batch(TOY.pairs[:60]))
