@@ -390,4 +390,10 @@ def open_sink(
         return lambda chunk: write_rows(rows(chunk))
     file = files.text(path)
     format_chunk = formatter_of_output(output, path, escape_formulas=escape_formulas)
-    return lambda chunk: file.write(format_chunk(chunk))
+
+    def write_lines(chunk: AlignedChunk) -> None:
+        file.write(format_chunk(chunk))
+        if path == "-":  # its reader may wait for these lines
+            file.flush()
+
+    return write_lines

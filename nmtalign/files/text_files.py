@@ -10,6 +10,8 @@ import codecs
 import io
 import json
 import re
+import select
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -62,6 +64,30 @@ class _BorrowedStream(io.TextIOWrapper):
             self.detach()
 
 
+class _StandardInput:
+    """The state of standard input, which a process reads once."""
+
+    lines_left = 0  # lines that have come, and were not yielded yet
+
+
+_standard_input = _StandardInput()
+_MAX_PAUSE_SECONDS = 0.01  # between two blocks of a program that writes without waiting for answers
+
+
+def is_input_awaited() -> bool:
+    """Return whether the next line of standard input has not come, perhaps because its writer awaits answers.
+
+    False for a file, at the end of the input, and on Windows, where a pipe cannot be asked.
+    """
+    if _standard_input.lines_left:
+        return False
+    try:
+        readable, _, _ = select.select([sys.stdin], [], [], _MAX_PAUSE_SECONDS)
+    except (OSError, ValueError):
+        return False
+    return not readable
+
+
 def read_lines(
     path: str | Path,
     *,
@@ -111,8 +137,10 @@ def try_lines(
             lines = _decode_lines(block, block_encoding, shown_encoding=encoding)
             if number == 0 and isinstance(lines[0], str):
                 lines[0] = lines[0].removeprefix("\ufeff")
-            for line in lines:
+            for left, line in enumerate(lines, 1 - len(lines)):
                 number += 1
+                if str(path) == "-":
+                    _standard_input.lines_left = -left
                 yield line if isinstance(line, str) else line.at(path, line=number)
     except DECOMPRESSION_ERRORS as error:
         damage = DataError(f"the compressed file is damaged or truncated ({error_text(error)})")

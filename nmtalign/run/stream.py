@@ -22,7 +22,7 @@ from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SubwordMarks
-from nmtalign.text.bitext import MAX_MATRIX_CELLS, Chunk, SentencePair, chunk_pairs
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, AwaitedChunk, Chunk, SentencePair, chunk_pairs
 from nmtalign.text.subwords import numbered_pieces
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
@@ -257,7 +257,12 @@ def align_chunks(
     """
     chunks = iter(chunks)
     few = min(MAX_SEQUENTIAL_CHUNKS, workers)
-    head = list(islice(chunks, few + 1)) if workers > 1 else []
+    head: list[Chunk] = []
+    if workers > 1:
+        for chunk in chunks:
+            head.append(chunk)
+            if len(head) > few or isinstance(chunk, AwaitedChunk):  # nothing is read ahead of an awaited one
+                break
     chunks = chain(head, chunks)
     if len(head) <= few:
         for chunk in chunks:

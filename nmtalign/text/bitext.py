@@ -860,6 +860,10 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
+class AwaitedChunk(Chunk):
+    """A chunk that ends early, because whoever writes the text may wait for its links."""
+
+
 def iter_chunks(
     pairs: Pairs,
     targets: Sentences | None = None,
@@ -915,16 +919,21 @@ def chunk_pairs(
     chunk_size: int = PAIRS_PER_CHUNK,
     first: int = 0,
     cells: float = math.inf,
+    is_awaited: Callable[[], bool] | None = None,
 ) -> Iterator[Chunk]:
-    """Split a stream of checked pairs, which may be empty, as :func:`iter_chunks` does."""
+    """Split a stream of checked pairs, which may be empty, as :func:`iter_chunks` does.
+
+    A chunk also ends where `is_awaited` returns True.
+    """
     lines: list[SentencePair] = []
     char_count = cell_count = 0
     for pair in pairs:
         lines.append(pair)
         char_count += len(pair.source) + len(pair.target)
         cell_count += len(pair.source) * len(pair.target)
-        if len(lines) == chunk_size or char_count > MAX_CHUNK_CHARS or cell_count > cells:
-            yield Chunk(first, lines)
+        is_full = len(lines) == chunk_size or char_count > MAX_CHUNK_CHARS or cell_count > cells
+        if is_full or (is_awaited is not None and is_awaited()):
+            yield Chunk(first, lines) if is_full else AwaitedChunk(first, lines)
             first += len(lines)
             lines = []
             char_count = cell_count = 0

@@ -141,7 +141,9 @@ def align_command(
         )
         aligner, pairs = fit_text(aligner, pairs, aligned_unit=unit.aligned_unit)
         client = engine.client(stack)
-        chunks = stack.enter_context(closing(_align_chunks(aligner, pairs, run, client, unit, outputs)))
+        chunks = stack.enter_context(
+            closing(_align_chunks(aligner, pairs, run, client, unit, outputs, bitext))
+        )
         write = partial(
             write_chunks,
             chunks,
@@ -244,9 +246,14 @@ def _align_chunks(
     client: Client | None,
     unit: LinkUnit,
     outputs: AlignOutputOptions,
+    bitext: BitextOptions,
 ) -> Chunks:
-    """Align the pairs on a cluster or by processes; the chunks contain what the outputs need."""
+    """Align the pairs on a cluster or by processes; the chunks contain what the outputs need.
+
+    Pairs from standard input are aligned as they come.
+    """
     from nmtalign.corpus.parallel import default_workers
+    from nmtalign.files.text_files import is_input_awaited
     from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
@@ -256,7 +263,10 @@ def _align_chunks(
     # smaller chunks keep all cores busy until the end
     size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
     max_cells = math.inf if values is None else MAX_MATRIX_CELLS
-    chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
+    is_awaited = is_input_awaited if "-" in bitext.files else None
+    chunks = chunk_pairs(pairs, chunk_size=size, cells=max_cells, is_awaited=is_awaited)
+    if run is not None:
+        chunks = run.missing(pairs)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values, costs=costs)
     from nmtalign.run.cluster import align_unit_on_cluster
