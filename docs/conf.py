@@ -73,12 +73,13 @@ MEMBERS = {
         "to_gensim",
     ],
     "Evaluation": ["aer", "precision", "recall", "f1", *_OF_RESULTS],
+    "ExpectedEvaluation": ["sentence", "to_dict", *_OF_RESULTS],
     "GoldAlignment": [],
     "Link": [],
     "SamplePair": ["chosen_by"],
 }
 # These are what functions return: nobody needs their signatures.
-RETURNED = {"Aligner", "AlignedPair", "AlignedBatch", "Bitext", "Evaluation"}
+RETURNED = {"Aligner", "AlignedPair", "AlignedBatch", "Bitext", "Evaluation", "ExpectedEvaluation"}
 
 
 def directive(class_name: str, member: str) -> str:

@@ -26,6 +26,7 @@ _NAMES_OF_MODULE = {
     "errors": "NmtalignError UsageError DataError NmtalignWarning AdviceWarning",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
     "links.evaluation": "evaluate Evaluation Bootstrap",
+    "links.expected_scores": "ExpectedEvaluation",
     "links.formats": "read_gold",
     "links.inputs": "write_links",
     "links.symmetrization": "symmetrize",

@@ -32,6 +32,7 @@ from nmtalign.links.alignments import Link as Link
 from nmtalign.links.evaluation import Bootstrap as Bootstrap
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
+from nmtalign.links.expected_scores import ExpectedEvaluation as ExpectedEvaluation
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
 from nmtalign.links.symmetrization import symmetrize as symmetrize

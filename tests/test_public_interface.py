@@ -97,6 +97,7 @@ PUBLIC_NAMES = {
     "Bootstrap",
     "DataError",
     "Evaluation",
+    "ExpectedEvaluation",
     "SamplePair",
     "align_on_cluster",
     "convert",

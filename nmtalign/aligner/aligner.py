@@ -690,6 +690,11 @@ class AlignedTextOrigin:
             return None
         return self.text_settings, self.languages
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the numbers of links are probabilities, which need a null word."""
+        return self.given_aligner is None or self.given_aligner.positions.has_null
+
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]

@@ -482,6 +482,11 @@ class LinkedTextOrigin(NamedTuple):
         """The settings that split lines into tokens; None if links count something else."""
         return (self.text_settings, (None, None)) if self.unit == TOKENS else None
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the numbers of links are probabilities: weights of another program are not."""
+        return False
+
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n with the weights that were given, and those that follow from them."""
         pair = self.linker.pair(self.given[n])

@@ -540,6 +540,10 @@ class Origin(Protocol):
     def splitting(self) -> tuple[Any, tuple[str | None, str | None]] | None:
         """The settings and languages that split lines into what links count; None for given words."""
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the numbers of links are probabilities, which an aligner with a null word computes."""
+
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: bit-identical to the batch."""
 

@@ -16,14 +16,14 @@ from itertools import zip_longest
 from numbers import Integral
 from operator import add
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
     GoldInput,
@@ -38,6 +38,8 @@ from nmtalign.validation import check_choices, check_number, check_same_pairs, c
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from nmtalign.links.expected_scores import ExpectedEvaluation
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
@@ -111,6 +113,11 @@ def _scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     return {"precision": precision, "recall": recall, "f1": f1, "aer": aer}
 
 
+def _table_of_counts(sentences: Sequence[Counts]) -> NDArray[np.float64]:
+    """Return the counts of N sentences, shape (N, 4)."""
+    return np.array([astuple(counts) for counts in sentences], np.float64)
+
+
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     unknown = np.full(np.shape(part), np.nan)
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
@@ -155,13 +162,15 @@ class Bootstrap:
         """The settings in one line."""
         return f"bootstrap:{self.samples}|confidence:{self.confidence:g}|seed:{self.seed}"
 
-    def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
-        """Return the summed counts of each drawn corpus, shape (samples, 4); the same for the same seed."""
-        table = np.array([astuple(counts) for counts in sentences], np.float64)
+    def draw(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of the rows of each drawn corpus, shape (samples, columns), the same for a seed.
+
+        `table` has a row for each sentence pair.
+        """
         random = np.random.default_rng(self.seed)
         N = len(table)
         draws = (np.bincount(random.integers(0, N, N), minlength=N) for _ in range(self.samples))
-        return np.array([times @ table for times in draws]).reshape(-1, 4)
+        return np.array([times @ table for times in draws]).reshape(-1, table.shape[1])
 
     def interval(self, scores: NDArray[np.float64]) -> tuple[float, float]:
         """Return the percentile interval of the known scores."""
@@ -322,31 +331,63 @@ def _as_bootstrap(given: Any) -> Bootstrap:
     return cast(Bootstrap, given)
 
 
+@overload
 def evaluate(
-    alignments: LinksInput, golds: GoldInput, *, bootstrap: Bootstrap | int | None = None
-) -> Evaluation:
-    """Score alignments against gold links, with bootstrap intervals over sentences.
+    alignments: LinksInput,
+    golds: GoldInput,
+    *,
+    judge: None = None,
+    bootstrap: Bootstrap | int | None = None,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    alignments: LinksInput,
+    golds: None = None,
+    *,
+    judge: AlignedBatch | None = None,
+    bootstrap: Bootstrap | int | None = None,
+) -> ExpectedEvaluation: ...
+
+
+def evaluate(
+    alignments: LinksInput,
+    golds: GoldInput | None = None,
+    *,
+    judge: AlignedBatch | None = None,
+    bootstrap: Bootstrap | int | None = None,
+) -> Evaluation | ExpectedEvaluation:
+    """Score alignments against gold links, or estimate the scores without gold links.
 
     Parameters
     ----------
     alignments : AlignedBatch, path, or iterable
         The links of each pair: aligned pairs, alignments, sets of (source, target), or Pharaoh lines; or the
         path of a file of Pharaoh lines.
-    golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
+    golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines, optional
         As many as `alignments`; links of sets are sure. Of corrections, only the pairs that somebody looked
-        at are scored.
+        at are scored. Without gold links, scores are estimated from the probabilities of the links
+        (``docs/quality.md`` says how well).
+    judge : AlignedBatch, optional
+        Without gold links: the same pairs, as an aligner linked them. Its probabilities are those of
+        `alignments`, which may come from anywhere. By default, `alignments` is a batch with its own ones.
     bootstrap : Bootstrap or int, optional
-        Settings of the intervals, or the number of samples; 0 for no intervals.
+        Settings of the intervals, or the number of samples; 0 for no intervals of measured scores. Intervals
+        are those of 95 percent with gold links, and of 90 percent without.
 
     Returns
     -------
-    Evaluation
-        Scores, counts and bootstrap intervals; deterministic for a given seed.
+    Evaluation or ExpectedEvaluation
+        Scores, counts and bootstrap intervals; deterministic for a given seed. Without gold links, expected
+        scores with their intervals.
 
     Raises
     ------
     DataError
         If the numbers of pairs differ or are 0, or if links are None; the message names the pair.
+    UsageError
+        If there are neither gold links nor probabilities.
 
     References
     ----------
@@ -362,7 +403,23 @@ def evaluate(
     Evaluation of 1 pair: AER 0.2500, precision 0.6667, recall 1.0000
     >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
     0.0
+
+    Without gold links:
+
+    >>> import nmtalign as na
+    >>> batch = na.load().align_batch([("the black cat", "le chat noir")] * 60)
+    >>> expected = evaluate(batch)
+    >>> low, high = expected.dense.intervals["aer"]
+    >>> low < expected.dense.aer < high
+    True
     """
+    if golds is None:
+        from nmtalign.links.expected_scores import evaluate_without_gold
+
+        expected_bootstrap = None if bootstrap is None else _as_bootstrap(bootstrap)
+        return evaluate_without_gold(alignments, judge, bootstrap=expected_bootstrap)
+    if judge is not None:
+        raise UsageError("`judge` stands in for gold links; remove it, or the gold links")
     bootstrap = _as_bootstrap(bootstrap)
     check_same_words(alignments, golds)
     gold = as_gold_sequence(golds)
@@ -372,7 +429,7 @@ def evaluate(
     sentences = count_matches(links, check_gold_inside(gold, alignments), known=known)
     if isinstance(gold, GoldLinks) and gold.is_partial:
         sentences = tuple(sentences[n] for n in gold.reviewed)
-    drawn = _scores_of_counts(bootstrap.draw(sentences))
+    drawn = _scores_of_counts(bootstrap.draw(_table_of_counts(sentences)))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     return Evaluation(sentences, intervals, f"pairs:{len(sentences)}|{bootstrap.settings}", bootstrap)
 
@@ -402,7 +459,8 @@ def compare_evaluations(
         if bootstrap != second.bootstrap:
             found = f"found {first.bootstrap} and {second.bootstrap}"
             raise UsageError(f"expected two evaluations with the same Bootstrap, {found}; pass `bootstrap`")
-    drawn = [_scores_of_counts(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
+    tables = [_table_of_counts(evaluation.sentences) for evaluation in (first, second)]
+    drawn = [_scores_of_counts(bootstrap.draw(table)) for table in tables]
     differences = {}
     for metric in METRICS:
         value = getattr(second, metric) - getattr(first, metric)

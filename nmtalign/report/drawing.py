@@ -22,6 +22,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.links.link_errors import error_table
@@ -140,6 +141,14 @@ def _(result: AlignmentMatrix) -> Any:
 def _(result: Evaluation) -> Any:
     rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
     return _frame(rows, index=list(METRICS), columns=["score", "low", "high"])
+
+
+@to_table.register
+def _(result: ExpectedEvaluation) -> Any:
+    rows = []
+    for style, scores in result.styles.items():
+        rows += [(style, metric, scores.score(metric), *scores.intervals[metric]) for metric in METRICS]
+    return _frame(rows, columns=["style", "metric", "expected", "low", "high"])
 
 
 @to_table.register
@@ -506,4 +515,16 @@ def _(first: Evaluation, second: Any, names: tuple[str, str]) -> Any:
         rows.append((*scores, difference.value, *difference.interval, difference.p))
     table = _frame(rows, index=list(METRICS), columns=[*names, *others])
     table.attrs["settings"] = first.bootstrap.settings
+    return table
+
+
+@to_comparison.register
+def _(first: ExpectedEvaluation, second: Any, names: tuple[str, str]) -> Any:
+    others = ["difference", "low", "high"]
+    names = _checked_names(names, others)
+    verdict = compare_expected(first, second)
+    row = (*verdict.errors, verdict.difference, *verdict.interval)
+    table = _frame([row], index=["expected error"], columns=[*names, *others])
+    table.attrs["settings"] = first.settings
+    table.attrs["verdict"] = verdict.describe(names)
     return table
