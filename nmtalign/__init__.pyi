@@ -29,12 +29,12 @@ from nmtalign.links.alignments import Alignment as Alignment
 from nmtalign.links.alignments import AlignmentMatrix as AlignmentMatrix
 from nmtalign.links.alignments import GoldAlignment as GoldAlignment
 from nmtalign.links.alignments import Link as Link
-from nmtalign.links.evaluation import Bootstrap as Bootstrap
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.expected_scores import ExpectedEvaluation as ExpectedEvaluation
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
+from nmtalign.links.scores import Bootstrap as Bootstrap
 from nmtalign.links.symmetrization import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
 from nmtalign.report.drawing import heatmap as heatmap

@@ -29,9 +29,10 @@ from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 
 import nmtalign as na
 from nmtalign.links import expected_scores
-from nmtalign.links.evaluation import METRICS, Bootstrap, count_matches
+from nmtalign.links.evaluation import count_matches
 from nmtalign.links.expected_scores import STYLES, Signals
 from nmtalign.links.inputs import as_gold
+from nmtalign.links.scores import METRICS, Bootstrap
 
 SPARSE = ("golden En-Es", "golden En-Pt")
 WITH_POSSIBLE_LINKS = ("ALIBI", "NAACL")

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import zip_longest
-from numbers import Integral
 from operator import add
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
+from nmtalign.links.expected_scores import ExpectedEvaluation, evaluate_without_gold
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
     GoldInput,
@@ -33,45 +33,14 @@ from nmtalign.links.inputs import (
     check_same_words,
     iter_links,
 )
+from nmtalign.links.scores import METRICS, Bootstrap, HasScores, as_bootstrap
 from nmtalign.results import FIRST_AND_SECOND, TableResult
-from nmtalign.validation import check_choices, check_number, check_same_pairs, check_type
+from nmtalign.validation import check_choices, check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nmtalign.links.expected_scores import ExpectedEvaluation
-
-MAX_SAMPLES = 1_000_000
-METRICS = ("precision", "recall", "f1", "aer")
 LinkPairs = Iterable[tuple[int, int]] | Alignment
-
-
-class HasScores:
-    """A result with the four scores."""
-
-    def score(self, metric: str) -> float:
-        """Return one of `METRICS`."""
-        raise NotImplementedError
-
-    @property
-    def precision(self) -> float:
-        """Share of the links that are possible."""
-        return self.score("precision")
-
-    @property
-    def recall(self) -> float:
-        """Share of the sure links that were found."""
-        return self.score("recall")
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return self.score("f1")
-
-    @property
-    def aer(self) -> float:
-        """Alignment error rate."""
-        return self.score("aer")
 
 
 @dataclass(frozen=True)
@@ -123,64 +92,6 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
 
 
-@dataclass(frozen=True)
-class Bootstrap:
-    """Settings of the bootstrap over sentences that estimates confidence intervals.
-
-    Parameters
-    ----------
-    samples : int
-        How many samples of the same number of sentences are drawn, with replacement. With 0, there are no
-        intervals: their ends are NaN.
-    confidence : float
-        Share of the samples whose score lies within the interval, above 0 and below 1.
-    seed : int
-        The same seed draws the same samples.
-
-    Examples
-    --------
-    >>> result = evaluate(["0-0 1-1"], ["0-0 1-0"], bootstrap=Bootstrap(samples=100, confidence=0.9))
-    >>> result.settings
-    'pairs:1|bootstrap:100|confidence:0.9|seed:1'
-    """
-
-    samples: int = 1000
-    confidence: float = 0.95
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        wanted = f"a number of bootstrap samples from 0 to {MAX_SAMPLES:,}"
-        check_number(self.samples, wanted, minimum=0, maximum=MAX_SAMPLES, integer=True)
-        check_number(self.seed, "a seed, an integer from 0", minimum=0, integer=True)
-        check_number(self.confidence, "a confidence above 0 and below 1")
-        if not 0 < self.confidence < 1:
-            found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
-            raise UsageError(found)
-
-    @property
-    def settings(self) -> str:
-        """The settings in one line."""
-        return f"bootstrap:{self.samples}|confidence:{self.confidence:g}|seed:{self.seed}"
-
-    def draw(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums of the rows of each drawn corpus, shape (samples, columns), the same for a seed.
-
-        `table` has a row for each sentence pair.
-        """
-        random = np.random.default_rng(self.seed)
-        N = len(table)
-        draws = (np.bincount(random.integers(0, N, N), minlength=N) for _ in range(self.samples))
-        return np.array([times @ table for times in draws]).reshape(-1, table.shape[1])
-
-    def interval(self, scores: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the percentile interval of the known scores."""
-        known = scores[~np.isnan(scores)]
-        if not len(known):
-            return np.nan, np.nan
-        low, high = np.quantile(known, [(1 - self.confidence) / 2, (1 + self.confidence) / 2])
-        return float(low), float(high)
-
-
 @dataclass(frozen=True, repr=False)
 class Evaluation(HasScores, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
@@ -200,7 +111,7 @@ class Evaluation(HasScores, TableResult):
     sentences: tuple[Counts, ...]
     intervals: Mapping[str, tuple[float, float]] = field(hash=False)
     settings: str
-    bootstrap: Bootstrap = Bootstrap()
+    bootstrap: Bootstrap = field(default_factory=Bootstrap)
 
     def __post_init__(self) -> None:
         made = "(nmtalign.evaluate makes evaluations)"
@@ -259,7 +170,7 @@ class Evaluation(HasScores, TableResult):
         """
         check_type(other, Evaluation, "another evaluation")
         if bootstrap is not None:
-            chosen = _as_bootstrap(bootstrap)
+            chosen = as_bootstrap(bootstrap)
             return replace(self, bootstrap=chosen).compare(replace(other, bootstrap=chosen), names=names)
         return super().compare(other, names=names)
 
@@ -319,16 +230,6 @@ def count_matches(
     if not sentences:
         raise DataError("expected links and gold links of at least one pair, found none")
     return tuple(sentences)
-
-
-def _as_bootstrap(given: Any) -> Bootstrap:
-    """Return how intervals are found; an integer is that of the samples."""
-    if given is None:
-        return Bootstrap()
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        return Bootstrap(int(given))
-    check_type(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
-    return cast(Bootstrap, given)
 
 
 @overload
@@ -414,13 +315,11 @@ def evaluate(
     True
     """
     if golds is None:
-        from nmtalign.links.expected_scores import evaluate_without_gold
-
-        expected_bootstrap = None if bootstrap is None else _as_bootstrap(bootstrap)
+        expected_bootstrap = None if bootstrap is None else as_bootstrap(bootstrap)
         return evaluate_without_gold(alignments, judge, bootstrap=expected_bootstrap)
     if judge is not None:
         raise UsageError("`judge` stands in for gold links; remove it, or the gold links")
-    bootstrap = _as_bootstrap(bootstrap)
+    bootstrap = as_bootstrap(bootstrap)
     check_same_words(alignments, golds)
     gold = as_gold_sequence(golds)
     links = iter_links(alignments)

@@ -42,8 +42,8 @@ from numpy.typing import NDArray
 from nmtalign.display import name_pair, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Link, links_inside
-from nmtalign.links.evaluation import METRICS, Bootstrap, HasScores
 from nmtalign.links.inputs import LinksInput, iter_links
+from nmtalign.links.scores import METRICS, Bootstrap, HasScores
 from nmtalign.results import TableResult
 from nmtalign.validation import check_choices, check_same_pairs, check_type
 

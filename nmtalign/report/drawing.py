@@ -21,11 +21,12 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
-from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.links.evaluation import Evaluation, compare_evaluations
 from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.links.link_errors import error_table
+from nmtalign.links.scores import METRICS
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.heatmap import (

@@ -11,7 +11,6 @@ import pytest
 
 import nmtalign as na
 from nmtalign.links import expected_scores
-from nmtalign.links.evaluation import Bootstrap
 from nmtalign.links.expected_scores import (
     ExpectedEvaluation,
     Signals,
@@ -19,6 +18,7 @@ from nmtalign.links.expected_scores import (
     evaluate_pairs,
     expected_evaluation,
 )
+from nmtalign.links.scores import Bootstrap
 
 PAIRS = 60
 

@@ -58,13 +58,14 @@ def evaluate_command(scored: ScoredOptions) -> None:
     """
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
+    from nmtalign.links.scores import Bootstrap
 
     links, gold, compare = scored.links, scored.gold, scored.compare
     golds, systems = _read_scored(scored)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems)
-    bootstrap = evaluation.Bootstrap()
+    bootstrap = Bootstrap()
     results = {}
     for path, system in systems.items():
         try:
@@ -184,7 +185,7 @@ def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """Print one row per sentence pair and file of links, separated by tabs; NaN is an undefined score."""
-    from nmtalign.links.evaluation import METRICS
+    from nmtalign.links.scores import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
     print_text("\t".join(("file", "line", *METRICS, *counted)))
