@@ -21,6 +21,7 @@ _NAMES_OF_MODULE = {
     "checks.checking": "check",
     "corpus.bitext_index": "open_index",
     "dictionaries.reading": "read_dictionary",
+    "external.head_ranking": "rank_heads",
     "external.links_from": "links_from",
     "files.paths": "resolve_path",
     "errors": "NmtalignError UsageError DataError NmtalignWarning AdviceWarning",

@@ -21,6 +21,7 @@ from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import NmtalignWarning as NmtalignWarning
 from nmtalign.errors import UsageError as UsageError
+from nmtalign.external.head_ranking import rank_heads as rank_heads
 from nmtalign.external.links_from import links_from as links_from
 from nmtalign.files.paths import resolve_path as resolve_path
 from nmtalign.links.alignments import AlignedBatch as AlignedBatch

@@ -130,6 +130,7 @@ PUBLIC_NAMES = {
     "load_embeddings",
     "phrases",
     "project",
+    "rank_heads",
     "read_bitext",
     "read_gold",
     "read_dictionary",

@@ -19,7 +19,7 @@ import numpy as np
 from nmtalign.arrays import Reals, check_stored_array, check_stored_number
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
-from nmtalign.files.array_files import NpzReader, NpzWriter, sort_by_trailing_number
+from nmtalign.files.array_files import NpzReader, NpzWriter, is_npz_file, sort_by_trailing_number
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import parse_json
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
@@ -60,6 +60,14 @@ def write_pair(archive: NpzWriter, number: int, given: GivenPair) -> None:
     archive.write(f"probabilities-{number}", np.array([pair.probability(link) for link in links], np.float64))
     if given.heads:
         archive.write(f"heads-{number}", np.stack([np.asarray(head) for head in given.heads.values()]))
+
+
+def is_attention_archive(path: str | Path) -> bool:
+    """Return whether a file is an archive of pairs with their attention."""
+    if not is_npz_file(path):
+        return False
+    with NpzReader(path) as archive:
+        return any(name.startswith(f"{ABOUT}-") for name in archive.names)
 
 
 def read_pairs_with_attention(path: str | Path) -> Generator[GivenPair]:

@@ -95,7 +95,7 @@ class AttentionReduction:
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
         """Return the weights of each head alone, as :meth:`weights` does; empty if there is only one head."""
-        shape = _checked_weights(attention).shape
+        shape = checked_weights(attention).shape
         layers = self.layers or range(shape[0])
         heads = self.heads or range(shape[1])
         if len(layers) * len(heads) == 1:
@@ -110,7 +110,7 @@ class AttentionReduction:
 
     def _averaged(self, attention: AnyArray, S: int, T: int) -> Reals:
         """Return the mean over the chosen layers and heads, with all rows and columns."""
-        weights = _checked_weights(attention)
+        weights = checked_weights(attention)
         if self.layers is not None:
             weights = _take(weights, self.layers, axis=0, name="layer")
         if self.heads is not None:
@@ -304,12 +304,12 @@ def best_reduction(
         advice = "pass `layers`, `attention_heads` and `shift` to choose one"
         warn_caller(f"too few pairs to choose a head, so all heads are averaged; {advice}")
         return AttentionReduction(), all_pairs
-    ranked = rank_heads(first_pairs, translator.attention(first_pairs))
+    ranked = rank_reductions(first_pairs, translator.attention(first_pairs))
     _, best = ranked[0]
     return best, all_pairs
 
 
-def _checked_weights(attention: AnyArray) -> Reals:
+def checked_weights(attention: AnyArray) -> Reals:
     """Return weights of shape (layers, heads, T, S)."""
     if attention.dtype.kind not in "fiub" or attention.ndim not in (2, 4):
         found = f"{attention.dtype} of shape {attention.shape}"
@@ -336,7 +336,7 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
     return float(np.where(source > 0, np.log(ratio), 0).mean())
 
 
-def rank_heads(
+def rank_reductions(
     pairs: Sequence[TokenizedPair], attentions: Iterable[CrossAttention]
 ) -> list[tuple[float, AttentionReduction]]:
     """Return the gain of each head and of the mean of each layer, for both shifts; the largest gain first."""

@@ -386,7 +386,7 @@ def links_from(
     listed = list(checked.pairs)
     for name, arrays in (("matrices", matrices), ("similarities", similarities)):
         check_same_pairs(checked, arrays, f"pairs and `{name}`")
-    _check_not_layers(matrices, len(listed))
+    check_not_layers(matrices, len(listed))
     unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
     check_source_unit(unit)
     lines = [pair for pair in listed if is_line_pair(pair)]
@@ -402,12 +402,12 @@ def links_from(
         batches.append(linker.align(matrices_of_batch))
         reporter.advance(len(matrices_of_batch))
     reporter.finish(f"{with_plural(len(given), 'pair')} linked")
-    kept_linker = replace(linker, read=_read_before)  # the source may be large, such as a model
+    kept_linker = replace(linker, read=matrices_were_read)  # the source may be large, such as a model
     origin = LinkedTextOrigin(kept_linker, given, listed, text_settings, unit)
     return replace(origin.linked(batches), frame_index=checked.frame_index)
 
 
-def _check_not_layers(matrices: Any, pair_count: int) -> None:
+def check_not_layers(matrices: Any, pair_count: int) -> None:
     """Raise UsageError for the attention that a model returns: an array of all pairs for each layer."""
     arrays = matrices if isinstance(matrices, tuple | list) else ()
     has_one_per_pair = isinstance(matrices, list) and len(arrays) == pair_count
@@ -421,7 +421,7 @@ def _check_not_layers(matrices: Any, pair_count: int) -> None:
     raise UsageError(f"{expected}, {found}; for a single pair, pass [numpy.concatenate(layers)]")
 
 
-def _read_before(pairs: Iterable[TokenizedPair]) -> Iterator[PairMatrix]:
+def matrices_were_read(pairs: Iterable[TokenizedPair]) -> Iterator[PairMatrix]:
     """Stand in for a source whose matrices were read."""
     raise AssertionError("the matrices were read before")
 

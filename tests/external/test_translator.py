@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.external.cross_attention import Translator, likelihood_gain, rank_heads
+from nmtalign.external.cross_attention import Translator, likelihood_gain, rank_reductions
 from nmtalign.external.transformer import Encoder
 from nmtalign.links.formats import read_links
 from tests.cli.running import run
@@ -212,7 +212,7 @@ def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
 
 def test_the_likelihood_of_the_text_finds_the_head_that_aligns(marian):
     found = list(Translator(str(marian)).attention(TOY.words))
-    gains, readings = zip(*rank_heads(TOY.words, found), strict=True)
+    gains, readings = zip(*rank_reductions(TOY.words, found), strict=True)
     assert len(set(readings)) == 2 * 2 * 3
     errors = []
     for reading in readings:
