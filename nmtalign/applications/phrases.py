@@ -1,12 +1,13 @@
 """Phrase pairs that are consistent with the links of a sentence pair.
 
 :func:`phrases` returns those of a bitext as a table. The command writes a sentence pair at a time with
-:func:`format_phrases`, so its memory does not grow with the bitext.
+:class:`PhraseFormatter`, so its memory does not grow with the bitext.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.applications.linked_pairs import (
@@ -35,8 +36,8 @@ class PhrasePair(NamedTuple):
     target_end: int
 
 
-def phrase_pairs(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> Iterator[PhrasePair]:
-    """Yield every phrase pair that is consistent with the links of a sentence pair.
+def phrase_pairs(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> list[tuple[int, int, int, int]]:
+    """Return every phrase pair that is consistent with the links of a sentence pair, as in `PhrasePair`.
 
     A phrase pair is consistent if at least one link lies inside it and none leads from inside to outside;
     words without a link may be at either end of it. A phrase has at most `longest` words on either side (Och
@@ -44,59 +45,133 @@ def phrase_pairs(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> Iterat
     """
     source_length = len(pair.source)
     target_length = len(pair.target)
-    targets_of: list[list[int]] = [[] for _ in range(source_length)]
-    sources_of: list[list[int]] = [[] for _ in range(target_length)]
-    for s, t in pair.links:
-        targets_of[s].append(t)
-        sources_of[t].append(s)
+    # first and last word that each word is linked to; -1 is the last one of a word without a link
+    first_target = [target_length] * source_length
+    last_target = [-1] * source_length
+    first_source = [source_length] * target_length
+    last_source = [-1] * target_length
+    for s, t in pair.links.links:
+        first_target[s] = min(first_target[s], t)
+        last_target[s] = max(last_target[s], t)
+        first_source[t] = min(first_source[t], s)
+        last_source[t] = max(last_source[t], s)
+    free_before = _free_words(last_source)
+    free_after = _free_words(last_source[::-1])[::-1]
+    phrases: list[tuple[int, int, int, int]] = []
+    # without functions inside of the loops, which many phrases of many pairs run through
     for start in range(source_length):
-        # first and last target word that the source phrase is linked to
+        # the target words that the source phrase is linked to, and the source words that these are linked to
         first = target_length
         last = -1
+        low = source_length
+        high = -1
         for end in range(start + 1, min(start + longest, source_length) + 1):
-            first = min([first, *targets_of[end - 1]])
-            last = max([last, *targets_of[end - 1]])
-            if last < 0 or last >= first + longest:
+            new_last = last_target[end - 1]
+            if new_last >= 0:
+                new_first = first_target[end - 1]
+                if last < 0:
+                    first = new_first
+                    last = new_first - 1
+                while first > new_first:
+                    first -= 1
+                    if first_source[first] < low:
+                        low = first_source[first]
+                    if last_source[first] > high:
+                        high = last_source[first]
+                while last < new_last:
+                    last += 1
+                    if first_source[last] < low:
+                        low = first_source[last]
+                    if last_source[last] > high:
+                        high = last_source[last]
+                if low < start or last >= first + longest:
+                    break  # longer phrases have the same target words, and more
+            if high >= end or last < 0:
                 continue
-            if _lead_into(sources_of[first : last + 1], start, end):
-                for target_start, target_end in _widened(sources_of, first, last + 1, longest):
-                    yield PhrasePair(start, end, target_start, target_end)
+            free_words = free_after[last]
+            if not free_words and not free_before[first]:  # most phrases; the loops below would do the same
+                phrases.append((start, end, first, last + 1))
+                continue
+            for target_start in range(first, first - free_before[first] - 1, -1):
+                longest_end = target_start + longest
+                for target_end in range(last + 1, last + 2 + free_words):
+                    if target_end > longest_end:
+                        break
+                    phrases.append((start, end, target_start, target_end))
+    return phrases
 
 
-def _lead_into(sources_of_words: list[list[int]], start: int, end: int) -> bool:
-    """Return whether all links of some target words lead to source words from `start` up to `end`."""
-    for sources in sources_of_words:
-        for s in sources:
-            if not start <= s < end:
-                return False
-    return True
+def _free_words(last_links: Sequence[int]) -> list[int]:
+    """Return how many words without a link, whose last link is -1, are directly before each word."""
+    counts: list[int] = []
+    count = 0
+    for last in last_links:
+        counts.append(count)
+        count = count + 1 if last < 0 else 0
+    return counts
 
 
-def _widened(sources_of: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the target phrase, and the same with words without a link added at its ends."""
-    start = first
-    while start == first or (start >= 0 and not sources_of[start]):
-        stop = end
-        while stop == end or (stop <= len(sources_of) and not sources_of[stop - 1]):
-            if stop - start <= longest:
-                yield start, stop
-            stop += 1
-        start -= 1
+class PhraseFormatter:
+    """Formats the phrase pairs of sentence pairs as Moses' ``extract`` does, one per line.
 
-
-def format_phrases(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> str:
-    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, one per line.
-
-    A line is ``source words ||| target words ||| links inside the phrase``. DataError is raised if a word
-    contains ``|||``, white space or a line break.
+    A line is ``source words ||| target words ||| links inside the phrase``.
     """
-    check_unsplit(pair.source, pair.target, PHRASE_SEPARATOR)
-    all_links = sorted(pair.links.links)
-    lines: list[str] = []
-    for phrase in phrase_pairs(pair, longest=longest):
-        source, target, links = _text_of(pair, phrase, all_links)
-        lines.append(f"{source} {PHRASE_SEPARATOR} {target} {PHRASE_SEPARATOR} {links}\n")
-    return "".join(lines)
+
+    def __init__(self, longest: int = MAX_PHRASE_WORDS) -> None:
+        self._longest = longest
+        # the text of each link of a phrase, after a space; its positions count from the start of the phrase
+        self._link_text = [[f" {s}-{t}" for t in range(longest)] for s in range(longest)]
+
+    def lines_of(self, pair: LinkedPair) -> list[str]:
+        """Return the lines of a sentence pair.
+
+        DataError is raised if a word contains ``|||``, white space or a line break.
+        """
+        check_unsplit(pair.source, pair.target, PHRASE_SEPARATOR)
+        source_line = " ".join([*pair.source, ""])  # phrases end in a space
+        target_line = " ".join([*pair.target, ""])
+        source_starts = _starts_of(pair.source)
+        target_starts = _starts_of(pair.target)
+        targets_of: list[list[int]] = [[] for _ in pair.source]
+        for s, t in sorted(pair.links.links):
+            targets_of[s].append(t)
+        lines: list[str] = []
+        last_start = last_end = -1
+        for start, end, target_start, target_end in phrase_pairs(pair, longest=self._longest):
+            if start != last_start:
+                last_start = start
+                last_end = -1
+                first_character = source_starts[start]
+                ends_of_lines: dict[int, list[str]] = {}  # by the start of the target phrase
+            if end != last_end:
+                last_end = end
+                source = source_line[first_character : source_starts[end]]
+            if target_start not in ends_of_lines:
+                ends_of_lines[target_start] = self._ends_of_lines(targets_of, start, target_start)
+            target = target_line[target_starts[target_start] : target_starts[target_end]]
+            lines.append(f"{source}||| {target}{ends_of_lines[target_start][end - start - 1]}")
+        return lines
+
+    def _ends_of_lines(self, targets_of: Sequence[Sequence[int]], start: int, target_start: int) -> list[str]:
+        """Return ``||| links`` and a line end for phrase pairs of 1, 2, ... source words with these starts.
+
+        The list ends before the first word with a link that leads out of the target phrase.
+        """
+        ends: list[str] = []
+        text = "|||"
+        for targets, texts_of_word in zip(targets_of[start:], self._link_text, strict=False):
+            for target in targets:
+                position = target - target_start
+                if not 0 <= position < self._longest:
+                    return ends
+                text += texts_of_word[position]
+            ends.append(f"{text}\n")
+        return ends
+
+
+def _starts_of(words: Sequence[str]) -> list[int]:
+    """Return the position of each word in the line of the words, and that of a word after the last one."""
+    return list(accumulate((len(word) + 1 for word in words), initial=0))
 
 
 def _text_of(pair: LinkedPair, phrase: PhrasePair, links: Sequence[tuple[int, int]]) -> tuple[str, str, str]:
@@ -161,7 +236,7 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
     for number, pair in enumerate(read_linked_pairs(pairs)):
         all_links = sorted(pair.links.links)
         for phrase in phrase_pairs(pair, longest=longest):
-            rows.append((number, *_text_of(pair, phrase, all_links), *phrase))
+            rows.append((number, *_text_of(pair, PhrasePair(*phrase), all_links), *phrase))
     columns = ["pair", "source", "target", "links", *PhrasePair._fields]
     example = (0, "", "", "", *[0] * len(PhrasePair._fields))
     return keep_frame_index(table_of_rows(rows, columns, example), pairs)

@@ -17,7 +17,7 @@ from nmtalign.applications.bilingual_lexicon import (
     format_shortlist,
 )
 from nmtalign.applications.linked_pairs import LinkedPair, read_linked_pairs
-from nmtalign.applications.phrases import format_phrases, phrase_pairs
+from nmtalign.applications.phrases import PhraseFormatter, phrase_pairs
 
 
 def consistent(links, pair, longest):
@@ -40,15 +40,27 @@ def test_phrase_pairs_are_those_of_the_definition(links, longest):
 
 def test_phrases_as_moses_writes_them():
     pair, empty = read_linked_pairs([("the black cat", "le chat noir", "0-0 1-2 2-1"), ("", "", "")])
-    text = format_phrases(pair)
-    assert text.splitlines() == [
-        "the ||| le ||| 0-0",
-        "the black cat ||| le chat noir ||| 0-0 1-2 2-1",
-        "black ||| noir ||| 0-0",
-        "black cat ||| chat noir ||| 0-1 1-0",
-        "cat ||| chat ||| 0-0",
+    formatter = PhraseFormatter()
+    assert formatter.lines_of(pair) == [
+        "the ||| le ||| 0-0\n",
+        "the black cat ||| le chat noir ||| 0-0 1-2 2-1\n",
+        "black ||| noir ||| 0-0\n",
+        "black cat ||| chat noir ||| 0-1 1-0\n",
+        "cat ||| chat ||| 0-0\n",
     ]
-    assert format_phrases(empty) == ""
+    assert formatter.lines_of(empty) == []
+
+
+@given(st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 5))), st.integers(1, 6))
+def test_lines_of_phrases_have_the_words_and_links_of_their_spans(links, longest):
+    pair = LinkedPair(list("abcde"), ["t", "uu", "v", "www", "x", "yy"], na.Alignment(links, 5, 6))
+    expected = []
+    for a, b, c, d in phrase_pairs(pair, longest=longest):
+        inside = [f"{s - a}-{t - c}" for s, t in sorted(links) if a <= s < b]
+        expected.append(
+            f"{' '.join(pair.source[a:b])} ||| {' '.join(pair.target[c:d])} ||| {' '.join(inside)}\n"
+        )
+    assert PhraseFormatter(longest).lines_of(pair) == expected
 
 
 sentences = st.lists(

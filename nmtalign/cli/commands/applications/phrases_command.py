@@ -43,8 +43,9 @@ def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: Phras
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-    from nmtalign.applications.phrases import PHRASE_SEPARATOR, format_phrases
+    from nmtalign.applications.phrases import PHRASE_SEPARATOR, PhraseFormatter
 
+    formatter = PhraseFormatter(phrase.longest)
     count = 0
     linked_text = linked.text()
     with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
@@ -55,11 +56,11 @@ def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: Phras
         files = [outputs.text(path) for path in paths]
         lines = linked_text.read(bad, separator=PHRASE_SEPARATOR)
         for _, pair in progress.done_one_by_one(progress.track(lines)):
-            text = format_phrases(pair, longest=phrase.longest)
-            files[0].write(text)
-            count += text.count("\n")
+            of_pair = formatter.lines_of(pair)
+            count += len(of_pair)
+            files[0].write("".join(of_pair))
             if len(files) > 1:
-                files[1].write(format_phrases(pair.reversed(), longest=phrase.longest))
+                files[1].write("".join(formatter.lines_of(pair.reversed())))
     what = f"{with_plural(count, 'phrase pair')} of {with_plural(progress.done, 'sentence pair')}"
     log_written(what, paths, progress)
     errors.say(bad)
