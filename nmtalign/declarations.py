@@ -107,9 +107,9 @@ def setting(
     return field(default=default, metadata={_DECLARATION_KEY: declaration})
 
 
-def argument(*, kind: ValueKind | None = None, required: bool = True) -> Any:
-    """Declare an argument of a command as a field."""
-    declaration = Declaration(kind=kind, is_argument=True)
+def argument(*, kind: ValueKind | None = None, required: bool = True, metavar: str | None = None) -> Any:
+    """Declare an argument of a command as a field; --help shows `metavar`, or else the name of the field."""
+    declaration = Declaration(kind=kind, is_argument=True, metavar=metavar)
     return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declaration})
 
 

@@ -85,7 +85,8 @@ def _group_parameters(group: type[Settings], section: str | None = None) -> Iter
         if declaration is None:
             yield from _group_parameters(annotation, section_of_group(attribute))
         elif declaration.is_argument:
-            yield click.Argument([attribute.name], **_parameter_settings(annotation, attribute, declaration))
+            settings = _parameter_settings(annotation, attribute, declaration)
+            yield click.Argument([attribute.name], metavar=declaration.metavar, **settings)
         elif declaration.names:
             made = SectionOption(
                 [_parameter_name(attribute, declaration), *declaration.names],

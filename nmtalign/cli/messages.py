@@ -119,6 +119,13 @@ def print_text(text: str = "") -> None:
     click.echo(escape_controls(text) if sys.stdout.isatty() else text, color=True)
 
 
+def print_json(value: object) -> None:
+    """Write plain values to standard output as JSON."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
 def write(text: str, *, nl: bool = True) -> None:
     """Write to stderr; if that is full, messages are lost, but not the work."""
     try:

@@ -52,7 +52,7 @@ COMMANDS = {
         ("links-from", "links_from", "Create links from the attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
         ("check", "check", "Find what is wrong with a bitext, or whether links fit it."),
-        ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
+        ("evaluate", "evaluate", "Score links: precision, recall, F1, AER, with gold links or without."),
         ("convert", "convert", "Convert files of links, or join those of two directions."),
         ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
         ("project", "applications.project", "Project tags, labels or spans over links to the target."),

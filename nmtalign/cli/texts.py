@@ -19,7 +19,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import PairFormat
+from nmtalign.names import PairFormat, ReadLinksFormat
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ class LinkedText:
     bitext: BitextOptions
     links: str
     text_settings: TextSettings
+    format: ReadLinksFormat = "pharaoh"
 
     @property
     def files(self) -> list[str]:
@@ -255,10 +256,9 @@ class LinkedText:
         """
         from nmtalign.applications.linked_pairs import LinkedPair
         from nmtalign.corpus.units import UnitCheck
-        from nmtalign.links.formats import read_links
 
         bitext = self.bitext
-        columns = bitext.read(bad.add), read_links(self.links, encoding=bitext.encoding, on_error=bad.add)
+        columns = bitext.read(bad.add), self._read_links(bad)
         lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
         unit_check = UnitCheck(self.links)
@@ -269,6 +269,11 @@ class LinkedText:
             yield linked or LinkedLine(pair._replace(source="", target=""), empty)
         if warning := unit_check.warning():
             warn(warning)
+
+    def _read_links(self, bad: BadRecords) -> Iterator[frozenset[na.Link]]:
+        from nmtalign.links.formats import read_links
+
+        return read_links(self.links, format=self.format, encoding=self.bitext.encoding, on_error=bad.add)
 
     def _checked(
         self,

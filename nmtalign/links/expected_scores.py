@@ -62,6 +62,7 @@ MIN_DIFFERENCE_OF_OWN = 0.02  # each with the probabilities of its own aligner
 MIN_DIFFERENCE_OF_JUDGED = 0.04  # links of one model, which judges both
 MAX_FOREIGN_RATE = 0.01  # in both files
 MIN_FOREIGN_EXCESS = 0.02  # of the better file, if links are foreign
+MIN_FOREIGN_RATE_OF_NOISE = 0.6  # no aligner's links of their own text are so foreign to a model of it
 MIN_DIFFERENCE_AGAINST_OWN = 0.02  # and what the model must find better in it
 
 STYLES = {"sure_possible": "sure and possible links", "dense": "dense links"}
@@ -268,6 +269,8 @@ def _verdict_of_judge(totals: Sequence[Signals], errors: tuple[float, float]) ->
         if difference < MIN_DIFFERENCE_AGAINST_OWN:
             return None, _too_small(MIN_DIFFERENCE_AGAINST_OWN)
         return better, "the model prefers it, although more of its links are unlike those of the model"
+    if foreign[1 - better] >= MIN_FOREIGN_RATE_OF_NOISE:
+        return better, f"the model rules {100 * foreign[1 - better]:.0f} % of the other links out"
     if max(foreign) >= MAX_FOREIGN_RATE:
         shares = " and ".join(f"{100 * share:.1f} %" for share in foreign)
         return None, f"the model rules {shares} of the links out, and it prefers its own, right or wrong"

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import nmtalign as na
 from nmtalign.cli import main
 from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.files.compressed import open_binary
@@ -507,3 +508,80 @@ def test_links_are_inverted(tmp_path, capsys):
     words = "--from", "pharaoh", "--to", "tsv", "--invert"
     texts = "--source", tmp_path / "en", "--target", tmp_path / "fr"
     assert run(capsys, "convert", tmp_path / "one", *words, *texts)[1] == "le chat noir\tthe cat\t2-1\n"
+
+
+# --- without gold links ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The links of three pairs by the bundled model, other links, and both sides of the text."""
+    source = ["the black cat", "a house", "we have a car"]
+    target = ["le chat noir", "une maison", "nous avons une auto"]
+    return (
+        write(tmp_path / "links", "0-0 1-2 2-1", "0-0 1-1", "0-0 1-1 2-2 3-3"),
+        write(tmp_path / "other", "0-2 1-1 2-0", "0-1 1-0", "0-3 1-2 2-1 3-0"),
+        write(tmp_path / "text.en", *source),
+        write(tmp_path / "text.fr", *target),
+    )
+
+
+def test_evaluate_without_gold_prints_both_styles(capsys, judged):
+    links, other, *text = judged
+    code, out, _ = run(capsys, "evaluate", links, *text, "--model", "en_fr_model")
+    assert code == 0
+    assert "sure and possible links" in out
+    assert "dense links" in out
+    batch = na.load().align_batch(na.read_bitext(*text))
+    expected = na.evaluate([batch.links(n) for n in range(3)], judge=batch)
+    shown = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert f"{100 * expected.dense.aer:.1f}" in shown["aer"]
+    assert expected.settings in shown["settings"]
+
+    options = "--model", "en_fr_model", "--compare", other, "--json"
+    code, out, _ = run(capsys, "evaluate", links, *text, *options)
+    found = json.loads(out)
+    assert found["files"][str(links)] == expected.to_dict()
+    assert found["files"][str(other)]["dense"]["aer"] > expected.dense.aer
+    assert found["verdict"]["better"] == str(links)
+    assert found["verdict"]["reason"] == "the model rules 100 % of the other links out"
+
+
+def test_evaluate_with_gold_prints_json(capsys, files):
+    code, out, _ = run(capsys, "evaluate", *files[:2], "--compare", files[2], "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [round(scores["precision"], 3) for scores in found["files"].values()] == [0.75, 1.0]
+    assert found["differences"]["precision"]["value"] == 0.25
+
+
+def test_evaluate_without_gold_needs_a_model_and_a_text(capsys, judged):
+    links, _, source, target = judged
+    model = "--model", "en_fr_model"
+    for arguments, advice in (
+        ((links, source, target), "add --model DIR"),
+        ((links, source, *model), "add the text, SOURCE TARGET"),
+        ((links, source, target, *model, "--by-sentence"), "need gold links"),
+    ):
+        code, _, err = run(capsys, "evaluate", *arguments)
+        assert code == 2
+        assert advice in err
+
+
+def test_links_of_another_text_or_unit_are_refused_with_the_place(capsys, judged, tmp_path):
+    _, _, *text = judged
+    for lines, place in (
+        (["0-0", "0-0"], "found 3 in"),
+        (["0-0", "0-5", "0-0"], "bad, line 2: link 0-5 is outside"),
+        (["0-0", "zero", "0-0"], "bad, line 2: expected links"),
+        (["", "", ""], "bad: expected links, found none"),
+    ):
+        links = write(tmp_path / "bad", *lines)
+        code, _, err = run(capsys, "evaluate", links, *text, "--model", "en_fr_model")
+        assert code == 3
+        assert place in err
+    record = '{"links": [[0, 0]], "unit": "tokens"}'
+    links = write(tmp_path / "links.jsonl", record, record, record)
+    code, _, err = run(capsys, "evaluate", links, *text, "--model", "en_fr_model", "--links-format", "jsonl")
+    assert code == 3
+    assert "links.jsonl: expected links of space-separated words, found links of tokens" in err

@@ -170,6 +170,12 @@ def test_a_model_that_prefers_foreign_links_is_believed() -> None:
     assert verdict.better == 1
 
 
+def test_links_that_the_model_rules_out_are_noise() -> None:
+    verdict = compare_expected(judged(1, 9, foreign=8), judged(9, 1))
+    assert verdict.better == 1
+    assert "80 % of the other links" in verdict.reason
+
+
 def test_own_probabilities_are_compared_by_expected_aer(batch: na.AlignedBatch) -> None:
     aligner = na.load(threshold=0.95)
     pairs = [(" ".join(pair.tokens[0]), " ".join(pair.tokens[1])) for pair in batch]

@@ -116,7 +116,9 @@ na.read_gold("gold.txt", format="naacl")
 na.read_gold("gold.txt", format="nacl")  # rejected
 na.evaluate(batch, ["0-0"])
 na.evaluate(batch, ["0-0"], bootstraps=3)  # rejected
-na.evaluate(batch)  # rejected
+na.evaluate(batch).dense.aer
+na.evaluate(batch).aer  # rejected
+na.evaluate(batch, ["0-0"], judge=batch)  # rejected
 na.evaluate(batch, ["0-0"]).aer
 na.evaluate(batch, ["0-0"]).error  # rejected
 na.write_links("links.txt", batch)

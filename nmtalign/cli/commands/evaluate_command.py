@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.declarations import Settings, argument, setting
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Counts, Difference, LinkPairs
+    from nmtalign.links.scores import Bootstrap
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
@@ -30,7 +31,8 @@ class ScoredOptions(Settings):
     section = "Input"
 
     links: str = argument(kind="input")
-    gold: str = argument(kind="input")
+    gold: str = argument(kind="input", metavar="GOLD|SOURCE")
+    target: str | None = argument(kind="input", required=False)
     links_format: ReadLinksFormat = setting(
         "pharaoh", "--links-format", "Format of LINKS and of the --compare file."
     )
@@ -45,17 +47,34 @@ class ScoredOptions(Settings):
         "Also score LINKS2, and test whether the difference is significant.",
         kind="input",
     )
+    model: str | None = setting(
+        None,
+        "--model DIR",
+        "Learned model that judges LINKS of the text SOURCE TARGET, without gold links.",
+        kind="input",
+        section="Without gold links",
+    )
     by_sentence: bool = setting(
         False, "--by-sentence", "First print a table with the scores of each sentence pair.", section="Output"
     )
+    json: bool = setting(False, "--json", "Print one JSON object.", section="Output")
 
 
 @command("evaluate")
 def evaluate_command(scored: ScoredOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
+    Without gold links, give the text instead (SOURCE TARGET) and a --model that knows it. The scores that
+    gold links would give are then estimated, for two styles of annotation: sure and possible links, or dense
+    links, which join each word that has a counterpart.
+
+    \b
     Example: nmtalign evaluate links.txt gold.pharaoh
+             nmtalign evaluate links.txt text.en text.fr --model model
     """
+    if scored.model is not None or scored.target is not None:
+        _evaluate_without_gold(scored)
+        return
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
     from nmtalign.links.scores import Bootstrap
@@ -75,6 +94,9 @@ def evaluate_command(scored: ScoredOptions) -> None:
         _warn_of_shift(path, system, golds, results[path].aer)
         _warn_of_unit(path, gold, system, golds)
         _warn_of_undefined(path, gold, results[path].counts)
+    if scored.json:
+        _print_json(results, bootstrap)
+        return
     if scored.by_sentence:
         _print_sentences(results)
     if compare is None:
@@ -83,6 +105,32 @@ def evaluate_command(scored: ScoredOptions) -> None:
         _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     print_text(f"settings    {settings}|version:{na.__version__}")
+
+
+def _evaluate_without_gold(scored: ScoredOptions) -> None:
+    """Estimate the scores of LINKS, and of the --compare file, by a model; UsageError if it misses a text."""
+    from nmtalign.cli.without_gold import judge_files, print_expected
+
+    if scored.model is None or scored.target is None:
+        missing = "--model DIR" if scored.model is None else "the text, SOURCE TARGET"
+        example = "nmtalign evaluate LINKS SOURCE TARGET --model DIR"
+        raise UsageError(f"without gold links, a model of the text judges: {example}; add {missing}")
+    if scored.by_sentence or scored.gold_format != "pharaoh":
+        raise UsageError("--by-sentence and --gold-format need gold links; remove them, or --model")
+    paths = [path for path in (scored.links, scored.compare) if path is not None]
+    results = judge_files(paths, scored.gold, scored.target, model=scored.model, format=scored.links_format)
+    print_expected(results, as_json=scored.json)
+
+
+def _print_json(results: dict[str, na.Evaluation], bootstrap: Bootstrap) -> None:
+    """Print the scores of each file, and the differences of two files (second minus first)."""
+    from nmtalign.links.evaluation import compare_evaluations
+
+    found: dict[str, Any] = {"files": {path: result.to_dict() for path, result in results.items()}}
+    if len(results) == 2:
+        differences = compare_evaluations(*results.values(), bootstrap=bootstrap)
+        found["differences"] = {metric: asdict(difference) for metric, difference in differences.items()}
+    print_json(found)
 
 
 def _read_scored(
