@@ -64,6 +64,41 @@ class Listed:
         return to_table(self)
 
 
+class Attended:
+    """One or more sentence pairs with attention."""
+
+    def word_table(self) -> pd.DataFrame:
+        """Return a DataFrame with one row for each word: how sharp its attention is, and how much it gets.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The words of the source and then of the target, with the columns ``side``, ``position`` from 0,
+            ``word`` and ``links``; for a batch, first ``pair``, and the index of its DataFrame.
+
+            ``entropy``, in bits, is that of the attention of the word to the other side, with the null word:
+            `forward` of a target word, `reverse` of a source word. ``null`` is what the null word, or the end
+            of the sentence, gets: 1 minus the sum. ``coverage`` is the sum of the attention that the words of
+            the other side give to the word (Tu et al. 2016).
+
+        Raises
+        ------
+        UsageError
+            If the attention of both directions is not known.
+
+        Examples
+        --------
+        >>> import nmtalign
+        >>> pair = nmtalign.load().align("the black cat", "le chat noir")
+        >>> words = pair.word_table().sort_values("entropy", ascending=False)
+        >>> words[["side", "word", "entropy"]].head(2).round(2).values.tolist()
+        [['source', 'the', 0.02], ['target', 'le', 0.02]]
+        """
+        from nmtalign.report.drawing import to_word_table
+
+        return to_word_table(self)
+
+
 class Result(Listed):
     """A result that can be listed and compared."""
 

@@ -8,7 +8,7 @@ from typing import Any
 _EXPORTS = {
     "scores": "dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
-    "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
+    "weights": "softmax entropy mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
     "mechanism": "attend AttentionOutput self_attention cross_attention MultiHead multi_head linear glorot"
     " map_arrays",
     "position_encodings": "sinusoidal position_table add_positions concatenate_positions diagonal_prior",

@@ -47,6 +47,7 @@ from nmtalign.attention.transformer_layers import layer_norm as layer_norm
 from nmtalign.attention.transformer_layers import transformer as transformer
 from nmtalign.attention.weights import causal_mask as causal_mask
 from nmtalign.attention.weights import entmax15 as entmax15
+from nmtalign.attention.weights import entropy as entropy
 from nmtalign.attention.weights import mask_scores as mask_scores
 from nmtalign.attention.weights import padding_mask as padding_mask
 from nmtalign.attention.weights import softmax as softmax

@@ -68,6 +68,35 @@ def _length(scores: Array, axis: int) -> int:
     return int(scores.shape[axis])
 
 
+def entropy(weights: Array, axis: int = -1) -> Array:
+    r"""Entropy :math:`-\sum_s \alpha_{ts} \log_2 \alpha_{ts}` of weights, in bits.
+
+    It is 0 if one weight is 1, and :math:`\log_2 S` if S weights are equal. Weights of 0 add nothing, so
+    padding does not count, and the entropy of a row without weights is 0.
+
+    Parameters
+    ----------
+    weights : array (..., T, S)
+        Not negative; a :class:`~nmtalign.errors.UsageError` if one is.
+    axis : int
+        The axis that the weights of one word are on.
+
+    Returns
+    -------
+    array (..., T)
+
+    Examples
+    --------
+    >>> entropy([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    array([1.5, 0. , 0. ])
+    """
+    xp, weights = namespace_and_floats(weights)
+    if bool(xp.any(weights < 0)):
+        raise UsageError("expected weights of at least 0, found a negative one; are these scores?")
+    logarithms = xp.log2(xp.where(weights > 0, weights, as_like(1.0, weights)))
+    return 0.0 - xp.sum(weights * logarithms, axis=axis)
+
+
 def mask_scores(scores: Array, mask: Array | None) -> Array:
     """Return `scores` with a mask applied: minus infinity where it is False, and its floats added.
 

@@ -22,7 +22,7 @@ from nmtalign.arrays import as_real_array, in_word_order, offsets_of
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, CellValues, ExtractionName, LinkUnitName, Symmetrization
-from nmtalign.results import FIRST_AND_SECOND, Listed, Viewable, ViewableBatch
+from nmtalign.results import FIRST_AND_SECOND, Attended, Listed, Viewable, ViewableBatch
 from nmtalign.settings import LinkSettings
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
@@ -368,7 +368,7 @@ def make_matrix(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AlignedPair(Viewable):
+class AlignedPair(Viewable, Attended):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
 
     ``pair.score`` is the pair score, a single number; ``pair.scores`` are the scores of the cells. Aligners
@@ -562,7 +562,7 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
+class AlignedBatch(Sequence[AlignedPair], ViewableBatch, Attended):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     Aligners make these batches; nothing is checked when one is constructed.

@@ -41,7 +41,13 @@ from nmtalign.report.heatmap import (
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
 from nmtalign.report.style import PngAndSize, new_figure, png_for_notebook
-from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
+from nmtalign.report.tables import (
+    MATRIX_FORMATS,
+    batch_word_table,
+    link_table,
+    pair_word_table,
+    save_matrices,
+)
 from nmtalign.results import FIRST_AND_SECOND, Viewable, table_of_rows, with_frame_index
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import (
@@ -161,6 +167,22 @@ def _(result: Aligner) -> Any:
         "text": str(result.text_settings),
     }
     return _frame({"setting": settings})
+
+
+@singledispatch
+def to_word_table(result: Any) -> pd.DataFrame:
+    """Return the entropy and coverage of each word of a pair or batch as a DataFrame."""
+    raise UsageError(f"there is no table of the words of a {type(result).__name__}")
+
+
+@to_word_table.register
+def _(result: AlignedPair) -> Any:
+    return pair_word_table(result)
+
+
+@to_word_table.register
+def _(result: AlignedBatch) -> Any:
+    return batch_word_table(result)
 
 
 def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | None = None) -> pd.DataFrame:

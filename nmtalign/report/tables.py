@@ -9,23 +9,26 @@ of an .npz file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from nmtalign.arrays import Reals
+from nmtalign.attention import entropy
 from nmtalign.errors import UsageError
 from nmtalign.files.array_files import NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix, BothWords, Link
 from nmtalign.links.formats import json_text
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
-from nmtalign.names import LinkUnitName
+from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.results import table_of_rows, with_frame_index
 from nmtalign.validation import advise_on_repeated_index, check_type
 
@@ -117,6 +120,46 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     frame_index = getattr(pairs, "frame_index", None)
     advise_on_repeated_index(frame_index)
     return with_frame_index(table, frame_index)
+
+
+WORD_TABLE_COLUMNS = ("pair", "side", "position", "word", "links", "entropy", "coverage", "null")
+
+
+def pair_word_table(pair: AlignedPair) -> pd.DataFrame:
+    """Return one row for each word of a pair; see :meth:`nmtalign.AlignedPair.word_table`."""
+    if pair.forward is None or pair.reverse is None:
+        raise UsageError("this pair has one matrix; entropy and coverage need attention of both directions")
+    rows = _word_rows(0, pair.tokens, pair.links, pair.forward, pair.reverse)
+    return _table_of_words(rows).drop(columns="pair")
+
+
+def batch_word_table(batch: AlignedBatch) -> pd.DataFrame:
+    """Return one row for each word of all pairs; see :meth:`nmtalign.AlignedBatch.word_table`."""
+    rows: list[tuple[Any, ...]] = []
+    both = zip(batch.matrices("forward"), batch.matrices("reverse"), strict=True)
+    for n, (forward, reverse) in enumerate(both):
+        rows += _word_rows(n, batch[n].tokens, batch.links(n), forward, reverse)
+    return with_frame_index(_table_of_words(rows), batch.frame_index)
+
+
+def _table_of_words(rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    return table_of_rows(rows, WORD_TABLE_COLUMNS, example=(0, "", 0, "", 0, 0.5, 0.5, 0.5))
+
+
+def _word_rows(
+    number: int, words: BothWords, links: Sequence[Link], forward: Reals, reverse: Reals
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of `WORD_TABLE_COLUMNS` for each word of a pair, from its attention (T, S)."""
+    attention_of_sides = reverse.T, forward  # a row is a word of the side, a column one of the other side
+    for side, (name, own) in enumerate(zip(SIDES, attention_of_sides, strict=True)):
+        null = np.clip(1 - own.sum(axis=1, keepdims=True), 0, 1)
+        entropies = entropy(np.hstack([own, null]))
+        coverage = attention_of_sides[1 - side].sum(axis=0)
+        counts = Counter(link[side] for link in links)
+        columns = entropies.tolist(), coverage.tolist(), null[:, 0].tolist()
+        for position, values in enumerate(zip(words[side], *columns, strict=True)):
+            word, *figures = values
+            yield number, name, position, word, counts[position], *figures
 
 
 def open_table(

@@ -8,7 +8,7 @@ import nmtalign as na
 
 NAMES = """
     dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated
-    softmax mask_scores sparsemax entmax15 causal_mask padding_mask
+    softmax entropy mask_scores sparsemax entmax15 causal_mask padding_mask
     scaled_dot_gradient additive_gradient AdditiveGradient softmax_gradient
     attend AttentionOutput self_attention cross_attention
     multi_head MultiHead linear

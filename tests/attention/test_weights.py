@@ -126,6 +126,25 @@ def test_floats_of_a_mask_are_added(library, draw, blocked):
         library.equal(at.softmax(at.mask_scores(library(scores), added_mask)), expected)
 
 
+def test_entropy_of_weights(library, draw):
+    weights = at.softmax(3 * draw(2, 3, 4))
+    weights[0, 1] = [0, 1, 0, 0]
+    weights[1, 2] = 0  # padding
+    weights[1, :, 3] = 0
+    expected = np.zeros((2, 3))
+    for place in np.ndindex(2, 3):
+        for weight in weights[place]:
+            expected[place] -= weight * np.log2(weight) if weight else 0
+    library.equal(at.entropy(library(weights)), expected, atol=1e-6)
+    library.equal(at.entropy(library(weights.swapaxes(1, 2)), axis=1), expected, atol=1e-6)
+    library.equal(at.entropy(library(np.full((1, 8), 1 / 8))), np.array([3.0]))
+
+
+def test_scores_have_no_entropy(module):
+    with pytest.raises(UsageError, match="found a negative one; are these scores"):
+        at.entropy(module.asarray(np.array([[0.5, -0.5]])))
+
+
 def test_a_float_mask_of_small_numbers_lowers_scores(library, draw):
     scores = draw(2, 3)
     mask = -np.abs(draw(2, 3))

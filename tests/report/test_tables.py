@@ -240,3 +240,62 @@ def test_empty_tables_have_the_types_of_full_ones():
 
 def empty_pair():
     return AlignedPair(Alignment([], 1, 1), AlignmentMatrix([[0.5]], ["a"], ["b"]))
+
+
+def naive_words(aligned: AlignedPair) -> list[tuple]:
+    """Return the rows of a table of words, cell by cell."""
+    rows = []
+    T, S = aligned.forward.shape
+    for side, length, other in (("source", S, T), ("target", T, S)):
+        for k in range(length):
+            own = [aligned.reverse[o, k] if side == "source" else aligned.forward[k, o] for o in range(other)]
+            received = [
+                aligned.forward[o, k] if side == "source" else aligned.reverse[k, o] for o in range(other)
+            ]
+            null = max(1 - sum(map(float, own)), 0)
+            entropy = -sum(p * np.log2(p) for p in [*map(float, own), null] if p > 0)
+            links = sum(link[side == "target"] == k for link in aligned.links)
+            word = aligned.tokens[side == "target"][k]
+            rows.append((side, k, word, links, entropy, sum(map(float, received)), null))
+    return rows
+
+
+@pytest.mark.parametrize("model", ["en_fr_model", "en_fr_vectors"])
+def test_words_have_entropy_coverage_and_null(model):
+    frame = pd.DataFrame(
+        {"en": ["the black cat sees it", "", "a dog"], "fr": ["le chat noir le voit", "rien", "un chien"]},
+        index=["p", "q", "r"],
+    )
+    batch = nmtalign.load(model).align_batch(frame)
+    table = batch.word_table()
+    assert table.columns.tolist()[1:] == ["side", "position", "word", "links", "entropy", "coverage", "null"]
+    expected = pd.DataFrame(
+        [row for aligned in batch for row in naive_words(aligned)], columns=table.columns[1:]
+    )
+    found = table.drop(columns="pair").reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected, atol=1e-5, check_dtype=False)
+    assert table.index.tolist() == ["pqr"[n] for n in table["pair"]]
+    assert table.query("pair == 1")[["entropy", "coverage", "null"]].to_numpy().tolist() == [[0, 0, 1]]
+    alone = batch[2].word_table()
+    of_batch = table.query("pair == 2").drop(columns="pair").reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, of_batch)
+
+
+def test_words_of_given_attention_with_rows_and_columns_of_padding():
+    given = np.array([[0.5, 0.25, 0.25, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
+    batch = nmtalign.links_from([("a b c d", "x y z")], matrices=[given])
+    table = batch.word_table().set_index("word")
+    assert table.loc[list("xyz"), "entropy"].tolist() == [1.5, 0, 0]
+    assert table.loc[list("xyz"), "null"].tolist() == [0, 1, 0]
+    assert table.loc[list("abcd"), "coverage"].tolist() == [0.5, 1.25, 0.25, 0]
+    assert table.loc["b", "entropy"] == pytest.approx(-0.2 * np.log2(0.2) - 0.8 * np.log2(0.8))
+    assert table.loc["d", ["entropy", "null"]].tolist() == [0, 1]
+    assert table["links"].sum() == 2 * len(batch.source)
+    empty = nmtalign.links_from([("", "")], matrices=[np.zeros((0, 0))]).word_table()
+    assert empty.empty
+    assert empty.columns.tolist() == batch.word_table().columns.tolist()
+
+
+def test_words_of_one_matrix_are_refused():
+    with pytest.raises(UsageError, match="need attention of both directions"):
+        PAIRS[0].word_table()
