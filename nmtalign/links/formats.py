@@ -445,6 +445,7 @@ class Correction(NamedTuple):
     gold: GoldAlignment
     by: str
     at: str  # ISO 8601
+    note: str = ""
 
 
 def pair_fingerprint(source: Sequence[str], target: Sequence[str]) -> str:
@@ -513,7 +514,11 @@ def _parse_correction(line: str) -> Correction:
         raise DataError(f"expected the number of pairs of a text, found {values['pairs']!r:.60}")
     if not 1 <= values["pair"] <= values["pairs"]:
         raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']!r:.60}")
-    return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _CORRECTION_FIELDS})
+    note = values.get("note", "")
+    if not isinstance(note, str):
+        raise DataError(f"expected a note as text, found {note!r:.60}")
+    fields = {name: values[name] for name in _CORRECTION_FIELDS}
+    return Correction(gold=gold_of_json(record, line), note=note, **fields)
 
 
 def outside_link_error(error: DataError, number: int, file: str | Path | None = None) -> DataError:

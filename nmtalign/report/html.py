@@ -156,6 +156,7 @@ def _correction_data(
                 "text": correction.text,
                 "by": correction.by,
                 "at": correction.at,
+                "note": correction.note,
                 "links": sorted(gold.sure),
                 "possible": sorted(gold.possible - gold.sure),
             }

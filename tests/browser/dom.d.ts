@@ -3,4 +3,4 @@ interface EventTarget { closest(css: string): any; matches(css: string): boolean
 interface Node { closest(css: string): any; data: string }
 interface Element { dataset: DOMStringMap; type: any; checked: boolean; value: any; open: boolean; hidden: boolean; tabIndex: number; focus(options?: FocusOptions): void }
 interface HTMLElement { open: boolean; value: any }
-interface DocumentEventMap { chosen: Event; corrected: CustomEvent }
+interface DocumentEventMap { chosen: Event; corrected: CustomEvent; next: CustomEvent }

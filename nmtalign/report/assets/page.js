@@ -23,7 +23,7 @@ root.dataset.begun = "";
 export const state = {
   view: data.usual,
   beside: "none",
-  edit: false,
+  several: false, // whether further words are held in a card that is edited
   compare: data.compare,
   find: "",
   in: "both",

@@ -15,7 +15,7 @@ import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
 import { drawFirst } from "./tools/first.js";
-import { makeEditor, showEditor } from "./tools/editor.js";
+import { makeEditor, nextPair } from "./tools/editor.js";
 import { listKeys } from "./tools/keys.js";
 
 function chooseTheme() {
@@ -111,7 +111,8 @@ function goToEnds(event) {
   goToEnd(down);
 }
 
-// "/" goes to the search, "j" and "k" to the pairs after and before the one that is read.
+// "/" goes to the search, "j" and "k" to the pairs after and before the one that is read; "e" edits it, "n" the next
+// one that is not reviewed.
 function followKeys(event) {
   if (event.target.closest("input, textarea, select, .matrix svg")) return;
   if (event.ctrlKey || event.altKey || event.metaKey || root.dataset.kind === "cards") return;
@@ -120,10 +121,12 @@ function followKeys(event) {
     byId("search").closest("details").open = true;
     byId("search").focus();
   }
-  const step = { j: 1, k: -1 }[event.key];
+  const step = { j: 1, k: -1, e: 0, n: 0 }[event.key];
   const shown = shownPairs();
-  if (!step || !shown.length) return;
+  if (step === undefined || !shown.length) return;
   const y = barHeight() + 40;
+  if (event.key === "e") return pairAt(y).card.querySelector(".edit").click();
+  if (event.key === "n") return nextPair(pairAt(y));
   const above = shown.indexOf(pairAt(y));
   const begun = list.getBoundingClientRect().top < y;
   const next = shown[begun ? above + step : 0];
@@ -158,7 +161,6 @@ new ResizeObserver(() => {
 document.addEventListener("copy", copySentences);
 document.addEventListener("chosen", () => {
   redraw(() => {
-    showEditor();
     drawKey();
   });
   showFinder();

@@ -1,8 +1,8 @@
-// Corrected links: two words, or a cell, go none, sure, possible. A correction is of a pair of a text, whatever report
-// shows it: { text, links, by, at }. Each change is told as the event "corrected".
+// Corrected links. A correction is of a pair of a text, whatever report shows it: { text, links, note, by, at }. Each
+// change is told as the event "corrected".
 
-import { byId, html, quote, state } from "../page.js";
-import { panelLinks } from "../panels.js";
+import { byId, quote } from "../page.js";
+import { TAGS, panelLinks } from "../panels.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
 import { keep, now, readKept } from "./kept.js";
 import { fromRecord, isOfOtherWords, toRecord } from "./records.js";
@@ -20,22 +20,40 @@ export const goldOf = (pair) => pair.reviewed?.links ?? startOf(pair); // what i
 const differences = (links, others) =>
   [...new Set([...links.keys(), ...others.keys()])].filter((key) => links.get(key) !== others.get(key));
 
+// The links of a pair that are of another kind than at first, the last one first: { key, before, after }.
+export const changesOf = (pair) =>
+  differences(startOf(pair), goldOf(pair))
+    .map((key) => ({ key, before: startOf(pair).get(key), after: goldOf(pair).get(key) }))
+    .reverse();
+
 // Whether somebody has changed a link of a pair, not only looked.
-export const isCorrected = (pair) => differences(goldOf(pair), startOf(pair)).length > 0;
+export const isCorrected = (pair) => changesOf(pair).length > 0;
 
 // Whether a link is of the reader's hand, not of the gold or the links that the report was made with.
-export const isYours = (pair, key) => Boolean(pair.reviewed) && !startOf(pair).has(key);
+export const isYours = (pair, key) => goldOf(pair).has(key) && !startOf(pair).has(key);
 
 // Whether the reader has removed a link of the gold, or of the links that the report was made with.
-export const isRemoved = (pair, key) => Boolean(pair.reviewed) && startOf(pair).has(key) && !goldOf(pair).has(key);
+export const isRemoved = (pair, key) => startOf(pair).has(key) && !goldOf(pair).has(key);
 
 // Whether the gold of a pair is another one than in the figures that the report was made with.
 export const isChanged = (pair) => Boolean(pair.reviewed) && (!pair.inherited || isCorrected(pair));
 
-// The links to draw in a panel, see panelLinks.
+// The links to draw in a panel, see panelLinks. In a card that is edited those of the model stay beside the others.
 export function drawnLinks(pair, view) {
-  if (!state.edit) return panelLinks(pair, view);
-  return [...goldOf(pair)].map(([key, sure]) => ({ key, kind: sure ? "sure" : "maybe", shared: false, tag: "" }));
+  if (!pair.editing) return panelLinks(pair, view);
+  const gold = goldOf(pair);
+  const keys = new Set([...pair.links.keys(), ...gold.keys()]);
+  return [...keys].map((key) => ({ key, shared: false, ...kindOfEdited(pair, key) }));
+}
+
+function kindOfEdited(pair, key) {
+  const kind = goldOf(pair).get(key);
+  if (isYours(pair, key)) return { kind: kind ? "sure" : "maybe", tag: "yours" };
+  if (isRemoved(pair, key)) return { kind: "removed", tag: "removed" };
+  if (kind === 0) return { kind: "maybe", tag: "" };
+  if (kind === undefined) return { kind: "wrong", tag: TAGS.wrong };
+  if (!pair.links.has(key)) return { kind: "missed", tag: TAGS.missed };
+  return { kind: pair.inherited ? "hit" : "both", tag: "" };
 }
 
 // Take corrections, or take them away where they are null: one step of those that can be undone.
@@ -46,13 +64,13 @@ export function correct(changes) {
   for (const [n, after] of changes) setReviewed(n, after);
 }
 
-export function setReviewed(n, correction, mine = true) {
+export function setReviewed(n, correction, { mine = true, isNote = false } = {}) {
   const pair = byNumber.get(`pair-${n}`);
   if (mine) keep(n, (correction ?? reviewed.get(n))?.text ?? pair?.h, correction);
   if (correction) reviewed.set(n, correction);
   else reviewed.delete(n);
   if (pair) pair.reviewed = correction;
-  document.dispatchEvent(new CustomEvent("corrected", { detail: { pair } }));
+  document.dispatchEvent(new CustomEvent("corrected", { detail: { pair, isNote } }));
 }
 
 // The links of a pair under a correction, or without one.
@@ -68,7 +86,7 @@ export function catchUp(key = null) {
     for (const step of [...done, ...undone].flat()) {
       if (step.n === n) changed.forEach((link) => step.foreign.add(link));
     }
-    setReviewed(n, correction, false);
+    setReviewed(n, correction, { mine: false });
   }
 }
 
@@ -132,68 +150,82 @@ export function say(text) {
 }
 
 export const who = { name: "" };
-const correction = (pair, links) => ({ text: pair.h, links, by: who.name, at: now() });
+const correction = (pair, links) => ({
+  text: pair.h, links, note: pair.reviewed?.note ?? "", by: who.name, at: now(),
+});
 
-const NEXT = new Map([
-  [undefined, 1],
-  [1, 0],
-  [0, undefined],
-]);
-export const nextKind = (kind) => NEXT.get(kind);
-
-// Give a link the kind that `kindAfter` makes of its present one.
-export function setLink(pair, s, t, kindAfter, focusAgain) {
+// Give some links a kind: 1 sure, 0 possible, undefined none; the first one is explained.
+export function setLinks(pair, cells, kind) {
   catchUp();
-  pair.pinned = { ...(pair.pinned?.side ? pair.pinned : { s, t }), link: [s, t] }; // which is then explained
+  const keys = cells.map(([s, t]) => `${s}-${t}`);
   const links = new Map(goldOf(pair));
-  const key = `${s}-${t}`;
-  const kind = kindAfter(links.get(key));
-  if (kind === undefined) links.delete(key);
-  else links.set(key, kind);
-  correct([[pair.n, correction(pair, links)]]);
-  focusAgain();
-  byId("live").textContent =
-    `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}: ${["possible", "sure"][kind] ?? "no link"}`;
+  for (const key of keys) {
+    if (kind === undefined) links.delete(key);
+    else links.set(key, kind);
+  }
+  const held = pair.pinned?.side ? pair.pinned : { s: cells[0][0], t: cells[0][1] };
+  pair.pinned = { ...held, made: cells };
+  const isAsBefore = !differences(links, startOf(pair)).length && !pair.reviewed?.note;
+  correct([[pair.n, isAsBefore ? null : correction(pair, links)]]);
+  readAloud(pair, cells);
+}
+
+function readAloud(pair, cells) {
+  const told = cells.map(([s, t]) => `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}`).join(", ");
+  const kind = goldOf(pair).get(cells[0].join("-"));
+  byId("live").textContent = `${told}: ${["possible", "sure"][kind] ?? "no link"}`;
+}
+
+// Make the links of some cells, or remove them where all of them are there.
+export function toggleLinks(pair, cells) {
+  const gold = goldOf(pair);
+  setLinks(pair, cells, cells.every(([s, t]) => gold.has(`${s}-${t}`)) ? undefined : 1);
+}
+
+// Make links possible, or sure where they are possible.
+export function togglePossible(pair, cells) {
+  setLinks(pair, cells, goldOf(pair).get(cells[0].join("-")) === 0 ? 1 : 0);
 }
 
 const KEYS_OF_LINKS = { s: 1, p: 0, Delete: undefined, Backspace: undefined, n: undefined };
 
 // A cell that is clicked, or on which a key is pressed; whether it was for the editor.
 export function chooseCell(pair, s, t, key, picture) {
-  const next = key === null || key === "Enter" || key === " ";
-  if (!state.edit || !(next || key in KEYS_OF_LINKS)) return false;
+  const toggles = key === null || key === "Enter" || key === " ";
+  if (!pair.editing || !(toggles || key in KEYS_OF_LINKS)) return false;
   const pictures = () => [...pair.card.querySelectorAll(".matrix svg[tabindex]")];
   const which = pictures().indexOf(picture);
   const focused = picture.matches(":focus");
   pair.pinned = null; // no word is held any more
-  setLink(pair, s, t, next ? nextKind : () => KEYS_OF_LINKS[key], () => {
-    if (focused) pictures()[which].focus();
-  });
+  if (toggles) toggleLinks(pair, [[s, t]]);
+  else setLinks(pair, [[s, t]], KEYS_OF_LINKS[key]);
+  if (focused) pictures()[which].focus();
+  readAloud(pair, [[s, t]]);
   return true;
 }
 
 // A pair without an error is reviewed, too, once somebody has looked.
-export function editorOf(pair) {
-  pair.check = html("input", { type: "checkbox" });
-  pair.check.addEventListener("change", () => {
-    const { checked } = pair.check;
-    catchUp();
-    if (checked) return correct([[pair.n, correction(pair, goldOf(pair))]]);
-    pair.check.checked = isCorrected(pair) && !window.confirm(`Forget the corrected links of pair ${pair.n}?`);
-    if (!pair.check.checked) correct([[pair.n, null]]);
-  });
-  const told = html("span", { class: "review" });
-  tellReview(pair, told);
-  return [html("label", { class: "check" }, pair.check, "reviewed"), told];
+export function review(pair, isReviewed) {
+  catchUp();
+  if (isReviewed) return correct([[pair.n, correction(pair, goldOf(pair))]]);
+  if (!isCorrected(pair) || window.confirm(`Forget the corrected links of pair ${pair.n}?`)) return discard(pair);
+  pair.check.checked = true;
 }
 
-export function tellReview(pair, told = pair.card.querySelector(".review")) {
+export function discard(pair) {
+  catchUp();
+  pair.pinned = null;
+  correct([[pair.n, null]]);
+}
+
+// A note is kept with each letter, and is no step of those that can be undone.
+export function setNote(pair, note) {
+  setReviewed(pair.n, { ...correction(pair, goldOf(pair)), note }, { isNote: true });
+}
+
+export function tellReview(pair) {
   const { by, at } = pair.reviewed ?? {};
-  pair.check.checked = Boolean(pair.reviewed);
-  told.classList.toggle("done", Boolean(pair.reviewed));
-  told.textContent = pair.reviewed
-    ? `✓ reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}`
-    : "";
+  return pair.reviewed ? `reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}` : "";
 }
 
 // Those of some that are not older than what is known; how many of the others are of another text, or older.

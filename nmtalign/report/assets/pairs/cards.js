@@ -5,7 +5,7 @@ import {
 } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
-import { editorOf, isChanged, isCorrected } from "../corrections/corrections.js";
+import { changesOf, goldOf, isChanged, tellReview } from "../corrections/corrections.js";
 import { isLong, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
@@ -31,8 +31,8 @@ function tellErrorRates(pair) {
 
 // What the head of a card says, in which a correction changes the errors.
 function factsOf(pair) {
-  const facts = state.edit ? [[tellShown(pair)]] : [];
-  facts.push([counted(pair.links.size, "link")]);
+  if (pair.editing) return tellEdited(pair);
+  const facts = [[counted(pair.links.size, "link")]];
   if (Math.max(pair.S, pair.T) >= MANY_WORDS) facts.push([`${pair.S} and ${pair.T} words`]);
   if (pair.gold) {
     const keys = new Set([...pair.links.keys(), ...pair.gold.keys()]);
@@ -45,6 +45,9 @@ function factsOf(pair) {
   facts.push(...tellErrorRates(pair));
   if (pair.directions.s !== pair.directions.t) facts.push(["opposite directions: both are read from the top"]);
   const nodes = facts.flatMap((fact, n) => [n ? " · " : "", html("span", { class: "fact" }, ...fact)]);
+  if (pair.reviewed) {
+    nodes.push(html("span", { class: "review" }, " · ", html("span", { class: "fact" }, `✓ ${tellReview(pair)}`)));
+  }
   if (pair.told) {
     const told = isChanged(pair) ? `${pair.told}, as reported` : pair.told;
     const about = { class: "first", title: "This pair is shown first." };
@@ -53,10 +56,11 @@ function factsOf(pair) {
   return nodes;
 }
 
-// Whose links an editor shows.
-function tellShown(pair) {
-  const whose = pair.gold ? "the gold links" : "the links of the model";
-  return `shown: ${whose}${isCorrected(pair) ? ", as you changed them" : ""}`;
+// Whose links an editor shows, and how many are the reader's.
+function tellEdited(pair) {
+  const changes = changesOf(pair).length;
+  const whose = counted(goldOf(pair).size, pair.gold ? "gold link" : "link");
+  return [html("span", { class: "fact" }, whose), ...(changes ? [" · ", html("strong", {}, `${changes} yours`)] : [])];
 }
 
 function tellFacts(pair) {
@@ -75,7 +79,7 @@ function titleOf(pair) {
 export function makeCard(pair) {
   const title = titleOf(pair);
   const facts = html("p", { class: "facts" }, ...factsOf(pair));
-  const head = html("header", {}, title, facts, ...editorOf(pair), toolsOf(pair, () => draw(pair)));
+  const head = html("header", {}, title, facts, toolsOf(pair, () => draw(pair)));
   const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": title.id };
   return html("article", about, head, html("div", { class: "body" }));
 }
@@ -105,6 +109,7 @@ function drawWords(pair) {
   pair.cursors = [];
   tellFacts(pair);
   pair.card.classList.remove("narrow", "opposite", "many");
+  pair.card.classList.toggle("editing", pair.editing);
   if (onPaper()) drawOnPaper(pair, body, view);
   else if (beside !== null) drawTwo(pair, body, view, beside);
   else drawOne(pair, body, view);
@@ -114,7 +119,8 @@ function drawWords(pair) {
 const inspector = () => html("div", { class: "why" });
 
 function drawOne(pair, body, view) {
-  const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
+  const showsAll = state.beside === "=all" && !pair.editing;
+  const all = showsAll ? data.views.filter((other) => other !== view && pair.m[other]) : [];
   const sentences = drawSentences(pair, pair.card, sizeOfWords(pair, room), view);
   const low = html("div", { class: "low" }, inspector());
   body.replaceChildren(sentences, low);

@@ -1,8 +1,8 @@
 // The curves of links; those from one row of a long pair to another are stubs at both of their ends.
 
-import { onPaper, state, svg } from "../page.js";
+import { onPaper, svg } from "../page.js";
 import { positions } from "./pairs.js";
-import { drawnLinks, isYours } from "../corrections/corrections.js";
+import { drawnLinks } from "../corrections/corrections.js";
 import { LABEL_SIZE, TAG_SIZE, boxOf, keepDrawn, placesAlong, takePlace } from "./labels.js";
 import { makeNotes } from "./notes.js";
 
@@ -109,20 +109,19 @@ export function makeCurves(pair, box) {
   const marks = [];
   drawn.forEach((link, i) => {
     const { key, kind, shared, tag, points, d, far } = link;
-    const classes = (far ? " far" : "") + (shared ? " shared" : "") +
-      (state.edit && isYours(pair, key) ? " yours" : "");
+    const isYours = tag === "yours";
+    const classes = (far ? " far" : "") + (shared ? " shared" : "") + (isYours ? " yours" : "");
     const p = (pair.links.get(key) ?? 600) / 1000;
     const about = { "data-link": key, d };
     const isFlat = far || drawn.slice(0, i).some((other) => !other.far && crossesFlat(other, link, across));
     if (!onPaper() && !isFlat) paths.push(svg("path", { class: "halo", ...about }));
     const width = kind === "missed" || kind === "other" ? 2 : 1 + 2 * p;
     paths.push(svg("path", { class: `link ${kind}${classes}`, "stroke-width": width.toFixed(2), ...about }));
-    const text = classes.includes("yours") ? "yours" : tag;
-    if (text) {
-      const size = text === "yours" ? LABEL_SIZE : TAG_SIZE;
+    if (tag) {
+      const size = tag.length > 2 ? LABEL_SIZE : TAG_SIZE;
       const places = far ? placesAtStub(points[0]) : placesAlong(points);
-      const [x, y] = takePlace(places, (place) => boxOf(text, size, place), taken);
-      marks.push(svg("text", { class: `tag ${kind}${classes}`, x, y, "data-link": key }, text));
+      const [x, y] = takePlace(places, (place) => boxOf(tag, size, place), taken);
+      marks.push(svg("text", { class: `tag ${kind}${classes}`, x, y, "data-link": key }, tag));
     }
     marks.push(svg("path", { class: `hit-area${far ? " far" : ""}`, ...about }));
   });

@@ -1,7 +1,7 @@
 // The inspector of a card: why a word, a link or a cell is what it is. It is a fixed part of the card, which covers
 // nothing. Nothing that is pointed at moves: the inspector keeps the height that it has had.
 
-import { html, onPaper, state } from "../page.js";
+import { html, onPaper } from "../page.js";
 import { explainWhole } from "./reasons.js";
 import { keyOf } from "./key.js";
 
@@ -10,13 +10,13 @@ const HINTS = {
   kept: ["Pinned. Arrow keys go to other words; ", ["Esc"], " releases it."],
   seen: ["Click or ", ["Enter"], " keeps this here."],
   edit: [
-    "Click a word, then its partner: they are linked. Again: the link is a possible one; once more: none. ",
-    ["Enter"], " is a click, ", ["Ctrl Z"], " undoes, ", ["Esc"], " releases the word.",
+    ["Enter"], " picks a word, arrows move, ", ["Enter"], " again links; ", ["P"], " makes the link a possible one; ",
+    ["Ctrl Z"], " takes back, ", ["Esc"], " ends.",
   ],
 };
 
 function hintOf(name) {
-  const parts = HINTS[state.edit ? "edit" : name].map((part) =>
+  const parts = HINTS[name].map((part) =>
     typeof part === "string" ? part : html("kbd", {}, part[0]),
   );
   return html("p", { class: "hint" }, ...parts);
@@ -67,10 +67,14 @@ export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "ke
   const box = pair.card.querySelector(".why");
   if (!box) return;
   const { headline, say, groups = [], both = null, notes = [] } = reason;
-  const height = extra.length ? 0 : box.scrollHeight; // of what is shown so far
-  box.replaceChildren(
+  const told = [
     html("p", { class: "headline", id: `headline-${pair.n}` }, headline),
     html("p", { class: "say", id: `say-${pair.n}` }, ...sentence(say)),
+  ];
+  if (pair.editing) return fillEditor(pair, box, told);
+  const height = extra.length ? 0 : box.scrollHeight; // of what is shown so far
+  box.replaceChildren(
+    ...told,
     ...(groups.length ? [html("div", { class: "groups" }, ...groups.map(groupOf))] : []),
     ...(both ? [bothTogether(both)] : []),
     ...notes.map((note) => html("p", { class: "caption" }, note)),
@@ -81,9 +85,24 @@ export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "ke
   if (height > least) box.style.minHeight = `${height}px`;
 }
 
+// What is shown in a card that is edited; a notebook has no editor.
+let editor = null;
+export function editWith(own) {
+  editor = own;
+}
+
+// The panel stays while another reason is told.
+function fillEditor(pair, box, told) {
+  if (!box.querySelector(".panel")) {
+    box.replaceChildren(html("div", { class: "told" }), editor.makePanel(pair), hintOf("edit"));
+  }
+  box.firstChild.replaceChildren(...told);
+}
+
 // What a card says while nothing is pointed at: its most instructive link, how to read it, and the closest calls.
 export function explainPair(pair) {
   if (onPaper()) return;
+  if (pair.editing) return fillInspector(pair, editor.explainEditing(pair));
   const { calls, ...reason } = explainWhole(pair);
   const entries = html("ul", { class: "key" }, ...keyOf([pair]).map((entry) => html("li", {}, ...entry)));
   const extra = [html("div", { class: "groups" },

@@ -60,7 +60,8 @@ export function lightCell(pair, card, s, t) {
   return reason;
 }
 
-const isSame = (a, b) => Boolean(a && b) && ["side", "i", "s", "t"].every((name) => a[name] === b[name]);
+const PARTS = ["side", "i", "others", "s", "t"];
+const isSame = (a, b) => Boolean(a && b) && PARTS.every((name) => String(a[name]) === String(b[name]));
 
 // Keep a word { side, i } or a cell { s, t }, or let go what is kept.
 export function pin(pair, chosen) {
@@ -72,10 +73,8 @@ export function showPinned(pair) {
   const held = pair.pinned;
   const card = pair.card;
   for (const word of card.querySelectorAll(".token")) {
-    word.setAttribute(
-      "aria-pressed",
-      String(held?.side === word.dataset.side && held.i === Number(word.dataset.at)),
-    );
+    const heldWords = held?.side === word.dataset.side ? [held.i, ...(held.others ?? [])] : [];
+    word.setAttribute("aria-pressed", String(heldWords.includes(Number(word.dataset.at))));
   }
   card.classList.toggle("lit", held !== null);
   if (held?.side) return lightWord(pair, card, held.side, held.i);

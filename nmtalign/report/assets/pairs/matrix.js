@@ -5,7 +5,7 @@
 import { byId, clamp, data, html, isolate, onPaper, share, shortenWord, state, svg, width } from "../page.js";
 import { besideOf, extentOf, isShare, linksOf, positions, shownWeights, toldView, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { chooseCell, goldOf, isYours } from "../corrections/corrections.js";
+import { changesOf, chooseCell, goldOf, isRemoved, isYours } from "../corrections/corrections.js";
 import { nameOfDiamonds } from "./key.js";
 import { reversedRun } from "./notes.js";
 import { withTerm } from "./terms.js";
@@ -155,7 +155,8 @@ function captionOf(pair, view, minus, { range, title }) {
   if ([...(marks.gold ?? [])].some(([key, sure]) => !sure && !links.has(key))) {
     entry("possible", { gold: new Map([["0-0", 0]]) });
   }
-  if (marks.yours?.size) entry("yours", { yours: one });
+  if (marks.yours?.size) entry("yours", { yours: one.keys() });
+  if (marks.removed?.size) entry("removed", { removed: one.keys() });
   if (marks.diamonds?.size) entry(nameOfDiamonds(pair) ?? toldView(minus), { diamonds: one });
   if (pair.u?.some((side) => side.length)) {
     const gray = svg("svg", { width: 14, height: 14, "aria-hidden": "true" },
@@ -288,11 +289,11 @@ function drawLabels(pair, picture, place, g) {
 // system that is compared with. The gold is compared with the dots.
 function marksOf(pair, view, minus) {
   const others = besideOf(pair) === null ? pair.others[state.compare] : null;
-  if (state.edit) {
-    const gold = goldOf(pair);
-    const yours = new Map([...gold].filter(([key]) => isYours(pair, key)));
-    const dots = new Map([...gold].filter(([, sure]) => sure));
-    return { gold: new Map([...gold].filter(([, sure]) => !sure)), diamonds: null, dots, yours, judged: false };
+  if (pair.editing) {
+    const changed = changesOf(pair).map(({ key }) => key);
+    const [yours, removed] = [isYours, isRemoved].map((is) => new Set(changed.filter((key) => is(pair, key))));
+    const ofOthers = (links) => new Map([...links].filter(([key]) => !yours.has(key) && !removed.has(key)));
+    return { gold: ofOthers(goldOf(pair)), diamonds: null, dots: ofOthers(pair.links), yours, removed };
   }
   return {
     gold: minus === null && state.compare !== "none" ? pair.gold : null,
@@ -302,14 +303,14 @@ function marksOf(pair, view, minus) {
 }
 
 // Sure links that are missing, and links that the gold does not have.
-function errorsOfMarks({ gold, dots, judged = true }) {
-  if (!gold || !judged) return [[], []];
+function errorsOfMarks({ gold, dots }) {
+  if (!gold) return [[], []];
   const missed = [...gold].filter(([key, sure]) => sure && !dots?.has(key)).map(([key]) => key);
   return [missed, [...(dots?.keys() ?? [])].filter((key) => !gold.has(key))];
 }
 
 function drawMarks(picture, place, cell, marks) {
-  const { gold, diamonds, dots, yours = new Map() } = marks;
+  const { gold, diamonds, dots, yours = new Set(), removed = new Set() } = marks;
   const [missed, wrong] = errorsOfMarks(marks);
   const corner = (key) => place(...positions(key));
   const middle = (key) => corner(key).map((at) => at + cell / 2);
@@ -350,7 +351,12 @@ function drawMarks(picture, place, cell, marks) {
     const kind = isWrong.has(key) ? "dot hidden" : cell < 9 ? "dot small" : "dot";
     picture.append(svg("circle", { class: kind, cx, cy, r: Math.max(1, cell * 0.14) }));
   }
-  for (const key of yours.keys()) box(key, "yours");
+  for (const [keys, shape] of [[yours, plus], [removed, cross]]) {
+    for (const key of keys) {
+      box(key, "yours");
+      sign(key, "yours", shape);
+    }
+  }
 }
 
 // A bracket beside the cells of words whose order is reversed, where its place is empty.

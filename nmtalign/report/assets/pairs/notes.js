@@ -1,7 +1,7 @@
 // Words on the figure: rings at words without a link, and a few notes while nothing is pointed at. A note is omitted
 // where it would touch a curve or another note, or leave the card.
 
-import { onPaper, quote, state, svg, width } from "../page.js";
+import { onPaper, quote, svg, width } from "../page.js";
 import { boxOf, drawnBoxes, touch } from "./labels.js";
 import { pairs, positions } from "./pairs.js";
 
@@ -65,7 +65,7 @@ export function makeNotes(pair, box, places, curves) {
     rings.append(svg("circle", { class: "ring", cx, cy, r: RING }));
     board.taken.push([cx - RING, cy - RING, cx + RING, cy + RING]);
   }
-  if (!across || onPaper() || state.edit) return [rings];
+  if (!across || onPaper() || pair.editing) return [rings];
   const height = box.querySelector(".token")?.getBoundingClientRect().height ?? 0; // a pair may have no words
   noteReversal(pair, places, board, height);
   for (const { kind, points } of curves) {

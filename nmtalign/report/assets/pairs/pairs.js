@@ -34,7 +34,8 @@ export class Pair {
   card = null; // while it is in the page
   height = 0; // of its card, where that has been drawn
   decoded = {};
-  pinned = null;
+  pinned = null; // { side, i, others: further words that are held } or a cell { s, t }; made: links just changed
+  editing = false;
   check = null;
   told = null; // its error to begin with
   cursors = []; // what lights words and cells in its matrices, while it is in the page
@@ -143,9 +144,9 @@ export function linksOf(pair, view) {
 }
 
 const hasView = (pair, view) => Boolean(pair.m[view] ?? (view[0] === "=" && linksOf(pair, view)));
-export const viewOf = (pair) => (hasView(pair, state.view) ? state.view : "combined");
+export const viewOf = (pair) => (!pair.editing && hasView(pair, state.view) ? state.view : "combined");
 export const besideOf = (pair) =>
-  !onPaper() && hasView(pair, state.beside) && state.beside !== viewOf(pair) ? state.beside : null;
+  !onPaper() && !pair.editing && hasView(pair, state.beside) && state.beside !== viewOf(pair) ? state.beside : null;
 export const nameOf = (view) =>
   view[0] !== "=" ? view : (data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
 

@@ -1,7 +1,7 @@
 // Why a link was made or not: { headline, say, groups, both, notes }. `say` is a list of strings and of [word, kind],
 // which is emphasized; `groups` are bars of what two words look at; `both` is the bar of both directions together.
 
-import { counted, data, isolate, nameOfSide, quote, share, shortenWord, state } from "../page.js";
+import { counted, data, isolate, nameOfSide, quote, share, shortenWord } from "../page.js";
 import { isError, judge } from "../panels.js";
 import { goldOf, isCorrected, isRemoved, isYours } from "../corrections/corrections.js";
 import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
@@ -197,6 +197,7 @@ function headlineOf(pair, s, t) {
   const words = `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
   const kind = judgedKind(pair, s, t);
   if (isYours(pair, `${s}-${t}`)) return `${words} is your link`;
+  if (isRemoved(pair, `${s}-${t}`)) return `${words} is a link that you removed`;
   if (kind === "missed") return `${words} is a missed link`;
   if (kind === "wrong") return `${words} is a link: wrong`;
   return `${words} is ${kind ? "a" : "no"} link`;
@@ -231,12 +232,11 @@ function partnersIn(pair, side, i, links) {
 
 const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 
-// The partner of a word in the link that was changed last, while the editor holds it.
+// The partner of a word in the link that was changed last, while the card is edited.
 function partnerMade(pair, side, i) {
-  const link = state.edit ? pair.pinned?.link : null;
-  if (!link) return null;
   const k = side === "s" ? 0 : 1;
-  return link[k] === i ? link[1 - k] : null;
+  const link = pair.editing ? pair.pinned?.made?.find((one) => one[k] === i) : null;
+  return link ? link[1 - k] : null;
 }
 
 export function explainWord(pair, side, i) {

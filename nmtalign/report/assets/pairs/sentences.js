@@ -2,7 +2,7 @@
 
 import { html, state, svg } from "../page.js";
 import { positions } from "./pairs.js";
-import { drawnLinks, nextKind, setLink } from "../corrections/corrections.js";
+import { drawnLinks, toggleLinks, togglePossible } from "../corrections/corrections.js";
 import { focusWord, rowsOf, spread, wordAt, wordList } from "./words.js";
 import { lightCell, lightWord, pin, unlight } from "./light.js";
 
@@ -32,8 +32,8 @@ export function drawSentences(pair, card, { layout, wide }, view) {
   box.addEventListener("click", (event) => {
     const word = event.target.closest(".token");
     const { link } = event.target.dataset;
-    if (word && event.detail < 2 && chooseWord(pair, word)) return;
-    if (link && !state.edit) pin(pair, { s: positions(link)[0], t: positions(link)[1] });
+    if (word && event.detail < 2 && chooseWord(pair, word, event)) return;
+    if (link && !pair.editing) pin(pair, { s: positions(link)[0], t: positions(link)[1] });
     if (!word && !link && pair.pinned) pin(pair, null); // a click on the ground
     overWord(pair, card, event.target);
     if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
@@ -74,13 +74,18 @@ export function copySentences(event) {
 function moveFocus(pair, box, event, across) {
   const { side, at } = event.target.dataset;
   if (event.key === "Escape") {
+    if (pair.editing && !pair.pinned) return pair.card.querySelector(".edit").click();
     pair.pinned = null;
     return unlight(pair.card);
   }
   if (side === undefined) return;
+  if (event.key === "p" && pair.editing && pair.pinned?.made) {
+    togglePossible(pair, pair.pinned.made);
+    return focusWord(pair.card.querySelector(".sentences"), side, Number(at));
+  }
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    return chooseWord(pair, event.target) || overWord(pair, box.closest(".pair"), event.target);
+    return chooseWord(pair, event.target, event) || overWord(pair, box.closest(".pair"), event.target);
   }
   const i = Number(at);
   const along = across ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
@@ -101,23 +106,25 @@ function moveFocus(pair, box, event, across) {
   if (wordAt(box, ...next)) focusWord(box, ...next);
 }
 
-// A word that is clicked is held; in the editor a word of the other side is then linked with it.
-function chooseWord(pair, word) {
+// A word that is clicked is held; in a card that is edited further words may be, and a word of the other side is then
+// linked with all of them.
+function chooseWord(pair, word, event) {
   const { side, at } = word.dataset;
   const i = Number(at);
   const held = pair.pinned;
-  if (!state.edit || !held?.side || held.side === side) {
-    pin(pair, { side, i });
-    return false;
+  if (!pair.editing || !held?.side) return pin(pair, { side, i });
+  if (held.side === side) {
+    const isFurther = event.shiftKey || event.ctrlKey || event.metaKey || (state.several && !held.made);
+    return isFurther ? holdFurther(pair, held, i) : pin(pair, { side, i });
   }
-  const [s, t] = side === "s" ? [i, held.i] : [held.i, i];
-  const view = word.closest(".sentences").dataset.view;
-  setLink(pair, s, t, nextKind, () => {
-    focusWord(
-      [...pair.card.querySelectorAll(".sentences")].find((box) => box.dataset.view === view),
-      side,
-      i,
-    );
-  });
+  toggleLinks(pair, [held.i, ...(held.others ?? [])].map((own) => (side === "s" ? [i, own] : [own, i])));
+  focusWord(pair.card.querySelector(".sentences"), side, i);
   return true;
+}
+
+// Hold a further word, or let go one of several.
+function holdFurther(pair, { side, i, others = [] }, added) {
+  const words = [i, ...others];
+  const left = words.includes(added) ? words.filter((one) => one !== added) : [...words, added];
+  pin(pair, left.length ? { side, i: left[0], others: left.slice(1) } : null);
 }

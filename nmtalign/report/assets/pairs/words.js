@@ -20,7 +20,7 @@ function letterSize(layout) {
 // The words of a side in a panel, or some of them.
 export function wordList(pair, side, view, from = 0, to = pair[side].length) {
   const linked = new Set(
-    [...(state.edit ? goldOf(pair) : ownLinks(pair, view)).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]),
+    [...(pair.editing ? goldOf(pair) : ownLinks(pair, view)).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]),
   );
   const words = pair[side].slice(from, to).map((word, k) => {
     const i = from + k;

@@ -7,10 +7,12 @@ const ICONS = {
   image: "M2.5 3.5h11v9h-11zM2.5 10.5l3-3 3 3 2-2 3 3M10 6.2h.1",
   link: "M6.5 9.5l3-3M7.5 4.5l1.2-1.2a2.6 2.6 0 0 1 3.8 3.8l-1.5 1.4M8.5 11.5l-1.2 1.2a2.6 2.6 0 0 1-3.8-3.8l1.5-1.4",
   more: "M4 6.5l4 4 4-4",
+  pen: "M3 13l.8-3.2L11 2.6 13.4 5 6.2 12.2z",
+  undo: "M3 6h6.5a3.5 3.5 0 0 1 0 7H6M3 6l3-3M3 6l3 3",
 };
 const TOLD_SECONDS = 6;
 
-function iconOf(name) {
+export function iconOf(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 }
 
@@ -47,11 +49,26 @@ export function toolsOf(pair, redraw) {
   if (root.dataset.kind === "report") {
     tools.append(actionButton("copy-link", "Copy link", () => copyAddress(pair), "link"));
   }
+  if (root.dataset.kind === "report") tools.append(editButton(pair, redraw));
   tools.append(html("span", { class: "done", role: "status" }));
   return tools;
 }
 
-function tellDone(pair, text) {
+// Begin to correct the links of a card, and end it.
+function editButton(pair, redraw) {
+  const name = () => (pair.editing ? "Done" : "Edit");
+  const node = actionButton("edit", name(), () => {
+    Object.assign(pair, { editing: !pair.editing, pinned: null });
+    node.setAttribute("aria-pressed", String(pair.editing));
+    node.setAttribute("aria-label", name());
+    node.lastChild.textContent = name();
+    redraw();
+  }, "pen");
+  node.setAttribute("aria-pressed", String(pair.editing));
+  return node;
+}
+
+export function tellDone(pair, text) {
   const told = pair.card.querySelector(".done");
   told.textContent = text;
   setTimeout(() => told.textContent === text && told.replaceChildren(), 1000 * TOLD_SECONDS);

@@ -9,7 +9,7 @@ const FOOT = 20; // height of the line below the card
 const FOOT_SIZE = 12;
 const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
 const OF_TEXT = ["text-anchor", "dominant-baseline", "paint-order"];
-const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint, .first";
+const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .panel, .review, .hint, .first";
 
 // Lay the page out for the width of the picture, draw the card, and put everything back before it is seen.
 export function drawPicture(pair, redraw) {

@@ -1,7 +1,7 @@
 // The concordance in the pairs of the report: what a word, or words side by side, are linked to, and where. Words
 // that differ in case only are one; "…" stands between words of a translation that do not stand side by side.
 
-import { byId, counted, directionOf, html, lower, percent, root, state, unseen } from "../page.js";
+import { byId, counted, directionOf, html, lower, percent, root, unseen } from "../page.js";
 import { OTHER, byNumber, directionOfSide, pairs, positions } from "../pairs/pairs.js";
 import { query, wordsIn, writeAddress } from "./address.js";
 
@@ -128,6 +128,9 @@ function lookUpToken(token, extend) {
   lookUp(side, pair[side].slice(ends[0], ends[1] + 1), joined ? from : { pair, at });
 }
 
+// A word that a change has taken out of the page was in a card that is edited.
+const isEdited = (token) => byNumber.get(token.closest(".pair")?.id)?.editing ?? true;
+
 function closeConcordance() {
   concordance.hidden = true;
   query.words = [];
@@ -171,7 +174,7 @@ export function makeConcordance() {
   close.addEventListener("click", closeConcordance);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeConcordance();
-    if (event.key === "Enter" && event.target.matches(".token") && !state.edit) {
+    if (event.key === "Enter" && event.target.matches(".token") && !isEdited(event.target)) {
       lookUpToken(event.target, event.shiftKey);
     }
   });
@@ -183,7 +186,7 @@ export function makeConcordance() {
       lookUp(word.dataset.of, [word.textContent]);
     } else if (
       token &&
-      !state.edit &&
+      !isEdited(token) &&
       event.detail < 2 &&
       (event.shiftKey || window.getSelection().isCollapsed)
     ) {

@@ -2,25 +2,17 @@
 // it. It is downloaded as corrections, which are opened again, or as gold links, a line for each pair of the text.
 // After a correction all that counts errors is counted anew, or says that it is as reported.
 
-import { byId, data, download, html, root, state } from "../page.js";
-import { byNumber, pairs, positions } from "../pairs/pairs.js";
+import { byId, data, html, root, state } from "../page.js";
+import { byNumber, pairs } from "../pairs/pairs.js";
 import {
-  catchUp,
-  correct,
-  goBack,
-  newer,
-  notShown,
-  reviewed,
-  reviewedPairs,
-  say,
-  setReviewed,
-  tellReview,
-  who,
+  catchUp, correct, goBack, newer, notShown, reviewedPairs, say, setReviewed, who,
 } from "../corrections/corrections.js";
 import { browser, readKept, store, stored } from "../corrections/kept.js";
-import { fromRecord, toRecord } from "../corrections/records.js";
+import { downloadCorrections, downloadGold } from "../corrections/downloads.js";
+import { fromRecord } from "../corrections/records.js";
+import { tellProgress } from "../corrections/panel.js";
 import { draw } from "../pairs/cards.js";
-import { bring, shownPairs } from "../list.js";
+import { bring, openCard, shownPairs } from "../list.js";
 import { recountErrors } from "./errors.js";
 import { doubt, recountRows, sortPairs } from "./index.js";
 import { tellTotals } from "./summary.js";
@@ -41,33 +33,31 @@ export function makeEditor() {
     who.name = name.value;
     store(NAME, who.name);
   });
-  byId("editor").append(
+  const tools = html(
+    "div",
+    { class: "toolbar" },
     name,
-    tool("Next least certain", nextPair),
+    tool("Next unreviewed", () => nextPair(null)),
     tool("Least certain first", leastCertainFirst),
     tool("Undo", () => goStep(true)),
     tool("Redo", () => goStep(false)),
-    tool("Download corrections", downloadCorrections),
+    tool("Download corrections", () => say(downloadCorrections())),
     tool("Open corrections", () => file.click()),
     file,
-    tool("Download gold", downloadGold),
-    html("span", { role: "status" }),
+    tool("Download gold", () => say(downloadGold())),
     html("span", { id: "said" }),
   );
+  byId("editor").append(tools);
   document.addEventListener("keydown", (event) => {
     const back = { z: !event.shiftKey, Z: false, y: false }[event.key];
-    if (!state.edit || back === undefined || event.target.matches("input")) return;
+    if (back === undefined || !pairs.some(({ editing }) => editing) || event.target.matches("input")) return;
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     goStep(back);
   });
-  document.addEventListener("corrected", ({ detail: { pair } }) => {
-    if (pair?.card) {
-      keepInPlace(pair, () => {
-        tellReview(pair);
-        draw(pair);
-      });
-    }
+  document.addEventListener("next", ({ detail }) => nextPair(detail.pair));
+  document.addEventListener("corrected", ({ detail: { pair, isNote } }) => {
+    if (pair?.card && !isNote) keepInPlace(pair, () => redrawCard(pair));
     telling ??= Promise.resolve().then(() => {
       telling = null;
       keepInPlace(pair, () => {
@@ -84,6 +74,7 @@ export function makeEditor() {
     restore();
   }
   name.value = who.name;
+  tellCount();
 }
 
 // Change the page, but not where the words of a card are: they may be under the pointer.
@@ -99,20 +90,20 @@ function goStep(back) {
   if (first) bring(first);
 }
 
-export function showEditor() {
-  byId("editor").hidden = !state.edit;
-  root.toggleAttribute("data-edit", state.edit);
-  tellCount();
+// Draw a card that was changed; the focus stays at what was pressed.
+function redrawCard(pair) {
+  const pressed = document.activeElement.closest(".panel button")?.className;
+  draw(pair);
+  if (pressed) (pair.card.querySelector(`.panel .${pressed}:enabled`) ?? pair.card.querySelector(".edit")).focus();
 }
 
 function tellCount() {
-  const count = reviewedPairs().length;
   const others = notShown() ? `, ${notShown()} others of this text` : "";
-  const kept = browser.keeps
-    ? "kept in this browser"
-    : "which this browser does not keep: download before you leave";
-  byId("editor").querySelector("span").textContent =
-    `${count} of ${pairs.length} pairs reviewed${others}, ${kept}`;
+  const kept = browser.keeps ? "kept in this browser" : "which this browser does not keep: download before you leave";
+  const told = byId("editor").querySelector("summary span");
+  tellProgress(told);
+  if (reviewedPairs().length || !browser.keeps) told.textContent += `${others}, ${kept}`;
+  for (const progress of document.querySelectorAll(".panel .progress")) tellProgress(progress);
 }
 
 function byDoubt() {
@@ -120,11 +111,16 @@ function byDoubt() {
   return [...pairs].sort((a, b) => doubts.get(b) - doubts.get(a) || a.n - b.n);
 }
 
-function nextPair() {
-  const seen = new Set(shownPairs());
-  const next = byDoubt().find((pair) => !pair.reviewed && seen.has(pair));
-  if (next) window.location.hash = `pair-${next.n}`;
-  else byId("live").textContent = "All pairs are reviewed";
+// Edit the next pair of the list that nobody has looked at; `from` is then done.
+export function nextPair(from) {
+  const shown = shownPairs();
+  const at = shown.indexOf(from) + 1;
+  const next = [...shown.slice(at), ...shown.slice(0, at)].find((pair) => !pair.reviewed && pair !== from);
+  if (!next) return say("All pairs of the list are reviewed");
+  if (from?.editing) from.card.querySelector(".edit").click();
+  openCard(next);
+  if (!next.editing) next.card.querySelector(".edit").click();
+  next.card.querySelector(".edit").focus({ preventScroll: true });
 }
 
 function leastCertainFirst() {
@@ -141,7 +137,7 @@ function restore() {
     if (correction) known.set(n, correction);
     else known.delete(n);
   }
-  for (const [n, correction] of known) setReviewed(n, correction, false);
+  for (const [n, correction] of known) setReviewed(n, correction, { mine: false });
   who.name = stored(NAME) ?? "";
   if (known.size) tellFound([...known.values()].map(({ at, by }) => [at, by]));
 }
@@ -157,9 +153,9 @@ function tellFound(found) {
   const before = `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}`;
   const hidden = notShown();
   const gold = data.corrections.length ? "Your corrections now serve as gold for these pairs. " : "";
-  const told = `${gold}Tick “edit links” to continue.`;
+  const told = `${gold}“Edit” on a card continues.`;
   if (hidden === found.length) {
-    return tellNotice(`${before}: none of them is shown here. Tick “edit links” to download what was corrected.`);
+    return tellNotice(`${before}: none of them is shown here. “Corrections” downloads what was corrected.`);
   }
   const of = hidden ? ` ${hidden} of them ${hidden === 1 ? "is" : "are"} not shown here.` : "";
   tellNotice(`${before}. ${told}${of}`);
@@ -184,45 +180,4 @@ async function openFile(file) {
   if (foreign) parts.push(`${foreign} skipped: not a correction, or of a different text`);
   byId("live").textContent = `${parts.join("; ")}.`;
   tellNotice(`${parts.join("; ")}.`);
-}
-
-function lineOf(links) {
-  const inOrder = ([a], [b]) => {
-    const [s, t] = positions(a);
-    const [x, y] = positions(b);
-    return s - x || t - y;
-  };
-  return [...links]
-    .sort(inOrder)
-    .map(([key, sure]) => (sure ? key : key.replace("-", "p")))
-    .join(" ");
-}
-
-// The gold that the report was made with, also of pairs that it does not show.
-const inherited = (n) => data.rest[n] ?? lineOf(byNumber.get(`pair-${n}`)?.inherited ?? []);
-
-// Line n is that of pair n of the text: as it was corrected, else as it was given.
-function goldLines() {
-  const numbers = Array.from({ length: data.lines }, (_, i) => i + 1);
-  return numbers.map((n) => `${reviewed.has(n) ? lineOf(reviewed.get(n).links) : inherited(n)}\n`);
-}
-
-// All of this text, also of pairs that this page does not show.
-function downloadCorrections() {
-  catchUp();
-  const sorted = [...reviewed].sort(([a], [b]) => a - b);
-  const lines = sorted.map(([n, correction]) => `${JSON.stringify(toRecord(n, correction))}\n`);
-  download("corrections.jsonl", lines);
-  const hidden = notShown();
-  const of = hidden ? `, ${hidden} of them of pairs that are not shown here` : "";
-  say(`corrections.jsonl: corrections of ${lines.length} pairs${of}`);
-}
-
-function downloadGold() {
-  catchUp();
-  const lines = goldLines();
-  download("gold.pharaoh", lines);
-  const filled = lines.filter((line) => line !== "\n").length;
-  const own = [...reviewed.values()].filter(({ links }) => links.size).length;
-  say(`gold.pharaoh: links of ${filled} pairs, ${own} of them corrected`);
 }

@@ -14,8 +14,9 @@ const KEYS_OF_REPORTS = [
   ["Home, End", "the first pair and the last one, or word of a sentence"],
   ["↑ ↓, Enter", "in the list: from pair to pair, to the card of a pair"],
   ["Shift Enter", "look up the words from the one before to this one"],
-  ["s, p, n", "while links are edited, in the matrix: sure, possible, no link"],
-  ["Ctrl Z, Ctrl Y", "while links are edited: undo, redo"],
+  ["e, n", "edit the pair that is read, or end it; edit the next one that is not reviewed"],
+  ["s, p, n", "while a pair is edited, in the matrix: sure, possible, no link; p also for the last link made"],
+  ["Ctrl Z, Ctrl Y", "while a pair is edited: undo, redo"],
 ];
 
 let dialog = null;

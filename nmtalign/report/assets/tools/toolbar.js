@@ -1,6 +1,6 @@
 // The tools above the pairs, and the key to what is drawn. A choice is told as the event "chosen".
 
-import { byId, data, html, onPaper, root, state } from "../page.js";
+import { byId, data, html, onPaper, state } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
 import { keyOf } from "../pairs/key.js";
@@ -39,7 +39,7 @@ function extent(view) {
 }
 
 export function makeToolbar() {
-  const tools = document.querySelector(".toolbar");
+  const tools = document.querySelector("#bar .toolbar");
   const views = data.views.map((view) => [view, view + extent(view)]);
   const hasGold = data.gold || pairs.some(({ gold }) => gold); // that of the report, or of its corrections
   const against = [
@@ -63,8 +63,6 @@ export function makeToolbar() {
     tick("linear", "linear", "Make the opacity of a cell proportional to its weight; else small weights are stronger"),
     tick("columns", "down", "Write the words of a sentence below each other"),
   );
-  // only the pairs of a report are lines of a text
-  if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit"));
 }
 
 // On paper the key stands above the pairs; on screens each card has its own.

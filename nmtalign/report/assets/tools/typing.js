@@ -42,7 +42,7 @@ function showAnswer(answer) {
   if (String(data.others) !== others) {
     Object.assign(state, { compare: data.compare, beside: data.others.length ? "=0" : "=all" });
   }
-  document.querySelector(".toolbar").replaceChildren();
+  document.querySelector("#bar .toolbar").replaceChildren();
   makeToolbar();
   drawKey();
   drawIndex();
