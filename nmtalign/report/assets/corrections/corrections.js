@@ -2,8 +2,8 @@
 // change is told as the event "corrected".
 
 import { byId, quote } from "../page.js";
-import { TAGS, panelLinks } from "../panels.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
+import { acts, differences, goldOf, isCorrected, startOf } from "./links.js";
 import { keep, now, readKept } from "./kept.js";
 import { fromRecord, isOfOtherWords, toRecord } from "./records.js";
 
@@ -12,49 +12,6 @@ export const reviewed = new Map(); // number of a pair, be it in this report or 
 // step, and the links that another tab has changed since.
 const done = [];
 const undone = [];
-
-const startOf = (pair) => pair.inherited ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
-export const goldOf = (pair) => pair.reviewed?.links ?? startOf(pair); // what is edited
-
-// The links whose kinds differ.
-const differences = (links, others) =>
-  [...new Set([...links.keys(), ...others.keys()])].filter((key) => links.get(key) !== others.get(key));
-
-// The links of a pair that are of another kind than at first, the last one first: { key, before, after }.
-export const changesOf = (pair) =>
-  differences(startOf(pair), goldOf(pair))
-    .map((key) => ({ key, before: startOf(pair).get(key), after: goldOf(pair).get(key) }))
-    .reverse();
-
-// Whether somebody has changed a link of a pair, not only looked.
-export const isCorrected = (pair) => changesOf(pair).length > 0;
-
-// Whether a link is of the reader's hand, not of the gold or the links that the report was made with.
-export const isYours = (pair, key) => goldOf(pair).has(key) && !startOf(pair).has(key);
-
-// Whether the reader has removed a link of the gold, or of the links that the report was made with.
-export const isRemoved = (pair, key) => startOf(pair).has(key) && !goldOf(pair).has(key);
-
-// Whether the gold of a pair is another one than in the figures that the report was made with.
-export const isChanged = (pair) => Boolean(pair.reviewed) && (!pair.inherited || isCorrected(pair));
-
-// The links to draw in a panel, see panelLinks. In a card that is edited those of the model stay beside the others.
-export function drawnLinks(pair, view) {
-  if (!pair.editing) return panelLinks(pair, view);
-  const gold = goldOf(pair);
-  const keys = new Set([...pair.links.keys(), ...gold.keys()]);
-  return [...keys].map((key) => ({ key, shared: false, ...kindOfEdited(pair, key) }));
-}
-
-function kindOfEdited(pair, key) {
-  const kind = goldOf(pair).get(key);
-  if (isYours(pair, key)) return { kind: kind ? "sure" : "maybe", tag: "yours" };
-  if (isRemoved(pair, key)) return { kind: "removed", tag: "removed" };
-  if (kind === 0) return { kind: "maybe", tag: "" };
-  if (kind === undefined) return { kind: "wrong", tag: TAGS.wrong };
-  if (!pair.links.has(key)) return { kind: "missed", tag: TAGS.missed };
-  return { kind: pair.inherited ? "hit" : "both", tag: "" };
-}
 
 // Take corrections, or take them away where they are null: one step of those that can be undone.
 export function correct(changes) {
@@ -177,20 +134,20 @@ function readAloud(pair, cells) {
 }
 
 // Make the links of some cells, or remove them where all of them are there.
-export function toggleLinks(pair, cells) {
+function toggleLinks(pair, cells) {
   const gold = goldOf(pair);
   setLinks(pair, cells, cells.every(([s, t]) => gold.has(`${s}-${t}`)) ? undefined : 1);
 }
 
 // Make links possible, or sure where they are possible.
-export function togglePossible(pair, cells) {
+function togglePossible(pair, cells) {
   setLinks(pair, cells, goldOf(pair).get(cells[0].join("-")) === 0 ? 1 : 0);
 }
 
 const KEYS_OF_LINKS = { s: 1, p: 0, Delete: undefined, Backspace: undefined, n: undefined };
 
 // A cell that is clicked, or on which a key is pressed; whether it was for the editor.
-export function chooseCell(pair, s, t, key, picture) {
+function chooseCell(pair, s, t, key, picture) {
   const toggles = key === null || key === "Enter" || key === " ";
   if (!pair.editing || !(toggles || key in KEYS_OF_LINKS)) return false;
   const pictures = () => [...pair.card.querySelectorAll(".matrix svg[tabindex]")];
@@ -223,11 +180,6 @@ export function setNote(pair, note) {
   setReviewed(pair.n, { ...correction(pair, goldOf(pair)), note }, { isNote: true });
 }
 
-export function tellReview(pair) {
-  const { by, at } = pair.reviewed ?? {};
-  return pair.reviewed ? `reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}` : "";
-}
-
 // Those of some that are not older than what is known; how many of the others are of another text, or older.
 export function newer(records) {
   const ofOthers = records.some(isOfOtherWords);
@@ -239,3 +191,5 @@ export function newer(records) {
 
 export const reviewedPairs = () => pairs.filter((pair) => pair.reviewed);
 export const notShown = () => [...reviewed.keys()].filter((n) => !byNumber.has(`pair-${n}`)).length;
+
+Object.assign(acts, { chooseCell, toggleLinks, togglePossible });

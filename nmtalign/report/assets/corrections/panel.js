@@ -3,10 +3,10 @@
 
 import { counted, html, state } from "../page.js";
 import { pairs, positions } from "../pairs/pairs.js";
-import { editWith } from "../pairs/inspector.js";
 import { tellProbability } from "../pairs/reasons.js";
 import { iconOf, tellDone } from "../picture/actions.js";
-import { changesOf, discard, goldOf, review, reviewedPairs, setLinks, setNote, tellReview } from "./corrections.js";
+import { acts, changesOf, goldOf, tellReview } from "./links.js";
+import { discard, review, reviewedPairs, setLinks, setNote } from "./corrections.js";
 import { downloadGold, lineOf } from "./downloads.js";
 
 const HOW_TO_EDIT =
@@ -118,4 +118,4 @@ function makePanel(pair) {
   );
 }
 
-editWith({ explainEditing, makePanel });
+Object.assign(acts, { explainEditing, makePanel });

@@ -5,7 +5,7 @@ import {
 } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
-import { changesOf, goldOf, isChanged, tellReview } from "../corrections/corrections.js";
+import { changesOf, goldOf, isChanged, tellReview } from "../corrections/links.js";
 import { isLong, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";

@@ -2,7 +2,7 @@
 
 import { onPaper, svg } from "../page.js";
 import { positions } from "./pairs.js";
-import { drawnLinks } from "../corrections/corrections.js";
+import { drawnLinks } from "../corrections/links.js";
 import { LABEL_SIZE, TAG_SIZE, boxOf, keepDrawn, placesAlong, takePlace } from "./labels.js";
 import { makeNotes } from "./notes.js";
 

@@ -2,6 +2,7 @@
 // nothing. Nothing that is pointed at moves: the inspector keeps the height that it has had.
 
 import { html, onPaper } from "../page.js";
+import { acts } from "../corrections/links.js";
 import { explainWhole } from "./reasons.js";
 import { keyOf } from "./key.js";
 
@@ -85,16 +86,10 @@ export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "ke
   if (height > least) box.style.minHeight = `${height}px`;
 }
 
-// What is shown in a card that is edited; a notebook has no editor.
-let editor = null;
-export function editWith(own) {
-  editor = own;
-}
-
 // The panel stays while another reason is told.
 function fillEditor(pair, box, told) {
   if (!box.querySelector(".panel")) {
-    box.replaceChildren(html("div", { class: "told" }), editor.makePanel(pair), hintOf("edit"));
+    box.replaceChildren(html("div", { class: "told" }), acts.makePanel(pair), hintOf("edit"));
   }
   box.firstChild.replaceChildren(...told);
 }
@@ -102,7 +97,7 @@ function fillEditor(pair, box, told) {
 // What a card says while nothing is pointed at: its most instructive link, how to read it, and the closest calls.
 export function explainPair(pair) {
   if (onPaper()) return;
-  if (pair.editing) return fillInspector(pair, editor.explainEditing(pair));
+  if (pair.editing) return fillInspector(pair, acts.explainEditing(pair));
   const { calls, ...reason } = explainWhole(pair);
   const entries = html("ul", { class: "key" }, ...keyOf([pair]).map((entry) => html("li", {}, ...entry)));
   const extra = [html("div", { class: "groups" },

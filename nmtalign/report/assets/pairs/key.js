@@ -3,7 +3,7 @@
 import { data, html, state, svg } from "../page.js";
 import { besideOf, nameOf, viewOf } from "./pairs.js";
 import { TAGS } from "../panels.js";
-import { drawnLinks } from "../corrections/corrections.js";
+import { drawnLinks } from "../corrections/links.js";
 import { withTerm } from "./terms.js";
 
 const MEANINGS = {

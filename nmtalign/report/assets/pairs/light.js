@@ -2,7 +2,7 @@
 // it go.
 
 import { byNumber, positions } from "./pairs.js";
-import { drawnLinks } from "../corrections/corrections.js";
+import { drawnLinks } from "../corrections/links.js";
 import { clearAttention, drawAttention, labelCurve } from "./attention.js";
 import { explainCell, explainWord, tellProbability } from "./reasons.js";
 import { explainPair, fillInspector } from "./inspector.js";

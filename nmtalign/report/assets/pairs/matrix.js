@@ -5,7 +5,7 @@
 import { byId, clamp, data, html, isolate, onPaper, share, shortenWord, state, svg, width } from "../page.js";
 import { besideOf, extentOf, isShare, linksOf, positions, shownWeights, toldView, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { changesOf, chooseCell, goldOf, isRemoved, isYours } from "../corrections/corrections.js";
+import { acts, changesOf, goldOf, isRemoved, isYours } from "../corrections/links.js";
 import { nameOfDiamonds } from "./key.js";
 import { reversedRun } from "./notes.js";
 import { withTerm } from "./terms.js";
@@ -440,7 +440,7 @@ function followCells(pair, card, picture, bands, cursor, place, column, g) {
   picture.addEventListener("click", (event) => {
     point(event);
     if (!picture.querySelector(".cursor")) return pin(pair, null);
-    if (!chooseCell(pair, ...now, null, picture)) pin(pair, { s: now[0], t: now[1] });
+    if (!acts.chooseCell?.(pair, ...now, null, picture)) pin(pair, { s: now[0], t: now[1] });
   });
   picture.addEventListener("pointerleave", leave);
   picture.addEventListener("blur", leave);
@@ -453,7 +453,7 @@ function followCells(pair, card, picture, bands, cursor, place, column, g) {
       pair.pinned = null;
       leave();
     }
-    if (now && chooseCell(pair, ...now, event.key, picture)) return event.preventDefault();
+    if (now && acts.chooseCell?.(pair, ...now, event.key, picture)) return event.preventDefault();
     if (now && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
       pin(pair, { s: now[0], t: now[1] });

@@ -3,7 +3,7 @@
 
 import { counted, data, isolate, nameOfSide, quote, share, shortenWord } from "../page.js";
 import { isError, judge } from "../panels.js";
-import { goldOf, isCorrected, isRemoved, isYours } from "../corrections/corrections.js";
+import { goldOf, isCorrected, isRemoved, isYours } from "../corrections/links.js";
 import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, directionView, tellAttention, tellWeight } from "./attention.js";
 

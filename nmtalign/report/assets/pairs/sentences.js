@@ -2,7 +2,7 @@
 
 import { html, state, svg } from "../page.js";
 import { positions } from "./pairs.js";
-import { drawnLinks, toggleLinks, togglePossible } from "../corrections/corrections.js";
+import { acts, drawnLinks } from "../corrections/links.js";
 import { focusWord, rowsOf, spread, wordAt, wordList } from "./words.js";
 import { lightCell, lightWord, pin, unlight } from "./light.js";
 
@@ -80,7 +80,7 @@ function moveFocus(pair, box, event, across) {
   }
   if (side === undefined) return;
   if (event.key === "p" && pair.editing && pair.pinned?.made) {
-    togglePossible(pair, pair.pinned.made);
+    acts.togglePossible(pair, pair.pinned.made);
     return focusWord(pair.card.querySelector(".sentences"), side, Number(at));
   }
   if (event.key === "Enter" || event.key === " ") {
@@ -117,7 +117,7 @@ function chooseWord(pair, word, event) {
     const isFurther = event.shiftKey || event.ctrlKey || event.metaKey || (state.several && !held.made);
     return isFurther ? holdFurther(pair, held, i) : pin(pair, { side, i });
   }
-  toggleLinks(pair, [held.i, ...(held.others ?? [])].map((own) => (side === "s" ? [i, own] : [own, i])));
+  acts.toggleLinks(pair, [held.i, ...(held.others ?? [])].map((own) => (side === "s" ? [i, own] : [own, i])));
   focusWord(pair.card.querySelector(".sentences"), side, i);
   return true;
 }

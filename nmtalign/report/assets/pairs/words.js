@@ -3,7 +3,7 @@
 import { cardSize, data, directionOf, html, manyOnPaper, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { goldOf } from "../corrections/corrections.js";
+import { goldOf } from "../corrections/links.js";
 
 const LONG = 60; // words; longer pairs are rows at every width
 const MIN_ROOM_OF_ROWS = 500; // a narrower card has columns instead

@@ -4,7 +4,7 @@
 import { byId, counted, data, directionOf, html, percent, state, svg } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
-import { isChanged } from "../corrections/corrections.js";
+import { isChanged } from "../corrections/links.js";
 import { addressOf } from "../filters.js";
 import { pairsOfBar } from "./bars.js";
 import { term, titleOfTerm, withTerm } from "../pairs/terms.js";
