@@ -7,7 +7,9 @@ that pages need no network.
 from __future__ import annotations
 
 import re
+import shutil
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,18 @@ def write_live_card(app: Any, error: Exception | None) -> None:
     Path(app.outdir, "live_card.html").write_text(page, encoding="utf-8")
 
 
+def copy_essay(app: Any, error: Exception | None) -> None:
+    """Copy the figures of the essay, which Sphinx does not follow, with the colors of the card."""
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir, "essay")
+    shutil.copytree(Path(app.srcdir, "essay"), folder, dirs_exist_ok=True)
+    sheet = resources.files("nmtalign.report").joinpath("assets", "card.css").read_text(encoding="utf-8")
+    colors = re.findall(r"(--\w+: light-dark\(.*?\));", sheet)
+    rules = "".join(f"  {color};\n" for color in colors)
+    (folder / "colors.css").write_text(f".essay {{\n{rules}}}\n", encoding="utf-8")
+
+
 def make_accessible(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Give captions of the navigation a level, and let keys scroll what may be wider than the page."""
     navigation = context.get("furo_navigation_tree", "")
@@ -183,6 +197,7 @@ def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes signatures and the help of commands."""
     app.connect("build-finished", name_sidebars)
     app.connect("build-finished", write_live_card)
+    app.connect("build-finished", copy_essay)
     app.connect("html-page-context", make_accessible, priority=900)  # after the theme
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-process-signature", hide_signature)
