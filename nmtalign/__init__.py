@@ -32,6 +32,7 @@ _NAMES_OF_MODULE = {
     "links.inputs": "write_links",
     "links.scores": "Bootstrap",
     "links.symmetrization": "symmetrize",
+    "links.threshold_curve": "ThresholdCurve",
     "progress": "Progress",
     "report.heatmap": "draw_heatmap save_heatmaps",
     "report.html": "write_report",

@@ -133,6 +133,44 @@ class TableResult(Result):
         return to_html(self)
 
 
+class ViewableCurve(Listed):
+    """Scores of many settings, which are drawn as a curve; a notebook shows it."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        from nmtalign.report.drawing import curve_for_notebook
+
+        return curve_for_notebook(self)
+
+    @overload
+    def plot(self, *, ax: None = None) -> Figure: ...
+
+    @overload
+    def plot(self, *, ax: Axes) -> Axes: ...
+
+    def plot(self, *, ax: Axes | None = None) -> Figure | Axes:
+        """Draw precision against recall; the present links and those with the best F1 are marked.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes of your own figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure, or matplotlib.axes.Axes
+            The axes if `ax` is given.
+        """
+        from nmtalign.report.drawing import to_curve
+
+        return to_curve(self, ax)
+
+    def save(self, path: str | Path) -> None:
+        """Save the picture as .png, .svg or .pdf, or the table as .tsv."""
+        from nmtalign.report.drawing import save_curve
+
+        save_curve(self, path)
+
+
 class ViewableBatch(Result):
     """A result of many sentence pairs, of which some can be drawn together."""
 

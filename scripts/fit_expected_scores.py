@@ -28,7 +28,7 @@ import numpy as np
 from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 
 import nmtalign as na
-from nmtalign.links import expected_scores
+import nmtalign.links.expected_scores as expected_scores
 from nmtalign.links.evaluation import count_matches
 from nmtalign.links.expected_scores import STYLES, Signals
 from nmtalign.links.inputs import as_gold

@@ -99,6 +99,7 @@ PUBLIC_NAMES = {
     "Evaluation",
     "ExpectedEvaluation",
     "SamplePair",
+    "ThresholdCurve",
     "align_on_cluster",
     "convert",
     "open_index",

@@ -747,6 +747,13 @@ class AlignedTextOrigin:
         batch = self.unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
         return replace(batch, origin=self, unit=self.unit.name)
 
+    @property
+    def link_settings(self) -> LinkSettings:
+        """How the links were chosen."""
+        if self.given_aligner is not None:
+            return self.given_aligner.resolved_extraction.settings
+        return self._needed_posteriors().extraction.settings
+
     def choose(self, links: LinkSettings) -> AlignedBatch:
         """Return the pairs with the links that other settings choose.
 
@@ -775,15 +782,18 @@ class AlignedTextOrigin:
 
     def _chosen_without_aligner(self, links: LinkSettings) -> AlignedBatch:
         """Return the links that settings choose from the kept posteriors; UsageError if it cannot be done."""
+        kept = self._needed_posteriors().with_links(links)
+        batch = kept.choose(kept.extraction)
+        return replace(batch, origin=replace(self, posteriors=kept), unit=self.unit.name)
+
+    def _needed_posteriors(self) -> KeptPosteriors:
+        """Return the kept posteriors; UsageError if there are none."""
         if self.posteriors is None:
             found = "a pickled or saved batch has no aligner, and posteriors only if they were kept"
             raise UsageError(
                 f"{found}; align the pairs again, with `posteriors=True` if the batch is to travel"
             )
-        kept = self.posteriors.with_links(links)
-        return replace(
-            kept.choose(kept.extraction), origin=replace(self, posteriors=kept), unit=self.unit.name
-        )
+        return self.posteriors
 
     def _with_posteriors(
         self, text: EncodedText, done: Callable[[int], None] | None = None, *, methods: Sequence[str]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from nmtalign.links.selection import (
     transport,
 )
 from nmtalign.links.symmetrization import symmetrize_matrices
-from nmtalign.names import Symmetrization
+from nmtalign.names import ExtractionName, Symmetrization
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.settings import LinkSettings
 from nmtalign.state import State, Stored
@@ -60,6 +60,11 @@ class Extraction:
     def rule(self) -> str:
         """The name of the method that chooses links."""
         return self.name
+
+    @property
+    def settings(self) -> LinkSettings:
+        """The settings by which :func:`make_extraction` makes this method."""
+        return LinkSettings(extract=cast(ExtractionName, self.name), threshold=self.threshold)
 
     @property
     def effective_threshold(self) -> float | None:
@@ -253,6 +258,10 @@ class Symmetrized(_Stacked):
     @property
     def rule(self) -> str:
         return self.method
+
+    @property
+    def settings(self) -> LinkSettings:
+        return LinkSettings(threshold=self.threshold, symmetrize=self.method)
 
     @property
     def one_link(self) -> OneLink:  # type: ignore[override]

@@ -513,6 +513,11 @@ class LinkedTextOrigin(NamedTuple):
         batch = self.unit.convert(batch, line_words, piece_lines, one_link=self.linker.one_link)
         return replace(batch, origin=self, unit=self.unit.name)
 
+    @property
+    def link_settings(self) -> LinkSettings:
+        """How the links were chosen."""
+        return self.linker.extraction.settings
+
     def choose(self, links: LinkSettings) -> AlignedBatch:
         """Return the pairs with the links that other settings choose from the same matrices."""
         origin = self._replace(linker=self.linker.with_links(links)) if links.given else self

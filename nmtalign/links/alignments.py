@@ -553,6 +553,10 @@ class Origin(Protocol):
     def chosen(self, numbers: Sequence[int]) -> Origin:
         """Return the origin of a part of the batch."""
 
+    @property
+    def link_settings(self) -> LinkSettings:
+        """How the links were chosen."""
+
     def choose(self, links: LinkSettings) -> AlignedBatch:
         """Return the pairs with the links that other settings choose."""
 

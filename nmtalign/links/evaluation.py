@@ -11,18 +11,16 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
-from operator import add
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nmtalign.display import with_plural
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.expected_scores import ExpectedEvaluation, evaluate_without_gold
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
@@ -33,63 +31,23 @@ from nmtalign.links.inputs import (
     check_same_words,
     iter_links,
 )
-from nmtalign.links.scores import METRICS, Bootstrap, HasScores, as_bootstrap
+from nmtalign.links.scores import (
+    METRICS,
+    Bootstrap,
+    Counts,
+    HasScores,
+    LinkPairs,
+    as_bootstrap,
+    scores_of_counts,
+    table_of_counts,
+)
 from nmtalign.results import FIRST_AND_SECOND, TableResult
-from nmtalign.validation import check_choices, check_same_pairs, check_type
+from nmtalign.validation import check_bool, check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LinkPairs = Iterable[tuple[int, int]] | Alignment
-
-
-@dataclass(frozen=True)
-class Counts(HasScores):
-    """Counts of any number of sentences, which add up: |A|, |S|, |A ∩ S| and |A ∩ P|."""
-
-    links: int = 0
-    sure: int = 0
-    in_sure: int = 0
-    in_possible: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.in_sure <= min(self.sure, self.in_possible) or self.in_possible > self.links:
-            raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
-
-    @classmethod
-    def from_links(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
-        """Return the counts of one sentence pair."""
-        chosen = frozenset(links)
-        return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(*map(add, astuple(self), astuple(other)))
-
-    def score(self, metric: str) -> float:
-        """Return one of `METRICS`."""
-        check_choices([metric], METRICS, "metrics")
-        return float(_scores_of_counts(np.array(astuple(self)))[metric])
-
-
-def _scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
-    links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
-    precision = _ratio(in_possible, links)
-    recall = _ratio(in_sure, sure)
-    both = precision + recall
-    f1 = np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
-    aer = 1 - _ratio(in_sure + in_possible, links + sure)
-    return {"precision": precision, "recall": recall, "f1": f1, "aer": aer}
-
-
-def _table_of_counts(sentences: Sequence[Counts]) -> NDArray[np.float64]:
-    """Return the counts of N sentences, shape (N, 4)."""
-    return np.array([astuple(counts) for counts in sentences], np.float64)
-
-
-def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
-    unknown = np.full(np.shape(part), np.nan)
-    return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
+    from nmtalign.links.threshold_curve import ThresholdCurve
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,8 +196,13 @@ def evaluate(
     golds: GoldInput,
     *,
     judge: None = None,
+    curve: Literal[False] = False,
     bootstrap: Bootstrap | int | None = None,
 ) -> Evaluation: ...
+
+
+@overload
+def evaluate(alignments: LinksInput, golds: GoldInput, *, curve: Literal[True]) -> ThresholdCurve: ...
 
 
 @overload
@@ -248,6 +211,7 @@ def evaluate(
     golds: None = None,
     *,
     judge: AlignedBatch | None = None,
+    curve: Literal[False] = False,
     bootstrap: Bootstrap | int | None = None,
 ) -> ExpectedEvaluation: ...
 
@@ -257,8 +221,9 @@ def evaluate(
     golds: GoldInput | None = None,
     *,
     judge: AlignedBatch | None = None,
+    curve: bool = False,
     bootstrap: Bootstrap | int | None = None,
-) -> Evaluation | ExpectedEvaluation:
+) -> Evaluation | ExpectedEvaluation | ThresholdCurve:
     """Score alignments against gold links, or estimate the scores without gold links.
 
     Parameters
@@ -273,15 +238,18 @@ def evaluate(
     judge : AlignedBatch, optional
         Without gold links: the same pairs, as an aligner linked them. Its probabilities are those of
         `alignments`, which may come from anywhere. By default, `alignments` is a batch with its own ones.
+    curve : bool
+        Return the scores of the links of 99 thresholds, which are chosen as by :meth:`AlignedBatch.choose`;
+        `alignments` is a batch.
     bootstrap : Bootstrap or int, optional
         Settings of the intervals, or the number of samples; 0 for no intervals of measured scores. Intervals
         are those of 95 percent with gold links, and of 90 percent without.
 
     Returns
     -------
-    Evaluation or ExpectedEvaluation
+    Evaluation, ExpectedEvaluation or ThresholdCurve
         Scores, counts and bootstrap intervals; deterministic for a given seed. Without gold links, expected
-        scores with their intervals.
+        scores with their intervals. With `curve`, the scores of each threshold, without intervals.
 
     Raises
     ------
@@ -305,15 +273,30 @@ def evaluate(
     >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
     0.0
 
-    Without gold links:
+    The scores of each threshold, and then those without gold links:
 
     >>> import nmtalign as na
+    >>> batch = na.load().align_batch([("the black cat", "le chat noir")])
+    >>> evaluate(batch, ["0-0 1-2 2-1"], curve=True).best.f1
+    1.0
     >>> batch = na.load().align_batch([("the black cat", "le chat noir")] * 60)
     >>> expected = evaluate(batch)
     >>> low, high = expected.dense.intervals["aer"]
     >>> low < expected.dense.aer < high
     True
     """
+    check_bool(curve, "curve")
+    if curve:
+        from nmtalign.links.threshold_curve import threshold_curve
+
+        if golds is None or judge is not None or bootstrap is not None:
+            raise UsageError("a curve needs gold links, and has neither `judge` nor `bootstrap`")
+        if not isinstance(alignments, AlignedBatch):
+            expected = "expected a batch of align_batch, whose links a curve chooses again"
+            raise UsageError(f"{expected}, found {short_repr(alignments)}")
+        gold = as_gold_sequence(golds)
+        gold = gold if isinstance(gold, Sequence) else list(gold)
+        return threshold_curve(alignments, gold, present=evaluate(alignments, gold, bootstrap=0).counts)
     if golds is None:
         expected_bootstrap = None if bootstrap is None else as_bootstrap(bootstrap)
         return evaluate_without_gold(alignments, judge, bootstrap=expected_bootstrap)
@@ -328,7 +311,7 @@ def evaluate(
     sentences = count_matches(links, check_gold_inside(gold, alignments), known=known)
     if isinstance(gold, GoldLinks) and gold.is_partial:
         sentences = tuple(sentences[n] for n in gold.reviewed)
-    drawn = _scores_of_counts(bootstrap.draw(_table_of_counts(sentences)))
+    drawn = scores_of_counts(bootstrap.draw(table_of_counts(sentences)))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     return Evaluation(sentences, intervals, f"pairs:{len(sentences)}|{bootstrap.settings}", bootstrap)
 
@@ -358,8 +341,8 @@ def compare_evaluations(
         if bootstrap != second.bootstrap:
             found = f"found {first.bootstrap} and {second.bootstrap}"
             raise UsageError(f"expected two evaluations with the same Bootstrap, {found}; pass `bootstrap`")
-    tables = [_table_of_counts(evaluation.sentences) for evaluation in (first, second)]
-    drawn = [_scores_of_counts(bootstrap.draw(table)) for table in tables]
+    tables = [table_of_counts(evaluation.sentences) for evaluation in (first, second)]
+    drawn = [scores_of_counts(bootstrap.draw(table)) for table in tables]
     differences = {}
     for metric in METRICS:
         value = getattr(second, metric) - getattr(first, metric)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
 from numbers import Integral
+from operator import add
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import UsageError
-from nmtalign.validation import check_number, check_type
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.validation import check_choices, check_number, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
+LinkPairs = Iterable[tuple[int, int]] | Alignment
 
 
 class HasScores:
@@ -42,6 +46,55 @@ class HasScores:
     def aer(self) -> float:
         """Alignment error rate."""
         return self.score("aer")
+
+
+@dataclass(frozen=True)
+class Counts(HasScores):
+    """Counts of any number of sentences, which add up: |A|, |S|, |A ∩ S| and |A ∩ P|."""
+
+    links: int = 0
+    sure: int = 0
+    in_sure: int = 0
+    in_possible: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.in_sure <= min(self.sure, self.in_possible) or self.in_possible > self.links:
+            raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
+
+    @classmethod
+    def from_links(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
+        """Return the counts of one sentence pair."""
+        chosen = frozenset(links)
+        return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))
+
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
+        check_choices([metric], METRICS, "metrics")
+        return float(scores_of_counts(np.array(astuple(self)))[metric])
+
+
+def scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
+    links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
+    precision = _ratio(in_possible, links)
+    recall = _ratio(in_sure, sure)
+    both = precision + recall
+    f1 = np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
+    aer = 1 - _ratio(in_sure + in_possible, links + sure)
+    return {"precision": precision, "recall": recall, "f1": f1, "aer": aer}
+
+
+def table_of_counts(sentences: Sequence[Counts]) -> NDArray[np.float64]:
+    """Return the counts of N sentences, shape (N, 4)."""
+    return np.array([astuple(counts) for counts in sentences], np.float64)
+
+
+def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
+    unknown = np.full(np.shape(part), np.nan)
+    return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
 
 
 @dataclass(frozen=True)

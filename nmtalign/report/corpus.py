@@ -28,7 +28,7 @@ from nmtalign.links.alignments import (
     Link,
     links_inside,
 )
-from nmtalign.links.evaluation import Counts, Evaluation, evaluate
+from nmtalign.links.evaluation import Evaluation, evaluate
 from nmtalign.links.formats import (
     LinksOfLine,
     are_corrections,
@@ -38,6 +38,7 @@ from nmtalign.links.formats import (
     read_links,
     with_numbered_errors,
 )
+from nmtalign.links.scores import Counts
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 

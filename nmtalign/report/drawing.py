@@ -19,6 +19,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import as_real_array
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import Evaluation, compare_evaluations
@@ -27,7 +28,9 @@ from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.links.link_errors import error_table
 from nmtalign.links.scores import METRICS
+from nmtalign.links.threshold_curve import ThresholdCurve
 from nmtalign.report.card_picture import draw_card
+from nmtalign.report.curve_picture import check_curve_path, draw_curve, draw_curve_on
 from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -107,6 +110,27 @@ def to_png(result: Any) -> PngAndSize:
     return png_for_notebook(to_heatmap(result, PictureSettings(title=title)))
 
 
+def curve_for_notebook(curve: Any) -> PngAndSize:
+    """Return the picture of a curve for a notebook."""
+    return png_for_notebook(draw_curve(curve))
+
+
+def to_curve(curve: Any, ax: Axes | None) -> Figure | Axes:
+    """Draw a curve into axes, which are returned, or return a figure of its own."""
+    return draw_curve(curve) if ax is None else draw_curve_on(ax, curve)
+
+
+def save_curve(curve: Any, path: str | Path) -> None:
+    """Save the picture of a curve, or its table as .tsv."""
+    check_curve_path(path)
+    path = as_path(path)
+    if path.suffix.lower() != ".tsv":
+        save_heatmaps([draw_curve(curve)], path)
+        return
+    with AtomicFiles() as files:
+        files.text(path).write(to_table(curve).to_csv(sep="\t", index=False, float_format="%.6g"))
+
+
 def to_html(result: Any) -> str:
     """Return the table of a result as HTML for a notebook."""
     table = to_table(result)
@@ -156,6 +180,14 @@ def _(result: ExpectedEvaluation) -> Any:
     for style, scores in result.styles.items():
         rows += [(style, metric, scores.score(metric), *scores.intervals[metric]) for metric in METRICS]
     return _frame(rows, columns=["style", "metric", "expected", "low", "high"])
+
+
+@to_table.register
+def _(result: ThresholdCurve) -> Any:
+    rows = []
+    for point in result.points:
+        rows.append((point.threshold, *map(point.score, METRICS), point.counts.links))
+    return _frame(rows, columns=["threshold", *METRICS, "links"])
 
 
 @to_table.register

@@ -33,7 +33,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.links.evaluation import Counts, Evaluation
+from nmtalign.links.evaluation import Evaluation
 from nmtalign.links.formats import (
     Correction,
     TextFingerprint,
@@ -42,6 +42,7 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
+from nmtalign.links.scores import Counts
 from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.levels import in_thousandths, null_thousandths, pack_weights

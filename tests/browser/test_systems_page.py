@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from nmtalign import Alignment, Link
-from nmtalign.links.evaluation import Counts, compare_evaluations
+from nmtalign.links.evaluation import compare_evaluations
+from nmtalign.links.scores import Counts
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair, evaluate_systems
 from tests.browser.conftest import wait

@@ -15,8 +15,8 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
-    from nmtalign.links.evaluation import Counts, Difference, LinkPairs
-    from nmtalign.links.scores import Bootstrap
+    from nmtalign.links.evaluation import Difference
+    from nmtalign.links.scores import Bootstrap, Counts, LinkPairs
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
@@ -189,7 +189,8 @@ def _warn_of_shift(
     path: str, system: Sequence[LinkPairs], golds: Sequence[na.GoldAlignment], aer: float
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
-    from nmtalign.links.evaluation import Counts, count_matches
+    from nmtalign.links.evaluation import count_matches
+    from nmtalign.links.scores import Counts
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted: list[set[tuple[int, int]]] = []
