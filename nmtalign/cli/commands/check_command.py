@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,7 @@ from nmtalign import blas
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import open_progress
+from nmtalign.cli.messages import log, open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.declarations import Settings, setting
@@ -25,7 +25,7 @@ from nmtalign.names import LinkUnitName, SubwordMarks
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
     from nmtalign.corpus.units import LinkUnit, UnitFit
-    from nmtalign.links.alignments import Link
+    from nmtalign.links.alignments import GoldAlignment, Link
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import Languages
 
@@ -37,6 +37,10 @@ class CheckErrorOptions(ListedErrorOptions):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
     )
+
+
+MIN_DOUBT = 0.9  # of gold links that are listed
+DOUBT_COLUMNS = ("line", "change", "link", "source_word", "target_word", "doubt", "source", "target")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,14 @@ class CheckOptions(Settings):
         kind="input",
     )
     langs: tuple[str, str] | None = languages_option()
+    gold: str | None = setting(
+        None,
+        "--gold FILE",
+        "List the gold links (Pharaoh format, or corrections) that may be wrong instead of findings; needs"
+        " --model.",
+        kind="input",
+        section="Links",
+    )
     strict: bool = setting(False, "--strict", "End with exit code 3 if there is an error.", section="Output")
 
 
@@ -114,12 +126,18 @@ def check_command(
     often as the others: word positions, for example, are valid piece positions but never reach the last
     pieces of a line. The exit code is 3 if no unit fits, or if the unit of --count does not fit.
 
+    With --gold, the table has the links that people may have missed (`add`) or made by mistake (`remove`),
+    because the model is sure of the opposite. The most doubtful come first.
+
     Example: nmtalign check text.en text.fr -o findings.tsv
     """
     if checked.links is not None:
         if options.given:
-            raise UsageError("--model, --langs and --strict are about findings, and --links shows none")
+            raise UsageError("--model, --gold, --langs and --strict do not go with --links; remove them")
         _check_links(bitext, errors, outputs, checked)
+        return
+    if options.gold is not None:
+        _check_gold(bitext, errors, outputs, options)
         return
     if checked.given:
         raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
@@ -184,6 +202,69 @@ def _check_links(
     if checked.count is not None and checked.count not in names:
         found = " or ".join(names)
         raise DataError(f"expected links of {checked.count}, found links of {found}").at(links)
+
+
+def _check_gold(
+    bitext: EscapedBitextOptions,
+    errors: ListedErrorOptions,
+    outputs: OutputFileOptions,
+    options: CheckOptions,
+) -> None:
+    """Write the gold links that the model doubts, as a table for the people who made them."""
+    gold = str(options.gold)
+    if options.model is None or options.langs is not None or options.strict:
+        raise UsageError("--gold needs --model DIR, which judges the gold links; --langs and --strict do not")
+    aligner = na.load(options.model)
+    with AtomicFiles() as files:
+        bad = errors.open(files)
+        numbered = list(_gold_pairs(bitext, gold, bad))
+        batch = aligner.align_batch([pair for _, pair, _ in numbered])
+        compared = batch.compare([links for _, _, links in numbered])
+        doubtful = compared[compared["doubt"] >= MIN_DOUBT].sort_values(
+            "doubt", ascending=False, kind="stable"
+        )
+        writer = csv.writer(files.text(outputs.output), delimiter="\t", lineterminator="\n")
+        writer.writerow(DOUBT_COLUMNS)
+        for row in doubtful.to_dict("records"):
+            line, pair, _ = numbered[row["pair"]]
+            change = "add" if row["kind"] == "wrong" else "remove"
+            link = f"{row['source_position']}-{row['target_position']}"
+            cells = line, change, link, row["source_word"], row["target_word"], f"{row['doubt']:.3f}"
+            writer.writerow((*cells, pair.source, pair.target))
+    errors.say(bad)
+    lines = doubtful["pair"].nunique()
+    found = f"{with_plural(len(doubtful), 'gold link')} in {with_plural(lines, 'line')} may be wrong"
+    place = "" if outputs.output == "-" else f"; listed in {outputs.output}"
+    log(f"{found}, of {with_plural(len(numbered), 'line')} with gold links{place}", event="doubtful gold")
+
+
+def _gold_pairs(
+    bitext: EscapedBitextOptions, path: str, bad: BadRecords
+) -> Iterator[tuple[int, SentencePair, GoldAlignment]]:
+    """Yield the line, the pair and the gold links of each good record that somebody looked at."""
+    from nmtalign.aligner.training_job import checked_against_corrections
+    from nmtalign.links.alignments import links_inside
+    from nmtalign.links.formats import are_corrections, outside_link_error, read_gold, read_link_records
+
+    reviewed: Collection[int] | None = None
+    golds: Iterable[GoldAlignment]
+    if are_corrections(path):
+        golds = corrections = read_gold(path, encoding=bitext.encoding)
+        reviewed = corrections.reviewed
+    else:
+        records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
+        golds = (record.gold for record in records)
+    pairs = checked_against_corrections(bitext.read(bad.add), path, encoding=bitext.encoding)
+    rows = bad.track(zip_lines((pairs, golds), (bitext.files[0], path)))
+    for number, (pair, gold) in enumerate(rows):
+        if reviewed is not None and number not in reviewed:
+            continue
+        try:
+            links_inside(gold.possible, len(pair.source.split()), len(pair.target.split()))
+        except DataError as error:
+            bad.add(outside_link_error(error, number + 1, path))
+        if not bad.has_current:
+            yield number + 1, pair, gold
 
 
 def _linked_pairs(
