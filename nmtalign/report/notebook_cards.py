@@ -29,7 +29,7 @@ ROWS_EDGES_PIXELS = 24
 MEAN_ROWS_PER_FULL_ROW = 1.1  # rows are not filled to the last word
 COLUMN_WORD_PIXELS = 36  # one word in a column, where the sides have opposite directions
 COLUMNS_EDGES_PIXELS = 90
-INSPECTOR_PIXELS = 400
+INSPECTOR_PIXELS = 360
 MATRIX_PIXELS = 300  # the cells of a matrix of few words
 MATRIX_EDGES_PIXELS = 60
 MAX_CELL_PIXELS = 36
@@ -53,6 +53,14 @@ _THEME_OF_FRAME = (
 )
 
 
+# A frame is as high as the card in it, which answers with its height.
+_FIT = (
+    "window.addEventListener('message',(e)=>{"
+    "if(e.source===this.contentWindow&&e.data.height>0)this.style.height=e.data.height+'px'});"
+    "this.contentWindow.postMessage('height','*')"
+)
+
+
 @dataclass(frozen=True, repr=False)
 class Page:
     """An HTML page that a notebook shows in a frame."""
@@ -64,11 +72,12 @@ class Page:
         return f"Page of {len(self.html):,} characters, which a notebook shows"
 
     def _repr_html_(self) -> str:
+        """Return the frame; it gets the height that the card in it tells, where a notebook runs scripts."""
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
         # an attribute in double quotes needs no more, and the notebook stays small
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")
         may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
-        frame = f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        frame = f'<iframe {may} title="Alignment" style="{style}" onload="{_FIT}" srcdoc="{page}"></iframe>'
         return f"<style>{_THEME_OF_FRAME}</style>{frame}"
 
 
