@@ -6,11 +6,13 @@ Axes: N sentence pairs.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -319,22 +321,43 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, job: TrainingJ
     return f"{found}; to continue it with this text instead of starting anew, pass `init={BUNDLED_MODEL!r}`"
 
 
-def random_sample(items: Iterable[Item], size: int, *, seed: int = 1) -> list[Item]:
-    """Return `size` random items of a stream, or all, in order; no more are kept in memory.
+class RandomSample(Generic[Item]):
+    """Random items of a stream that passes through, in order; no more are kept in memory.
 
     Each item is in the sample with the same probability (Vitter 1985, algorithm R).
+    """
+
+    def __init__(self, size: int, *, seed: int = 1) -> None:
+        self._size = size
+        self._draw = random.Random(seed)
+        self._kept: list[tuple[int, Item]] = []
+        self.seen = 0  # how many items have passed through
+
+    def watched(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items of a stream."""
+        for item in items:
+            number = self.seen
+            self.seen += 1
+            if number < self._size:
+                self._kept.append((number, item))
+            else:
+                place = self._draw.randrange(self.seen)
+                if place < self._size:
+                    self._kept[place] = number, item
+            yield item
+
+    @property
+    def items(self) -> list[Item]:
+        """The items of the sample."""
+        return [item for _, item in sorted(self._kept, key=itemgetter(0))]
+
+
+def random_sample(items: Iterable[Item], size: int, *, seed: int = 1) -> list[Item]:
+    """Return `size` random items of a stream, or all, in order; see :class:`RandomSample`.
 
     >>> random_sample(range(1_000), 5)
     [2, 128, 626, 677, 713]
     """
-    draw = random.Random(seed)
-    kept: list[tuple[int, Item]] = []
-    for number, item in enumerate(items):
-        if number < size:
-            kept.append((number, item))
-            continue
-        place = draw.randrange(number + 1)
-        if place < size:
-            kept[place] = number, item
-    kept.sort(key=lambda numbered: numbered[0])
-    return [item for _, item in kept]
+    sample: RandomSample[Item] = RandomSample(size, seed=seed)
+    deque(sample.watched(items), maxlen=0)
+    return sample.items

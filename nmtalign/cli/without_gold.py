@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def judge_files(
 
 def _read_sample(path: str, source: str, target: str, format: ReadLinksFormat) -> list[LinkedLine]:
     """Return pairs of a text with their links; all of them are read and checked."""
-    from nmtalign.aligner.preparation import random_sample
+    from nmtalign.aligner.preparation import RandomSample
     from nmtalign.links.formats import stated_unit
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
@@ -52,18 +53,13 @@ def _read_sample(path: str, source: str, target: str, format: ReadLinksFormat) -
     if unit not in (None, "words"):
         raise DataError(f"expected links of space-separated words, found links of {unit}").at(path)
     linked_text = LinkedText(BitextOptions(source=source, target=target), path, SPACE_SETTINGS, format)
-    count = 0
-
-    def counted() -> Iterator[LinkedLine]:
-        nonlocal count
-        for record in linked_text.read(BadRecords()):
-            count += 1
-            yield record
-
-    sample = random_sample(counted(), MAX_JUDGED_PAIRS)
-    if count > len(sample):
-        log(f"{path}: judged on {len(sample):,} of {count:,} pairs at random", event="sample", pairs=count)
-    return sample
+    sample: RandomSample[LinkedLine] = RandomSample(MAX_JUDGED_PAIRS)
+    deque(sample.watched(linked_text.read(BadRecords())), maxlen=0)  # to its end
+    judged = sample.items
+    if sample.seen > len(judged):
+        found = f"{path}: judged on {len(judged):,} of {sample.seen:,} pairs at random"
+        log(found, event="sample", pairs=sample.seen)
+    return judged
 
 
 def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:

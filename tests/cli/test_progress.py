@@ -172,7 +172,7 @@ def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
     assert run("train", "--pairs", pairs, "-o", tmp_path / "model", "--log-json") == 0
     found = records(capsys.readouterr().err)
     events = {record["event"] for record in found}
-    assert events == {"checkpoints", "read", "warning", "stage", "finding", "next"}
+    assert events == {"checkpoints", "read", "warning", "stage", "finding", "next", "expected"}
     assert next(record["pairs"] for record in found if record["event"] == "read") == 60
     assert run("align", tmp_path / "gone", pairs, "--log-json") == 3
     (failed,) = records(capsys.readouterr().err)

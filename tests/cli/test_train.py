@@ -11,6 +11,8 @@ import pytest
 
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.preparation import random_sample
+from nmtalign.links.evaluation import evaluate
+from nmtalign.text.bitext import read_bitext
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 
@@ -43,6 +45,10 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert "co-occurring word pairs" in err
     assert f"nmtalign report {bitext[0]} {bitext[1]} --model {model} -o report.html" in err
     assert "warning" not in err
+    last = err.splitlines()[-1]
+    batch = load_aligner(model).align_batch(read_bitext(*bitext))
+    assert evaluate(batch).sentence in last
+    assert f"nmtalign evaluate {out['links']} {bitext[0]} {bitext[1]} --model {model}" in last
     lines = out["links"].read_text().split("\n")
     assert len(lines) == len(TOY.links) + 1
     found = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines[:-1]]
@@ -84,6 +90,19 @@ def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, c
     assert f"{sum(long)} pairs with more than 20 tokens skipped" in capsys.readouterr().err
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
+
+
+def test_advice_depends_on_what_is_known_and_expected(tmp_path: Path, capsys):
+    poor = [" ".join(f"{side}{n}x{k}" for k in range(8)) for side in "ab" for n in range(60)]
+    files = write(tmp_path / "a", poor[:60]), write(tmp_path / "b", poor[60:])
+    dictionary = write(tmp_path / "dictionary.tsv", ["a0x0\tb0x0"])
+    advice = "a dictionary (--prior), or --word-encoder would help"
+    assert run("train", *files, "-o", tmp_path / "poor") == 0
+    assert advice in capsys.readouterr().err.splitlines()[-1]
+    assert run("train", *files, "-o", tmp_path / "helped", "--prior", dictionary) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "expected alignment error rate" in last
+    assert advice not in last
 
 
 def test_a_sample_is_learned_from_as_a_smaller_text(bitext, tmp_path: Path):

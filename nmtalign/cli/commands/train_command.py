@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
+
+MAX_PAIRS_FOR_QUALITY = 500  # at random, from which the error rate is estimated
+MIN_PAIRS_FOR_QUALITY = 50
+MAX_GOOD_ERROR = 0.2  # above this, knowledge besides the text is worth its work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +118,7 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
-    from nmtalign.aligner.preparation import training_pairs
+    from nmtalign.aligner.preparation import RandomSample, training_pairs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords, regroup_batch
@@ -131,6 +136,7 @@ def train_command(
     _check_options_together(outputs, bitext, learning, engine)
     limit = LengthLimit(preparation.max_length, bitext.files)
     findings = RunFindings()
+    sample: RandomSample[SentencePair] = RandomSample(MAX_PAIRS_FOR_QUALITY)
     with AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         learning = replace(learning, vectors=vectors.path, workers=engine.workers)
@@ -139,7 +145,7 @@ def train_command(
         client = _start_run(run, outputs, engine, job, stack)
         if client is not None:
             job = _with_cluster(job, client)
-        lines = _watch_findings(findings, bitext, bad_records, strict=preparation.strict)
+        lines = sample.watched(_watch_findings(findings, bitext, bad_records, strict=preparation.strict))
         pairs_of_lines = partial(training_pairs, job=job, unit=unit, limit=limit, encoding=bitext.encoding)
         pairs = pairs_of_lines(
             job.progress.count(lines),
@@ -174,6 +180,7 @@ def train_command(
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
     _log_next_commands(bitext, outputs, findings.without_links)
+    _log_quality(aligner, sample.items, job, bitext, outputs, preparation.pieces)
 
 
 def _may_overwrite(outputs: OutputOptions, run: TrainingRun | None) -> bool:
@@ -378,12 +385,53 @@ def _log_next_commands(bitext: BitextOptions, outputs: OutputOptions, without_li
         unlinked = f", {unlinked_clause(without_links)}" if without_links else ""
         done.append(f"links in {outputs.links}{unlinked}")
     if outputs.output is not None:
-        files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
-        if bitext.encoding != "utf-8":
-            files += f" --encoding {bitext.encoding}"
+        files = _files_as_arguments(bitext)
         folder = shlex.quote(outputs.output)
         report, links = unused_path("report.html"), unused_path("new_links.txt")
         done.append(f"to inspect the links: nmtalign report {files} --model {folder} -o {report}")
         done.append(f"to align new text: nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o {links}")
     if done:
         log("; ".join(done), event="next")
+
+
+def _files_as_arguments(bitext: BitextOptions) -> str:
+    """Return the files of the bitext as a command line names them."""
+    files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
+    return files if bitext.encoding == "utf-8" else f"{files} --encoding {bitext.encoding}"
+
+
+def _log_quality(
+    aligner: na.Aligner,
+    lines: Sequence[SentencePair],
+    job: TrainingJob,
+    bitext: BitextOptions,
+    outputs: OutputOptions,
+    pieces: SubwordMarks | None,
+) -> None:
+    """Log the error rate to expect, what would lower a high one, and how to find out more.
+
+    Nothing is said where nothing was measured: of an expert, and of gold links, which teach another style.
+    """
+    if len(lines) < MIN_PAIRS_FOR_QUALITY or aligner.expert is not None or job.settings.gold is not None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the same text; they were shown before
+        batch = aligner.align_batch(lines, pieces=pieces)
+    if not len(batch.source):
+        return
+    expected = na.evaluate(batch)
+    text = expected.sentence
+    settings = job.settings
+    has_knowledge = any(
+        given is not None for given in (settings.prior, settings.word_encoder, settings.vectors)
+    )
+    if expected.dense.aer > MAX_GOOD_ERROR and not has_knowledge:
+        text += "; more text, a dictionary (--prior), or --word-encoder would help"
+    if outputs.output is not None and bitext.pairs is None:
+        files = _files_as_arguments(bitext)
+        counts_words = outputs.count in (None, "words") and outputs.spm is None
+        links = "LINKS"
+        if counts_words and outputs.links not in (None, "-"):
+            links = shlex.quote(str(outputs.links))
+        text += f"; to know more: nmtalign evaluate {links} {files} --model {shlex.quote(outputs.output)}"
+    log(text, event="expected", dense=list(expected.dense.intervals["aer"]))
