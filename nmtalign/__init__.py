@@ -26,6 +26,8 @@ _NAMES_OF_MODULE = {
     "files.paths": "resolve_path",
     "errors": "NmtalignError UsageError DataError NmtalignWarning AdviceWarning",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
+    "decoding.saved_batches": "open_batch",
+    "links.concatenation": "concat",
     "links.evaluation": "evaluate Evaluation",
     "links.expected_scores": "ExpectedEvaluation",
     "links.formats": "read_gold",

@@ -15,6 +15,7 @@ from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
 from nmtalign.checks.checking import check as check
 from nmtalign.corpus.bitext_index import open_index as open_index
+from nmtalign.decoding.saved_batches import open_batch as open_batch
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
 from nmtalign.errors import AdviceWarning as AdviceWarning
 from nmtalign.errors import DataError as DataError
@@ -30,6 +31,7 @@ from nmtalign.links.alignments import Alignment as Alignment
 from nmtalign.links.alignments import AlignmentMatrix as AlignmentMatrix
 from nmtalign.links.alignments import GoldAlignment as GoldAlignment
 from nmtalign.links.alignments import Link as Link
+from nmtalign.links.concatenation import concat as concat
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.expected_scores import ExpectedEvaluation as ExpectedEvaluation

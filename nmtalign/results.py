@@ -210,6 +210,26 @@ class ViewableBatch(Result):
 
         return to_grid(self, settings)
 
+    def save(self, path: str | Path) -> None:
+        """Save the batch in one small file, which :func:`nmtalign.open_batch` opens.
+
+        The file has links, probabilities, pair scores, words, index, and the posteriors that
+        ``align_batch(..., posteriors=True)`` has kept. It does not have the aligner.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .npz, or in .parquet (extra ``parquet``), with one row for each pair.
+        """
+        from nmtalign.report.drawing import save_batch
+
+        save_batch(self, path)
+
+    def _repr_html_(self) -> str:
+        from nmtalign.report.drawing import batch_to_html
+
+        return batch_to_html(self)
+
 
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""

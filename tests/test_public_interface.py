@@ -103,6 +103,8 @@ PUBLIC_NAMES = {
     "align_on_cluster",
     "convert",
     "open_index",
+    "open_batch",
+    "concat",
     "symmetrize",
     "count_embeddings",
     "iter_chunks",

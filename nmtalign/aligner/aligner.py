@@ -41,6 +41,7 @@ from nmtalign.decoding.kept_posteriors import (
     BucketCells,
     KeptPosteriors,
     cells_of_bucket,
+    choose_from,
     keep_posteriors,
 )
 from nmtalign.decoding.probabilities import LinkProbabilities, TrainingSize
@@ -752,7 +753,8 @@ class AlignedTextOrigin:
         """How the links were chosen."""
         if self.given_aligner is not None:
             return self.given_aligner.resolved_extraction.settings
-        return self._needed_posteriors().extraction.settings
+        kept, _ = choose_from(self.posteriors, LinkSettings())
+        return kept.extraction.settings
 
     def choose(self, links: LinkSettings) -> AlignedBatch:
         """Return the pairs with the links that other settings choose.
@@ -761,7 +763,8 @@ class AlignedTextOrigin:
         """
         aligner = self.given_aligner
         if aligner is None:
-            return self._chosen_without_aligner(links)
+            chosen, batch = choose_from(self.posteriors, links)
+            return replace(batch, origin=replace(self, posteriors=chosen), unit=self.unit.name)
         if links.given:
             extraction = make_extraction(links, null=aligner.positions.has_null)
             aligner = replace(aligner, extraction=extraction)
@@ -779,21 +782,6 @@ class AlignedTextOrigin:
             return self.linked(self._encoded() if text is None else text)
         origin = replace(self, posteriors=replace(kept, extraction=extraction))
         return replace(kept.choose(extraction), origin=origin, unit=self.unit.name)
-
-    def _chosen_without_aligner(self, links: LinkSettings) -> AlignedBatch:
-        """Return the links that settings choose from the kept posteriors; UsageError if it cannot be done."""
-        kept = self._needed_posteriors().with_links(links)
-        batch = kept.choose(kept.extraction)
-        return replace(batch, origin=replace(self, posteriors=kept), unit=self.unit.name)
-
-    def _needed_posteriors(self) -> KeptPosteriors:
-        """Return the kept posteriors; UsageError if there are none."""
-        if self.posteriors is None:
-            found = "a pickled or saved batch has no aligner, and posteriors only if they were kept"
-            raise UsageError(
-                f"{found}; align the pairs again, with `posteriors=True` if the batch is to travel"
-            )
-        return self.posteriors
 
     def _with_posteriors(
         self, text: EncodedText, done: Callable[[int], None] | None = None, *, methods: Sequence[str]

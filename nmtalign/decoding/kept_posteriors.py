@@ -47,8 +47,8 @@ _LINKABLE = "linkable"  # cells whose words are known
 _CORE = "core"  # cells in the core of their section
 CHEAP_METHODS = (*_DIRECTIONS, "mutual")
 KEPT_METHODS = (*CHEAP_METHODS, "itermax", "match")
-_NAMES = (_LIKELY, _SECOND, *KEPT_METHODS, _LINKABLE, _CORE)
-_BITS = {name: np.uint16(1 << n) for n, name in enumerate(_NAMES)}
+BIT_NAMES = (_LIKELY, _SECOND, *KEPT_METHODS, _LINKABLE, _CORE)
+_BITS = {name: np.uint16(1 << n) for n, name in enumerate(BIT_NAMES)}
 ALL_BITS = sum(map(int, _BITS.values()))
 
 
@@ -59,7 +59,7 @@ class Cells(NamedTuple):
     target: Ints
     posterior: Reals  # joint
     probability: Reals  # calibrated, if the cell becomes a link
-    flags: AnyArray  # uint16: a bit for each of `_NAMES`
+    flags: AnyArray  # uint16: a bit for each of `BIT_NAMES`
 
     def rows(self, selected: Longs | Flags) -> Cells:
         """Return some of the cells."""
@@ -153,7 +153,7 @@ class KeptPosteriors:
         return len(self.source_lengths)
 
     @cached_property
-    def _section(self) -> Longs:
+    def section(self) -> Longs:
         """The section of each cell, (L,)."""
         return np.repeat(np.arange(len(self.pair_of_section)), np.diff(self.offsets))
 
@@ -184,7 +184,7 @@ class KeptPosteriors:
             raise UsageError(refusal)
         chosen = self._chosen_by(extraction) & self._are(_LINKABLE) & self._are(_CORE)
         cells = np.flatnonzero(chosen)
-        section = self._section[cells]
+        section = self.section[cells]
         posterior = self.cells.posterior[cells]
         pair = self.pair_of_section[section]
         scores = self.scores
@@ -220,7 +220,7 @@ class KeptPosteriors:
 
     def _symmetrized(self, method: Symmetrization) -> Flags:
         """Return the cells of both directions' best choices, joined by a method."""
-        rows = np.stack([self._section, self.cells.source, self.cells.target]).astype(np.int64)
+        rows = np.stack([self.section, self.cells.source, self.cells.target]).astype(np.int64)
         forward, reverse = (np.flatnonzero(self._are(name)) for name in _DIRECTIONS)
         return symmetrize_cells(rows, forward, reverse, len(self.pair_of_section), method)
 
@@ -243,6 +243,17 @@ class KeptPosteriors:
             words=_of_pairs(self.words, pairs),
             pieces=_of_pairs(self.pieces, pairs),
         )
+
+
+def choose_from(
+    posteriors: KeptPosteriors | None, links: LinkSettings
+) -> tuple[KeptPosteriors, AlignedBatch]:
+    """Return posteriors with the method that settings name, and its links; UsageError if there are none."""
+    if posteriors is None:
+        found = "a pickled or saved batch has no aligner, and posteriors only if they were kept"
+        raise UsageError(f"{found}; align the pairs again, with `posteriors=True` if the batch is to travel")
+    kept = posteriors.with_links(links)
+    return kept, kept.choose(kept.extraction)
 
 
 def _of_pairs(regroupings: BothRegroupings | None, pairs: Longs) -> BothRegroupings | None:

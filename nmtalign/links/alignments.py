@@ -826,7 +826,7 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch, Attended):
         settings = LinkSettings(extract, threshold, symmetrize)
         if self.origin is None:
             raise UsageError(f"{_WITHOUT_WORDS}, and no posteriors; align the pairs")
-        return replace(self.origin.choose(settings), frame_index=self.frame_index)
+        return replace(self.origin.choose(settings), frame_index=self.frame_index, unit=self.unit)
 
 
 class _PairOfBatch(AlignedPair):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import as_real_array
+from nmtalign.decoding import saved_batches
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -43,7 +45,7 @@ from nmtalign.report.heatmap import (
     svg_text,
 )
 from nmtalign.report.notebook_cards import Page, card_of_pair
-from nmtalign.report.style import PngAndSize, new_figure, png_for_notebook
+from nmtalign.report.style import PngAndSize, abbreviate, new_figure, png_for_notebook, visible
 from nmtalign.report.tables import (
     MATRIX_FORMATS,
     batch_word_table,
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_GRID_PAIRS = 30
+MAX_HTML_PAIRS = 5  # of a batch in a notebook
+MAX_HTML_CHARACTERS = 80
 GRID_PANEL_INCHES = 3.2
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 COMPARISON_EXAMPLE = (0, "", 0, "", "")
@@ -108,6 +112,30 @@ def to_png(result: Any) -> PngAndSize:
         if pair.score is not None:
             title += f" · score {pair.score:.3f}"
     return png_for_notebook(to_heatmap(result, PictureSettings(title=title)))
+
+
+def save_batch(batch: Any, path: str | Path) -> None:
+    """Save a batch as :meth:`AlignedBatch.save` does."""
+    saved_batches.save_batch(batch, path)
+
+
+def batch_to_html(batch: Any) -> str:
+    """Return the first pairs of a batch as a table for a notebook, below its counts."""
+    caption = escape(repr(batch))
+    if batch.origin is None:
+        return f"<p>{caption}</p>"
+    rows = []
+    for n in range(min(len(batch), MAX_HTML_PAIRS)):
+        pair = batch[n]
+        source, target = (abbreviate(" ".join(words), MAX_HTML_CHARACTERS) for words in pair.tokens)
+        words = abbreviate(repr(pair), MAX_HTML_CHARACTERS)
+        label = n if batch.frame_index is None else batch.frame_index[n]
+        score = np.nan if pair.score is None else pair.score
+        rows.append((label, visible(source), visible(target), visible(words), score))
+    table = _frame(rows, columns=["pair", "source", "target", "links", "pair score"])
+    html = table.to_html(index=False, float_format="{:.3f}".format, na_rep="", border=0)
+    more = f"<p>... and {len(batch) - len(rows):,} more</p>" if len(batch) > len(rows) else ""
+    return f"<p>{caption}</p>{html}{more}"
 
 
 def curve_for_notebook(curve: Any) -> PngAndSize:

@@ -86,6 +86,20 @@ def _npz(pack: bool = False, **arrays: Any) -> bytes:
     return file.getvalue()
 
 
+def _saved_batch(ending: str) -> bytes:
+    """Return a file of a batch with posteriors."""
+    batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")], posteriors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"batch{ending}")
+        batch.save(path)
+        return path.read_bytes()
+
+
+def _read_batch(path: Path) -> object:
+    batch = nmtalign.open_batch(path)
+    return batch.table(), batch.choose(symmetrize="union")
+
+
 def _archive_of_pairs() -> bytes:
     pair = links_from([("a b", "c d")], matrices=[np.eye(2)])[0]
     file = io.BytesIO()
@@ -339,6 +353,7 @@ READERS = {
     "links in jsonl": Reader(
         "x", _links("jsonl"), (b'{"links": [[0, 0]], "source": ["a"], "target": ["b"]}\n',)
     ),
+    "saved batch": Reader("x.npz", _read_batch, tuple(map(_saved_batch, (".npz", ".parquet")))),
     "attention archive": Reader("x.npz", read_pairs_with_attention, (_archive_of_pairs(),)),
     "attention npz": Reader("x.npz", read_matrices, (_npz(arr_0=np.eye(2), arr_1=np.ones((1, 2, 3))),)),
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),

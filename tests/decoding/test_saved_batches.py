@@ -1,0 +1,183 @@
+"""``batch.save`` and ``na.open_batch``: a batch as a file, and bad files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nmtalign as na
+from nmtalign.decoding import saved_batches
+from tests.aligner.batches import check_same_bits
+from tests.aligner.toy_language import toy_bitext, toy_training
+
+TOY = toy_bitext(30, seed=11)
+FORMATS = ["npz", "parquet"]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"threshold": 0.2},
+    {"extract": "match"},
+    {"symmetrize": "grow-diag-final"},
+]
+
+
+def save_and_open(batch: na.AlignedBatch, path: Path) -> na.AlignedBatch:
+    batch.save(path)
+    return na.open_batch(path)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize(
+    ("aligner", "options"),
+    [
+        (lambda: na.load(), {}),
+        (lambda: na.load(tokenizer="simple"), {}),
+        (lambda: na.load(tokenizer="simple"), {"count": "tokens"}),
+        (lambda: na.load(), {"pieces": "bpe", "count": "pieces"}),
+        (lambda: na.load("en_fr_vectors"), {}),
+    ],
+)
+def test_an_opened_batch_is_equal_and_chooses_alike(
+    ending: str, aligner: Any, options: dict[str, Any], tmp_path: Path
+) -> None:
+    text = [("the c@@ at, a  d@@ og", "le ch@@ at, un chien"), ("", "le"), ("don't go", "n'y va\u00a0pas")]
+    batch = aligner().align_batch(text, posteriors=True, **options)
+    opened = save_and_open(batch, tmp_path / f"batch.{ending}")
+    check_same_bits(opened, batch)
+    for chosen in OPTIONS:
+        check_same_bits(opened.choose(**chosen), batch.choose(**chosen))
+    assert [pair.texts for pair in opened] == [pair.texts for pair in batch]
+    pd.testing.assert_frame_equal(opened.table(), batch.table())
+    check_same_bits(save_and_open(opened, tmp_path / f"again.{ending}"), batch)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_parts_of_a_file_are_one_batch(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_batches, "PAIRS_PER_CHUNK", 7)
+    batch = toy_training("fast").aligner.align_batch(TOY.pairs, posteriors=True)
+    opened = save_and_open(batch, tmp_path / f"batch.{ending}")
+    check_same_bits(opened, batch)
+    for chosen in OPTIONS:
+        check_same_bits(opened.choose(**chosen), batch.choose(**chosen))
+    picked = [29, 3, 3, 15, 0]
+    check_same_bits(opened[picked].choose(threshold=0.1), batch[picked].choose(threshold=0.1))
+    gold = [na.GoldAlignment(links) for links in TOY.links]
+    assert na.evaluate(opened, gold, curve=True) == na.evaluate(batch, gold, curve=True)
+
+
+def test_a_long_pair_keeps_its_sections(tmp_path: Path) -> None:
+    text = [("the cat sees a dog " * 60, "le chat voit un chien " * 60), ("a", "un")]
+    batch = na.load().align_batch(text, posteriors=True)
+    opened = save_and_open(batch, tmp_path / "batch.npz")
+    for chosen in OPTIONS:
+        check_same_bits(opened.choose(**chosen), batch.choose(**chosen))
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([4, 7], name="id"),
+        pd.Index(["ä", "b\n"]),
+        pd.MultiIndex.from_tuples([("x", 1), ("y", 2)], names=["book", None]),
+    ],
+)
+def test_the_index_is_kept(ending: str, index: pd.Index, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"en": ["the cat", "a dog"], "fr": ["le chat", "un chien"]}, index=index)
+    opened = save_and_open(na.load().align_batch(frame), tmp_path / f"batch.{ending}")
+    assert opened.frame_index is not None
+    pd.testing.assert_index_equal(opened.frame_index, index)
+
+
+def test_an_index_that_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"en": ["the cat"], "fr": ["le chat"]}, index=[datetime(2026, 1, 2)])
+    with pytest.raises(na.UsageError, match="index of numbers or text"):
+        na.load().align_batch(frame).save(tmp_path / "batch.npz")
+    assert not (tmp_path / "batch.npz").exists()
+
+
+def test_batches_without_posteriors_words_or_pairs(tmp_path: Path) -> None:
+    batch = na.load().align_batch([("the cat", "le chat")])
+    opened = save_and_open(batch, tmp_path / "batch.npz")
+    check_same_bits(opened, batch)
+    with pytest.raises(na.UsageError, match="`posteriors=True`"):
+        opened.choose(threshold=0.3)
+    with pytest.raises(na.UsageError, match="not its aligner"):
+        _ = opened[0].forward
+    with pytest.raises(na.UsageError, match="not its aligner"):
+        next(opened.matrices())
+    links = na.symmetrize(["0-0 1-2"], ["0-0"])
+    check_same_bits(save_and_open(links, tmp_path / "links.parquet"), links)
+    empty = na.load().align_batch([], posteriors=True)
+    check_same_bits(save_and_open(empty, tmp_path / "empty.npz").choose(threshold=0.5), empty)
+    given = na.links_from([("a b", "x")], matrices=[np.array([[0.2, 0.8]])])
+    check_same_bits(save_and_open(given, tmp_path / "given.npz"), given)
+    with pytest.raises(na.UsageError, match=r"ending in \.npz or \.parquet"):
+        batch.save(tmp_path / "batch.pkl")
+
+
+def test_a_file_is_small(tmp_path: Path) -> None:
+    batch = toy_training("fast").aligner.align_batch(TOY.pairs * 50, posteriors=True)
+    for ending in FORMATS:
+        batch.save(tmp_path / f"batch.{ending}")
+        assert (tmp_path / f"batch.{ending}").stat().st_size < 500 * len(batch)
+
+
+@pytest.fixture(scope="module")
+def good_file(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("good")
+    batch = na.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")], posteriors=True)
+    files = {}
+    for ending in FORMATS:
+        batch.save(folder / f"batch.{ending}")
+        files[ending] = (folder / f"batch.{ending}").read_bytes()
+    return files
+
+
+def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) -> None:
+    good = tmp_path / "good.npz"
+    good.write_bytes(good_file["npz"])
+
+    def check(changes: dict[str, Any], message: str) -> None:
+        path = tmp_path / "wrong.npz"
+        with saved_batches.NpzWriter(open(path, "wb")) as writer, np.load(good) as arrays:
+            for name in arrays.files:
+                array = changes.get(name, arrays[name])
+                if array is not None:
+                    writer.write(name, array)
+        with pytest.raises(na.DataError, match=message):
+            na.open_batch(path)
+
+    meta = json.loads(np.load(good)["meta"].tobytes())
+    encoded = lambda values: np.frombuffer(json.dumps(values).encode(), np.uint8)  # noqa: E731
+    check({"meta": None}, "no saved batch of nmtalign")
+    check({"meta": encoded(meta | {"format": "other"})}, "no saved batch of nmtalign")
+    check({"meta": encoded(meta | {"version": 9})}, "version 1, found version 9")
+    check({"meta": encoded(meta | {"unit": "letters"})}, "damaged")
+    check({"link_source-0": np.array([0, 9, 0, 1])}, "damaged")
+    check({"link_target-count-0": np.array([1, 3])}, "damaged")
+    check({"cell_target-0": None}, "damaged")
+    with np.load(good) as arrays:
+        check({"cell_source-0": arrays["cell_source-0"] + 7}, "damaged")
+    text = tmp_path / "links.txt"
+    text.write_text("0-0 1-1\n")
+    with pytest.raises(na.DataError, match="no saved batch"):
+        na.open_batch(text)
+    with pytest.raises(na.DataError, match="No such file"):
+        na.open_batch(tmp_path / "nothing.npz")
+    shutil.copyfile(good, tmp_path / "named.parquet")
+    assert len(na.open_batch(tmp_path / "named.parquet")) == 2
+
+
+def test_a_notebook_shows_the_first_pairs() -> None:
+    html = na.load().align_batch([("the <b>", "le <b>")] * 7)._repr_html_()
+    assert "AlignedBatch of 7 pairs" in html
+    assert html.count("the &lt;b&gt;") == 5
+    assert "and 2 more" in html
+    assert na.symmetrize(["0-0"], ["0-0"])._repr_html_().startswith("<p>AlignedBatch of 1 pair, 1 link")
