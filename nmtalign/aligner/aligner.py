@@ -33,7 +33,7 @@ from nmtalign.corpus.units import (
     LinkUnit,
     link_unit,
 )
-from nmtalign.decoding.decoder import BucketLinks, Decoder
+from nmtalign.decoding.decoder import Decoder, ExtractedLinks
 from nmtalign.decoding.extraction_methods import Extraction, make_extraction
 from nmtalign.decoding.kept_posteriors import (
     CHEAP_METHODS,
@@ -94,7 +94,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
-OfBucket = TypeVar("OfBucket", BucketLinks, BucketCells)
+OfBucket = TypeVar("OfBucket", ExtractedLinks, BucketCells)
 CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 # settings of `load`, which change an aligner in memory
 _CHANGED_BY_LOAD = (
@@ -493,8 +493,19 @@ class Aligner(TableResult):
 
         `done` is called with numbers of pairs that are aligned; a long pair counts with its first section.
         """
-        links_of_buckets = self._decoded(text, Decoder.links_of_bucket, done)
-        return self.decoder_for_text(text.with_buckets([])).collect_links(links_of_buckets)
+        [batch] = self.link_text_by(text, [self.resolved_extraction], done)
+        return batch
+
+    def link_text_by(
+        self,
+        text: EncodedText,
+        extractions: Sequence[Extraction],
+        done: Callable[[int], None] | None = None,
+    ) -> list[AlignedBatch]:
+        """Align the tokens of a text as :meth:`link_text` does, by each of several extractions."""
+        extract = partial(Decoder.extracted_links, extractions=extractions)
+        links_of_buckets = self._decoded(text, extract, done)
+        return self.decoder_for_text(text.with_buckets([])).collect_extracted(extractions, links_of_buckets)
 
     def keep_posteriors(
         self,

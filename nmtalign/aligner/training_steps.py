@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from nmtalign.corpus.regrouping import BothRegroupings, of_sentence, regroup_bat
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.decoding.decoder import Decoder
+from nmtalign.decoding.extraction_methods import Extraction
 from nmtalign.display import with_plural
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.positions.hmm import HiddenMarkov
@@ -46,7 +47,8 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[..., AlignedBatch]  # align(aligned_unit=...) returns links of words, or of tokens
+    # align(extractions, aligned_unit) returns the links of words, or of tokens, by each extraction
+    align: Callable[[Sequence[Extraction], str], list[AlignedBatch]]
 
 
 @blas.one_thread()
@@ -253,12 +255,12 @@ def _alignment_of(
     estimator: EMIterations[Any],
     estimated: Estimate,
     job: TrainingJob,
-) -> Callable[..., AlignedBatch]:
-    """Return a function that aligns the training text.
+) -> Callable[[Sequence[Extraction], str], list[AlignedBatch]]:
+    """Return a function that aligns the training text by each of several extractions.
 
-    Its argument `aligned_unit` is the unit of positions, "words" (the default) or "tokens". The links are
-    those of :meth:`Aligner.link_text`. For a text that is not read part by part, the counts of the
-    estimate are used, which takes less than half the time. The first call frees the counts, which are large.
+    Its argument `aligned_unit` is the unit of positions, "words" or "tokens". The links are those of
+    :meth:`Aligner.link_text`. For a text that is not read part by part, the counts of the estimate are used,
+    which takes less than half the time. The first call frees the counts, which are large.
     """
     text = bitext.text
     aligner = replace(aligner, workers=job.settings.workers)
@@ -267,24 +269,26 @@ def _alignment_of(
         text = replace(text, numbered_pairs=estimator.complete_word_pairs)
         counts = [estimated.form_counts]
 
-    @cache
-    def token_links() -> AlignedBatch:
+    def token_links(extractions: Sequence[Extraction]) -> list[AlignedBatch]:
         if counts:
             # the counts are large and needed once: pop frees them
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            return aligner.decoder_for_scores(scores).all_links(default_workers(aligner.workers))
+            decoder = aligner.decoder_for_scores(scores)
+            return decoder.links_by_extraction(extractions, default_workers(aligner.workers))
         if bitext.part_cells is not None:
             more = "the links of all pairs are kept in memory and may need more than `memory` allows"
             job.warn(f"{more}; `nmtalign align` writes them chunk by chunk")
-        return aligner.link_text(text)
+        return aligner.link_text_by(text, extractions)
 
-    @cache
-    def align(aligned_unit: str = "words") -> AlignedBatch:
+    def align(extractions: Sequence[Extraction], aligned_unit: str) -> list[AlignedBatch]:
+        batches = token_links(extractions)
         if aligned_unit == "tokens":
-            return token_links()
+            return batches
         if warning := one_word_lines_warning(text):
             job.warn(warning)
-        one_link = aligner.resolved_extraction.one_link
-        return regroup_batch(token_links(), text.line_words, one_link=one_link)
+        return [
+            regroup_batch(batch, text.line_words, one_link=extraction.one_link)
+            for batch, extraction in zip(batches, extractions, strict=True)
+        ]
 
     return align

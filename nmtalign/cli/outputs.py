@@ -18,13 +18,15 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending, path_of_prefix
-from nmtalign.names import BUNDLED_MODEL, SIDES, LinkUnitName, SubwordMarks
+from nmtalign.names import BUNDLED_MODEL, SIDES, ExtractionName, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
+from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
     from nmtalign.checks.counting import KindCount, RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.decoding.extraction_methods import Extraction
     from nmtalign.report.tables import LinkRow
     from nmtalign.run.stream import AlignedChunk
     from nmtalign.text.bitext import LengthLimit
@@ -61,10 +63,41 @@ def probabilities_option(links: str) -> Any:
     return setting(None, "--probabilities FILE", help, kind="output")
 
 
+def direction_option(direction: Literal["forward", "reverse"]) -> Any:
+    """Declare ``--forward`` or ``--reverse``."""
+    best = {
+        "forward": "the best source word of each target word (`--extract argmax`)",
+        "reverse": "the best target word of each source word (`--extract argmax-reverse`)",
+    }
+    help = f"Also write {best[direction]}, in Pharaoh format."
+    return setting(None, f"--{direction} FILE", help, kind="output")
+
+
+def directions_of(options: LinkSettings, names: Iterable[str]) -> dict[str, Extraction]:
+    """Return the extractions of those directions that are among the names of outputs.
+
+    A threshold of the links applies to those of each direction.
+    """
+    from nmtalign.decoding.extraction_methods import make_extraction
+
+    methods: dict[str, ExtractionName] = {"forward": "argmax", "reverse": "argmax-reverse"}
+    return {
+        name: make_extraction(LinkSettings(extract=methods[name], threshold=options.threshold))
+        for name in names
+        if name in methods
+    }
+
+
 def pair_scores_option() -> Any:
     """Declare ``--pair-scores``."""
     help = "Write the probability that each pair is a translation."
     return setting(None, "--pair-scores FILE", help, kind="output")
+
+
+def table_option() -> Any:
+    """Declare ``--table``."""
+    help = "Write one row per link: .csv, .tsv, .jsonl or .parquet."
+    return setting(None, "--table FILE", help, kind="output")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +111,7 @@ class LinkOutputOptions(Settings):
     )
     probabilities: str | None = probabilities_option("LINKS")
     pair_scores: str | None = pair_scores_option()
-    table: str | None = setting(
-        None, "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", kind="output"
-    )
+    table: str | None = table_option()
     escape_formulas: bool = texts.formula_option()
     guided: str | None = setting(
         None,
@@ -323,7 +354,7 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
 
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return a function that formats an output; the ending of `path` is the format of a table."""
-    from nmtalign.links.formats import format_costs, format_guided_batch
+    from nmtalign.links.formats import format_costs, format_guided_batch, format_pharaoh_batch
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
@@ -339,6 +370,8 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
     if output in SIDES:
         return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _tokens_of_side(chunk, output))
+    if output in ("forward", "reverse"):
+        return lambda chunk: format_pharaoh_batch((chunk.directions or {})[output])
     text = formatters_of_links()[output]
     return lambda chunk: text(chunk.batch)
 

@@ -6,7 +6,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,17 @@ class BucketLinks(NamedTuple):
     probability: Reals
     sections: Longs  # numbers of the sections of the bucket
     pair_sums: Doubles  # of these sections: their evidence, or the sums of the posteriors of their links
+
+
+class ExtractedLinks(NamedTuple):
+    """The links of a bucket that each of several extractions has chosen from the same posteriors."""
+
+    of_extractions: tuple[BucketLinks, ...]
+
+    @property
+    def sections(self) -> Longs:
+        """Numbers of the sections of the bucket."""
+        return self.of_extractions[0].sections
 
 
 class ScoredLinks(NamedTuple):
@@ -149,10 +160,36 @@ class Decoder(NamedTuple):
 
     def all_links(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
+        [batch] = self.links_by_extraction([self.extraction], workers)
+        return batch
+
+    def links_by_extraction(self, extractions: Sequence[Extraction], workers: int) -> list[AlignedBatch]:
+        """Return the links of all pairs that each of several extractions chooses."""
         buckets = range(len(self.text.buckets))
-        return self.collect_links(
-            parallel_map(self.links_of_bucket, buckets, workers, work=self.text.cell_count)
-        )
+        extract = partial(self.extracted_links, extractions=extractions)
+        found = list(parallel_map(extract, buckets, workers, work=self.text.cell_count))
+        return self.collect_extracted(extractions, found)
+
+    def extracted_links(self, k: int, extractions: Sequence[Extraction]) -> ExtractedLinks:
+        """Return the links of bucket k that each extraction chooses; posteriors are computed once."""
+        of_bucket = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
+        found = [of_bucket.with_extraction(extraction).links_of_bucket(k) for extraction in extractions]
+        return ExtractedLinks(tuple(found))
+
+    def collect_extracted(
+        self, extractions: Sequence[Extraction], links_of_buckets: Sequence[ExtractedLinks]
+    ) -> list[AlignedBatch]:
+        """Put the links that each extraction has chosen in all buckets into the order of the pairs."""
+        batches: list[AlignedBatch] = []
+        for number, extraction in enumerate(extractions):
+            of_extraction = [links.of_extractions[number] for links in links_of_buckets]
+            batches.append(self.with_extraction(extraction).collect_links(of_extraction))
+        return batches
+
+    def with_extraction(self, extraction: Extraction) -> Decoder:
+        """Return the decoder with another extraction; only second words complete phrases."""
+        phrases = None if extraction.min_second_posterior is None else self.phrases
+        return self._replace(extraction=extraction, phrases=phrases)
 
     def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""

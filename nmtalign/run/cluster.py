@@ -31,7 +31,7 @@ from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
 from nmtalign.names import LinkUnitName
-from nmtalign.run.stream import AlignedChunk, align_chunk
+from nmtalign.run.stream import LINKS_ALONE, AlignedChunk, ChunkContents, align_chunk
 from nmtalign.text.bitext import Chunk
 from nmtalign.training.result_store import (
     Arguments,
@@ -391,7 +391,8 @@ def align_on_cluster(
     """
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short_repr(client)}")
-    yield from align_unit_on_cluster(client, aligner, chunks, unit=link_unit(count=count), values=values)
+    contents = ChunkContents(values)
+    yield from align_unit_on_cluster(client, aligner, chunks, unit=link_unit(count=count), contents=contents)
 
 
 def align_unit_on_cluster(
@@ -400,13 +401,12 @@ def align_unit_on_cluster(
     chunks: Iterable[Chunk],
     *,
     unit: LinkUnit,
-    values: str | None = None,
-    costs: bool = False,
+    contents: ChunkContents = LINKS_ALONE,
 ) -> Generator[AlignedChunk]:
     """Yield aligned chunks as :func:`align_on_cluster` does; positions count the `unit`."""
     cluster = ClusterProcesses(client)
     with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
-        call = partial(cluster.keep, _align_on_worker, name, unit, values, costs)
+        call = partial(cluster.keep, _align_on_worker, name, unit, contents)
         for chunk, aligned in cluster.in_order(lambda chunk: call(pickle.dumps(chunk)), chunks):
             yield aligned._replace(lines=chunk.lines)
 
@@ -444,9 +444,7 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-def _align_on_worker(
-    name: str, unit: LinkUnit, values: str | None, costs: bool, pickled: bytes
-) -> AlignedChunk:
+def _align_on_worker(name: str, unit: LinkUnit, contents: ChunkContents, pickled: bytes) -> AlignedChunk:
     """Align a chunk in a worker.
 
     The result omits the input lines. The caller pickles the chunk because dask would otherwise search it for
@@ -455,7 +453,7 @@ def _align_on_worker(
     from distributed import get_worker
 
     aligner, chunk = get_worker().plugins[name].aligner, pickle.loads(pickled)
-    return align_chunk(aligner, chunk, unit=unit, values=values, costs=costs)._replace(lines=[])
+    return align_chunk(aligner, chunk, unit=unit, contents=contents)._replace(lines=[])
 
 
 # --- results of training that the workers keep ---------------------------------------------------

@@ -5,7 +5,7 @@ Memory depends on the chunk, not on the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +19,7 @@ from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.regrouping import BothPieceLines, BothRegroupings
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import WORDS, LinkUnit
+from nmtalign.decoding.extraction_methods import Extraction
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SubwordMarks
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
     from nmtalign.external.matrix_files import TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
+
+
+class ChunkContents(NamedTuple):
+    """What a chunk has besides its links."""
+
+    values: str | None = (
+        None  # kept of each pair as its attention: "scores", "forward", "reverse", "combined"
+    )
+    costs: bool = False
+    directions: Mapping[str, Extraction] | None = None  # extractions of further links, by name
+
+
+LINKS_ALONE = ChunkContents()
 
 
 class AlignedChunk(NamedTuple):
@@ -51,6 +65,7 @@ class AlignedChunk(NamedTuple):
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
     # for links from another program: the pairs with their attention, if they were asked for
     given: list[GivenPair] | None = None
+    directions: Mapping[str, AlignedBatch] | None = None  # further links, by name, if they were asked for
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
 
     def linked_strings(self) -> tuple[list[list[str]], list[list[str]]]:
@@ -93,22 +108,23 @@ def align_chunk(
     chunk: Chunk,
     *,
     unit: LinkUnit = WORDS,
-    values: str | None = None,
-    costs: bool = False,
+    contents: ChunkContents = LINKS_ALONE,
 ) -> AlignedChunk:
     """Align the pairs of one chunk, as :meth:`LinkUnit.prepare_pairs` gives them.
 
-    The `unit` is what positions count. `values` ("scores", "forward", "reverse", "combined") are kept of each
-    pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
-    says whether the costs of the pairs are computed.
+    The `unit` is what positions count. If values are kept, a DataError names a pair that has more than
+    `MAX_MATRIX_CELLS` of them.
     """
+    values, directions = contents.values, contents.directions or {}
     text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first + 1)
     attention: PairMatrices | None = None
+    extractions = [aligner.resolved_extraction, *directions.values()]
     if values is None:
-        batch = aligner.link_text(text)
+        batches = aligner.link_text_by(text, extractions)
     else:
         _check_cells(text, chunk.first + 1)
         batch, arrays = aligner.decoder_for_text(text).links_and_values([values, "linkable"])
+        batches = [batch, *(aligner.link_text_by(text, extractions[1:]) if directions else ())]
         attention = list(zip(arrays[values], arrays["linkable"], strict=True))
     settings = aligner.text_settings
     warning = None
@@ -116,8 +132,10 @@ def align_chunk(
         settings = SPACE_SETTINGS
         warning = one_word_lines_warning(text) if chunk.first == 0 else None
     piece_lines = _piece_lines_of_chunk(chunk, unit, settings, aligner.languages)
-    one_link = aligner.resolved_extraction.one_link
-    batch = unit.convert(batch, text.line_words, piece_lines, one_link=one_link)
+    batch, *of_directions = (
+        unit.convert(batch, text.line_words, piece_lines, one_link=extraction.one_link)
+        for batch, extraction in zip(batches, extractions, strict=True)
+    )
     if values is not None and attention is not None:
         attention = _convert_attention(values, attention, unit, chunk.lines, text.line_words, piece_lines)
     return AlignedChunk(
@@ -130,8 +148,9 @@ def align_chunk(
         unit=unit,
         warning=warning,
         attention=attention,
-        costs=aligner.decoder_for_text(text).pair_costs() if costs else None,
+        costs=aligner.decoder_for_text(text).pair_costs() if contents.costs else None,
         is_swapped=swapped_pairs(text, aligner.scorer.vocabularies),
+        directions=dict(zip(directions, of_directions, strict=True)),
     )
 
 
@@ -247,12 +266,11 @@ def align_chunks(
     *,
     workers: int,
     unit: LinkUnit = WORDS,
-    values: str | None = None,
-    costs: bool = False,
+    contents: ChunkContents = LINKS_ALONE,
 ) -> Generator[AlignedChunk]:
     """Yield the links of chunks, which are read as they are needed, on several cores.
 
-    For `unit`, `values` and `costs` see :func:`align_chunk`. The links depend neither on `workers` nor on how
+    For `unit` and `contents` see :func:`align_chunk`. The links depend neither on `workers` nor on how
     the text is split into chunks. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
@@ -267,12 +285,12 @@ def align_chunks(
     if len(head) <= few:
         for chunk in chunks:
             threaded = replace(aligner, workers=workers)
-            yield align_chunk(threaded, chunk, unit=unit, values=values, costs=costs)
+            yield align_chunk(threaded, chunk, unit=unit, contents=contents)
         return
     one = replace(aligner, workers=1)
 
     def without_lines(chunk: Chunk) -> AlignedChunk:
-        return align_chunk(one, chunk, unit=unit, values=values, costs=costs)._replace(lines=[])
+        return align_chunk(one, chunk, unit=unit, contents=contents)._replace(lines=[])
 
     sent, kept = tee(chunks)
     for aligned, chunk in zip(parallel_imap(without_lines, sent, workers), kept, strict=False):

@@ -86,6 +86,8 @@ CASES = [
     Case("guided", ALIGN + "--guided out"),
     Case("tokens", ALIGN + "--tokens out"),
     Case("costs", ALIGN + "--costs out"),
+    Case("forward", ALIGN + "--forward out"),
+    Case("reverse", ALIGN + "--reverse out"),
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
@@ -101,6 +103,9 @@ CASES = [
     Case("links", TRAIN + "--links links-out"),
     Case("probabilities", TRAIN + "--probabilities links-out"),
     Case("pair_scores", TRAIN + "--pair-scores links-out"),
+    Case("forward", TRAIN + "--forward links-out"),
+    Case("reverse", TRAIN + "--reverse links-out"),
+    Case("table", TRAIN + "--table links-out.tsv.gz"),
     Case("error_report", f"train --pairs worse --preset fast -o out {MARKED}", bad=""),
     Case("output", "check source target --model model -o out"),
     Case("error_report", f"check --pairs worse --model model {MARKED}", bad="model/meta.json"),

@@ -29,9 +29,10 @@ WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces", "pin"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "attention output error_report probabilities pair_scores table guided tokens out_shards costs",
+    "align": "attention output error_report probabilities pair_scores table guided tokens out_shards costs"
+    " forward reverse",
     "links-from": "attention cache output error_report probabilities pair_scores table guided tokens",
-    "train": "output links probabilities pair_scores error_report",
+    "train": "output links forward reverse probabilities pair_scores table error_report",
     "check": "output error_report",
     "convert": "output",
     "phrases": "output",

@@ -189,15 +189,15 @@ def test_what_shards_cannot_hold_is_refused(options, command):
     "stop", [KeyboardInterrupt(), WorkerError("a worker process died"), OSError(5, "gone")]
 )
 def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, monkeypatch, capsys):
-    plain, calls = Aligner.link_text, []
+    plain, calls = Aligner.link_text_by, []
 
-    def stopping(aligner, text):
-        calls.append(text)
+    def stopping(aligner, *given):
+        calls.append(given)
         if len(calls) == 4:
             raise stop
-        return plain(aligner, text)
+        return plain(aligner, *given)
 
-    monkeypatch.setattr(Aligner, "link_text", stopping)
+    monkeypatch.setattr(Aligner, "link_text_by", stopping)
     assert run(*command, *files(tmp_path), "--workers", 1) == StoppedError.exit_code
     assert "--resume resumes the run" in capsys.readouterr().err
     assert not found(tmp_path)
@@ -229,15 +229,15 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
 
 def during(monkeypatch, act) -> None:
     """Do something once, while the second chunk is aligned."""
-    plain, calls = Aligner.link_text, []
+    plain, calls = Aligner.link_text_by, []
 
-    def meanwhile(aligner, text):
-        calls.append(text)
+    def meanwhile(aligner, *given):
+        calls.append(given)
         if len(calls) == 2:
             act()
-        return plain(aligner, text)
+        return plain(aligner, *given)
 
-    monkeypatch.setattr(Aligner, "link_text", meanwhile)
+    monkeypatch.setattr(Aligner, "link_text_by", meanwhile)
 
 
 @pytest.mark.skipif(shards.fcntl is None, reason="no flock here")
@@ -323,8 +323,8 @@ def test_a_pipe_is_refused(text, command, tmp_path, capsys):
 def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
     sides = [shutil.copy(path, tmp_path / path.name) for path in text]
     command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 100, "--workers", 1]
-    plain, act = Aligner.link_text, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
-    monkeypatch.setattr(Aligner, "link_text", lambda *given: (act[0](), plain(*given))[1])
+    plain, act = Aligner.link_text_by, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
+    monkeypatch.setattr(Aligner, "link_text_by", lambda *given: (act[0](), plain(*given))[1])
     assert run(*command) == 3
     assert "changed while it was being read" in capsys.readouterr().err
     act.pop(0)
@@ -338,7 +338,7 @@ def test_ctrl_c_without_shards_leaves_nothing(text, tmp_path, monkeypatch, capsy
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmtalign.aligner.aligner.Aligner.link_text", interrupted)
+    monkeypatch.setattr("nmtalign.aligner.aligner.Aligner.link_text_by", interrupted)
     assert run("align", *text, "-o", tmp_path / "links") == 1
     assert "interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

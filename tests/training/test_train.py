@@ -186,7 +186,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     found = train_aligner([*TOY.pairs[40:], (source, target)], training_job(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
-    links = found.align()
+    [links] = found.align([found.aligner.resolved_extraction], "words")
     assert len(links) == 81
     assert links.target[links.offsets[80] :].max() > 300
 

@@ -18,6 +18,8 @@ from nmtalign.cli.messages import detail, log, open_progress
 from nmtalign.cli.outputs import (
     LinkOutputOptions,
     WrittenLinks,
+    direction_option,
+    directions_of,
     explain_lost_work,
     log_alignment,
     write_chunks,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from nmtalign.cli.outputs import Chunks
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.run.shards import ShardRun
+    from nmtalign.run.stream import ChunkContents
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
 
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 class AlignOutputOptions(LinkOutputOptions):
     """The files that `align` writes."""
 
+    forward: str | None = direction_option("forward")
+    reverse: str | None = direction_option("reverse")
     attention: str | None = setting(
         None, "--attention FILE.npz", "Write one matrix (target by source words) per pair.", kind="output"
     )
@@ -62,8 +67,8 @@ class AlignOutputOptions(LinkOutputOptions):
 
     def checked_paths(self) -> dict[str, str]:
         paths = super().checked_paths()
-        if self.costs is not None:
-            paths |= {"costs": self.costs}
+        more = {"forward": self.forward, "reverse": self.reverse, "costs": self.costs}
+        paths |= {name: path for name, path in more.items() if path is not None}
         if self.attention is None:
             if self.values is not None:
                 raise UsageError("--values chooses the values of --attention; add --attention FILE.npz")
@@ -114,6 +119,7 @@ def align_command(
     """
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.opening import fit_text
+    from nmtalign.run.stream import ChunkContents
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.checked_paths()
@@ -141,8 +147,13 @@ def align_command(
         )
         aligner, pairs = fit_text(aligner, pairs, aligned_unit=unit.aligned_unit)
         client = engine.client(stack)
+        contents = ChunkContents(
+            values=None if outputs.attention is None else outputs.values or aligner.default_values,
+            costs=outputs.costs is not None,
+            directions=directions_of(model.links, paths),
+        )
         chunks = stack.enter_context(
-            closing(_align_chunks(aligner, pairs, run, client, unit, outputs, bitext))
+            closing(_align_chunks(aligner, pairs, run, client, unit, contents, bitext))
         )
         write = partial(
             write_chunks,
@@ -245,33 +256,28 @@ def _align_chunks(
     run: ShardRun | None,
     client: Client | None,
     unit: LinkUnit,
-    outputs: AlignOutputOptions,
+    contents: ChunkContents,
     bitext: BitextOptions,
 ) -> Chunks:
-    """Align the pairs on a cluster or by processes; the chunks contain what the outputs need.
-
-    Pairs from standard input are aligned as they come.
-    """
+    """Align the pairs on a cluster or by processes; pairs from standard input are aligned as they come."""
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.files.text_files import is_input_awaited
     from nmtalign.run.stream import align_chunks
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
-    values = None if outputs.attention is None else outputs.values or aligner.default_values
-    costs = outputs.costs is not None
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     # smaller chunks keep all cores busy until the end
     size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
-    max_cells = math.inf if values is None else MAX_MATRIX_CELLS
+    max_cells = math.inf if contents.values is None else MAX_MATRIX_CELLS
     is_awaited = is_input_awaited if "-" in bitext.files else None
     chunks = chunk_pairs(pairs, chunk_size=size, cells=max_cells, is_awaited=is_awaited)
     if run is not None:
         chunks = run.missing(pairs)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values, costs=costs)
+        return align_chunks(aligner, chunks, workers=workers, unit=unit, contents=contents)
     from nmtalign.run.cluster import align_unit_on_cluster
 
-    return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values, costs=costs)
+    return align_unit_on_cluster(client, aligner, chunks, unit=unit, contents=contents)
 
 
 def _log_run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,16 @@ from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import (
+    direction_option,
+    directions_of,
     explain_lost_work,
     files_of_sides,
     formatters_of_links,
     log_findings,
+    open_sink,
     pair_scores_option,
     probabilities_option,
+    table_option,
     unlinked_clause,
     unused_path,
 )
@@ -32,15 +36,18 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
-from nmtalign.settings import TrainingSettings
+from nmtalign.settings import LinkSettings, TrainingSettings
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.aligner.training_job import TrainingJob
+    from nmtalign.aligner.training_steps import TrainingResult
     from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.decoding.extraction_methods import Extraction
+    from nmtalign.run.stream import AlignedChunk
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -65,8 +72,11 @@ class OutputOptions(Settings):
     links: str | None = setting(
         None, "--links FILE", "Write the links of the bitext itself, in Pharaoh format.", kind="output"
     )
+    forward: str | None = direction_option("forward")
+    reverse: str | None = direction_option("reverse")
     probabilities: str | None = probabilities_option("--links")
     pair_scores: str | None = pair_scores_option()
+    table: str | None = table_option()
     count: LinkUnitName | None = texts.count_option("[words; with --spm: pieces]")
     spm: str | None = texts.spm_option()
 
@@ -75,10 +85,20 @@ class OutputOptions(Settings):
         """The files that need the links of the bitext, by what they contain."""
         files = {
             "links": self.links,
+            "forward": self.forward,
+            "reverse": self.reverse,
             "probabilities": self.probabilities,
             "pair_scores": self.pair_scores,
+            "table": self.table,
         }
         return {name: path for name, path in files.items() if path is not None}
+
+
+@dataclass(frozen=True)
+class LearnedLinksOptions(LinkSettings):
+    """How links are chosen, by the model as well."""
+
+    threshold: float | None = setting(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +126,14 @@ def train_command(
     preparation: PreparedTextOptions,
     outputs: OutputOptions,
     learning: TrainingSettings,
+    links: LearnedLinksOptions,
     vectors: MixedVectorOptions,
     engine: running.EngineOptions,
 ) -> None:
     """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
     sides (--pairs).
+
+    --extract and --symmetrize choose the links of the bitext, and those of `align --model DIR`.
 
     A run that was stopped resumes when you repeat the same command. Its checkpoints are in DIR.state, which
     is removed once the model and all other files are written. Without -o, there are no checkpoints.
@@ -121,9 +144,9 @@ def train_command(
     from nmtalign.aligner.preparation import RandomSample, training_pairs
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.counting import RunFindings
-    from nmtalign.corpus.regrouping import PiecesOfWords, regroup_batch
+    from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import link_unit
-    from nmtalign.links.selection import ANY_LINKS
+    from nmtalign.decoding.extraction_methods import make_extraction
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -137,12 +160,13 @@ def train_command(
     limit = LengthLimit(preparation.max_length, bitext.files)
     findings = RunFindings()
     sample: RandomSample[SentencePair] = RandomSample(MAX_PAIRS_FOR_QUALITY)
-    with AtomicFiles() as stack:
+    with ExitStack() as errors_of_run, AtomicFiles() as stack:
         bad_records = error_options.open(stack)
         learning = replace(learning, vectors=vectors.path, workers=engine.workers)
         job = _open_job(learning, bitext, bad_records)
         job = _with_progress(job, run, bitext, outputs)
-        client = _start_run(run, outputs, engine, job, stack)
+        errors_of_run.enter_context(_explained_errors(run, outputs))  # once the files are closed
+        client = _start_run(run, engine, job, stack)
         if client is not None:
             job = _with_cluster(job, client)
         lines = sample.watched(_watch_findings(findings, bitext, bad_records, strict=preparation.strict))
@@ -155,7 +179,8 @@ def train_command(
         if unit.expands:
             pairs = _keep_pieces(pairs, unit, job, pieces)
         result = train_aligner(pairs, job)
-        aligner = replace(result.aligner, workers=engine.workers)
+        extraction = make_extraction(links) if links.given else None
+        aligner = replace(result.aligner, workers=engine.workers, extraction=extraction)
         where = "learned"
         if run is not None and outputs.output is not None:
             aligner.save(outputs.output, overwrite=overwrite)
@@ -163,17 +188,19 @@ def train_command(
             where = f"model in {outputs.output}"
         job.progress.step(f"{where}{limit.closing_clause()}")
         if outputs.link_files:
+            directions = directions_of(links, outputs.link_files)
+            # bad records were reported at the first reading
+            again = pairs_of_lines(bitext.read(lambda error: None))
             # the links of an expert are not read a second time, so such a text is aligned here
             if client is None or aligner.expert is not None:
-                batch = result.align(unit.aligned_unit)
-                if unit.expands:
-                    batch = regroup_batch(batch, pieces.regroupings(), one_link=ANY_LINKS)
+                batches = _align_here(result, aligner, unit, pieces, directions)
             else:
-                # bad records were reported at the first reading
+                batches = _align_on_cluster(client, aligner, again, unit, directions)
                 again = pairs_of_lines(bitext.read(lambda error: None))
-                batch = _align_on_cluster(client, aligner, again, unit)
-            findings.add_links(batch, 0)
-            _write_links(batch, outputs.link_files, stack)
+            findings.add_links(batches[0], 0)
+            _write_links(batches, directions, outputs.link_files, stack)
+            if outputs.table is not None:
+                _write_table(outputs.table, _linked_chunks(again, batches[0], aligner, unit), unit, stack)
     # only now do the files have their names
     if run is not None:
         run.remove()
@@ -202,6 +229,8 @@ def _check_options_together(
     engine: running.EngineOptions,
 ) -> None:
     """Raise an error, before the work, if options exclude each other or links could not be written."""
+    from nmtalign.report.tables import table_format
+
     if learning.memory is not None and engine.engine == "dask":
         raise UsageError("--memory bounds learning on this machine; remove it, or --engine dask")
     paths = outputs.link_files
@@ -213,6 +242,8 @@ def _check_options_together(
         raise UsageError("--count and --spm choose the unit of the links; add --links FILE, or remove them")
     for path in paths.values():
         check_parent_folder(path)
+    if outputs.table is not None:
+        table_format(outputs.table)  # an error if it is unknown
     if paths and learning.sample is not None:
         written = ", ".join(f"--{name.replace('_', '-')}" for name in paths)
         align = "nmtalign align SOURCE TARGET --model DIR -o LINKS"
@@ -220,10 +251,11 @@ def _check_options_together(
             f"{written} needs all pairs, and --sample leaves pairs out; remove {written},"
             f" then write the links with: {align}"
         )
-    if paths and engine.engine == "dask" and "-" in bitext.files:
-        raise UsageError(
-            "--engine dask reads the bitext again for --links; pass files instead of standard input"
-        )
+    if "-" in bitext.files:
+        again = "--engine dask" if paths and engine.engine == "dask" else ""
+        again = "--table" if outputs.table is not None else again
+        if again:
+            raise UsageError(f"{again} reads the bitext again; pass files instead of standard input")
 
 
 def _with_progress(
@@ -238,18 +270,21 @@ def _with_progress(
     return replace(job, checkpoints=folder, progress=progress, warn=warn, advise=warn)
 
 
+def _explained_errors(run: TrainingRun | None, outputs: OutputOptions) -> AbstractContextManager[None]:
+    """Return a context whose errors say what is kept of a run."""
+    if run is None or outputs.output is None:
+        return explain_lost_work("-o DIR keeps checkpoints")
+    return _kept_for_resuming(run, Path(outputs.output))
+
+
 def _start_run(
     run: TrainingRun | None,
-    outputs: OutputOptions,
     engine: running.EngineOptions,
     job: TrainingJob,
     stack: AtomicFiles,
 ) -> Client | None:
     """Start the checkpoints, the cluster and the display of progress; return the cluster, if there is one."""
-    if run is None or outputs.output is None:
-        stack.enter_context(explain_lost_work("-o DIR keeps checkpoints"))
-    else:
-        stack.enter_context(_kept_for_resuming(run, Path(outputs.output)))
+    if run is not None:
         run.start()
         _log_checkpoints(run)
     client = engine.client(stack)
@@ -294,22 +329,76 @@ def _expert_reader(
     )
 
 
-def _write_links(batch: na.AlignedBatch, paths: Mapping[str, str], files: AtomicFiles) -> None:
-    """Write the links of the training text, and what belongs to them, to the files of the options."""
+def _write_links(
+    batches: Sequence[na.AlignedBatch],
+    directions: Mapping[str, Extraction],
+    paths: Mapping[str, str],
+    files: AtomicFiles,
+) -> None:
+    """Write the links of the training text and what belongs to them, and those of the directions."""
     formats = formatters_of_links()
-    for name, path in paths.items():
-        files.text(path).write(formats[name](batch))
+    for name, format_batch in formats.items():
+        if name in paths:
+            files.text(paths[name]).write(format_batch(batches[0]))
+    for name, batch in zip(directions, batches[1:], strict=True):
+        files.text(paths[name]).write(formats["links"](batch))
+
+
+def _write_table(path: str, chunks: Iterator[AlignedChunk], unit: LinkUnit, files: AtomicFiles) -> None:
+    """Write one row per link of the training text."""
+    write = open_sink("table", path, files, escape_formulas=False, unit=unit.name)
+    for chunk in chunks:
+        write(chunk)
+
+
+def _align_here(
+    result: TrainingResult,
+    aligner: na.Aligner,
+    unit: LinkUnit,
+    pieces: PiecesOfWords,
+    directions: Mapping[str, Extraction],
+) -> list[na.AlignedBatch]:
+    """Return the links of the training text, and those of directions."""
+    from nmtalign.corpus.regrouping import regroup_batch
+    from nmtalign.links.selection import ANY_LINKS
+
+    batches = result.align([aligner.resolved_extraction, *directions.values()], unit.aligned_unit)
+    if not unit.expands:
+        return batches
+    into_pieces = pieces.regroupings()
+    return [regroup_batch(batch, into_pieces, one_link=ANY_LINKS) for batch in batches]
+
+
+def _linked_chunks(
+    pairs: Iterator[Any], batch: na.AlignedBatch, aligner: na.Aligner, unit: LinkUnit
+) -> Iterator[AlignedChunk]:
+    """Yield the pairs of the training text, which are read again, with their links."""
+    from nmtalign.run.stream import AlignedChunk
+    from nmtalign.text.bitext import chunk_pairs
+    from nmtalign.text.tokenization import SPACE_SETTINGS
+
+    settings = SPACE_SETTINGS if unit.aligned_unit == "words" else aligner.text_settings
+    for first, lines in chunk_pairs(pairs):
+        links = batch[first : first + len(lines)]
+        yield AlignedChunk(first, lines, links, None, settings, aligner.languages, unit)
 
 
 def _align_on_cluster(
-    client: Client, aligner: na.Aligner, pairs: Iterator[Any], unit: LinkUnit
-) -> na.AlignedBatch:
-    """Return the links of the training text, which the workers of a cluster read again."""
+    client: Client,
+    aligner: na.Aligner,
+    pairs: Iterator[Any],
+    unit: LinkUnit,
+    directions: Mapping[str, Extraction],
+) -> list[na.AlignedBatch]:
+    """Return the links of the training text, and those of directions; a cluster reads the text again."""
     from nmtalign.links.alignments import concatenate_batches
     from nmtalign.run.cluster import align_unit_on_cluster
+    from nmtalign.run.stream import ChunkContents
 
-    parts = align_unit_on_cluster(client, aligner, na.iter_chunks(pairs), unit=unit)
-    return concatenate_batches([part.batch for part in parts])
+    contents = ChunkContents(directions=directions)
+    parts = align_unit_on_cluster(client, aligner, na.iter_chunks(pairs), unit=unit, contents=contents)
+    batches = [[part.batch, *(part.directions or {}).values()] for part in parts]
+    return [concatenate_batches(list(of_text)) for of_text in zip(*batches, strict=True)]
 
 
 def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: BadRecords) -> TrainingJob:
