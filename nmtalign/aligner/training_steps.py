@@ -41,6 +41,8 @@ from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
 MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
+# rise of the error rate that is a reason for a warning; fifty pairs give differences of half a point by chance
+MIN_HARM = 0.01
 
 
 class TrainingResult(NamedTuple):
@@ -189,7 +191,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, job: TrainingJob) -
     job.progress.note(
         f"rescorer: trained on the gold links of {with_plural(len(gold), 'pair')}; {validation}"
     )
-    if validation.aer > validation.aer_without_gold:
+    if validation.aer > validation.aer_without_gold + MIN_HARM:
         job.warn(f"the gold links do not help: {validation}; are they links of this text, by one annotator?")
     positions = learn(scores, gold=gold)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder_for_scores(scores), gold)

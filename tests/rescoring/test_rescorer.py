@@ -280,7 +280,7 @@ def test_the_figure_that_is_told_is_of_pairs_left_out_of_training(taught):
     record = taught.training["gold"]
     assert record["pairs"] == record["validated_pairs"]
     assert record["aer"] < record["aer_without_gold"] < 1
-    order = np.random.default_rng(1).permutation(len(GOLD))
+    order = np.random.default_rng(2).permutation(len(GOLD))
     shuffled = [inside(GOLD[other], *pair) for other, pair in zip(order, TOY.words, strict=True)]
     aligner, warnings = trained_again(taught, shuffled)
     rates = aligner.training["gold"]
