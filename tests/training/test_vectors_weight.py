@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import estimate, train_aligner
 from nmtalign.corpus.text import EncodedText
@@ -60,6 +61,15 @@ def test_vectors_that_do_not_fit_change_no_link(kind):
     found = re.search(r"not used: their nearest words have (\d+)% of the links that the text", warning)
     assert found is not None
     assert int(found[1]) < 20
+
+
+def test_vectors_that_do_not_fit_are_told_once_beside_an_expert():
+    """The aligner that judges the expert is not the one that is returned."""
+    unfit = rotated(VECTORS[0]), VECTORS[1]
+    warnings: list[str] = []
+    job = training_job(vectors=unfit, expert=Expert(), warn=warnings.append, workers=1)
+    train_aligner(with_links(SHORT_TOY.pairs, SHORT_TOY.links), job)
+    assert len([warning for warning in warnings if "the vectors do not fit the text" in warning]) == 1
 
 
 def test_agreement_is_a_share_of_expected_links():
