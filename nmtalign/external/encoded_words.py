@@ -32,6 +32,7 @@ class EncodedWords(SubwordVectors):
     # (D,): what the vectors of most words have in common; it says nothing, and is subtracted
     center: Floats
     are_own: ClassVar[bool] = True
+    know_all_words: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return f"word encoder {self.encoder_name}"

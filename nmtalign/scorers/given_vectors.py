@@ -20,7 +20,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Reals, block_slices
 from nmtalign.corpus.buckets import PADDING_SCORE
-from nmtalign.corpus.coverage import Coverage, measure_coverage
+from nmtalign.corpus.coverage import Coverage, SideCoverage, measure_coverage
 from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -144,8 +144,16 @@ class VectorScorer(Scorer):
     def coverage_of(
         self, source: EncodedSide, target: EncodedSide, sections: Sections | None = None
     ) -> Coverage:
-        """Count the words that have a vector of their own; no other word can be linked."""
-        return measure_coverage(source, target, self.vocabularies, sections, every_word=True)
+        """Count the words that have a vector of their own; no other word can be linked.
+
+        If all words have one, none is counted.
+        """
+        coverage = measure_coverage(source, target, self.vocabularies, sections, every_word=True)
+        if _knows_all_words(self.source):
+            coverage = coverage._replace(source=SideCoverage())
+        if _knows_all_words(self.target):
+            coverage = coverage._replace(target=SideCoverage())
+        return coverage
 
     def word_forms(self, text_settings: TextSettings) -> tuple[WordForms, WordForms]:
         return partial(self.source.forms, text_settings=text_settings), partial(
@@ -197,6 +205,10 @@ class VectorScorer(Scorer):
             target = self.references[1].first(limit)
         prepared = self._prepared(*self._vectors(source.words, target.words))
         return prepared, (source.share, target.share)
+
+
+def _knows_all_words(embeddings: Embeddings) -> bool:
+    return embeddings.subwords is not None and embeddings.subwords.know_all_words
 
 
 def _first_words(vectors: Embeddings, limit: int) -> Reference:

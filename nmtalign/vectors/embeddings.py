@@ -68,6 +68,7 @@ class SubwordVectors:
     matrix: NDArray[Any]  # one vector for each part
     # whether a composed vector counts as the word's own, because there is no list of words
     are_own: ClassVar[bool] = False
+    know_all_words: ClassVar[bool] = False  # whether no word lacks a vector
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the composed vector of each word, zeros for a word without known parts, shape (N, D)."""
