@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
@@ -13,7 +14,7 @@ from nmtalign.cli.texts import languages_in_paths
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
-from nmtalign.names import MULTILINGUAL_MODEL
+from nmtalign.names import BUNDLED_MODEL, MULTILINGUAL_MODEL
 from nmtalign.settings import (
     EncoderSettings,
     GivenVectorsSettings,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.external.links_from import Linker
     from nmtalign.external.matrix_files import TokenizedPair
+    from nmtalign.external.word_encoders import WordEncoder
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -137,11 +139,13 @@ class ModelOptions(Settings):
             raise UsageError(f"--model and {given} cannot be combined; remove one")
         return self.model
 
-    @property
-    def files(self) -> list[str]:
-        """The files and folders on which the links depend."""
+    def files_of(self, aligner: na.Aligner) -> list[Path]:
+        """Return the files and folders of an aligner that :meth:`load_for` has opened."""
         path = self.path
-        return [path] if isinstance(path, str) else list(path or ())
+        if path is None:
+            path = BUNDLED_MODEL if _encoder_of(aligner) is None else MULTILINGUAL_MODEL
+        names = [path] if isinstance(path, str) else list(path)
+        return [resolve_path(name) for name in names]
 
     def refuse_beside(self, name: str) -> None:
         """Raise UsageError if an option of an aligner is given beside an option with links and weights."""
@@ -238,17 +242,36 @@ def _languages_of(files: tuple[str | None, str | None]) -> list[str]:
     return [tag.partition("-")[0] for tag in tags if tag]
 
 
-def _languages_unknown_to(aligner: na.Aligner, languages: Sequence[str]) -> str:
-    """Return what is wrong if the word encoder of an aligner does not know languages."""
+def _encoder_of(aligner: na.Aligner) -> WordEncoder | None:
     from nmtalign.external.encoded_words import encoder_of
 
-    encoder = encoder_of(aligner.scorer)
+    return encoder_of(aligner.scorer)
+
+
+def log_known_languages(name: str, aligner: na.Aligner) -> None:
+    """Log which languages the word encoder of an aligner knows, where nothing tells those of the text."""
+    from nmtalign.text.languages import language_name
+
+    encoder = _encoder_of(aligner)
+    if encoder is not None and encoder.languages is not None:
+        names = ", ".join(sorted(map(language_name, encoder.languages)))
+        log(f"{name} knows {names}; links of other languages are guesses", event="languages")
+
+
+def _languages_unknown_to(aligner: na.Aligner, languages: Sequence[str]) -> str:
+    """Return what is wrong if the word encoder of an aligner does not know languages."""
+    encoder = _encoder_of(aligner)
     unknown = "" if encoder is None else " and ".join(encoder.unknown_languages(languages))
     return f"the multilingual model does not know {unknown}, so its links are guesses" if unknown else ""
 
 
-def load_given(*, model: str | None = None, vectors: str | None = None) -> na.Aligner:
-    """Open a model or vectors with the defaults of all commands; see :meth:`ModelOptions.load`."""
+def load_given(
+    *,
+    model: str | None = None,
+    vectors: str | None = None,
+    files: tuple[str | None, str | None] = (None, None),
+) -> na.Aligner:
+    """Open a model or vectors with the defaults of all commands; see :meth:`ModelOptions.load_for`."""
     options = ModelOptions(
         model=model,
         scorers=None,
@@ -257,7 +280,7 @@ def load_given(*, model: str | None = None, vectors: str | None = None) -> na.Al
         links=LinkSettings(),
         text=WordSettings(),
     )
-    return options.load()
+    return options.load_for([], files)
 
 
 def _log_defaults(vectors: AlignerVectorOptions) -> None:

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.model_options import ModelOptions
 from nmtalign.cli.outputs import formatter_of_output
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.paths import bundled_path, fingerprint, resolve_path
-from nmtalign.names import BUNDLED_MODEL
+from nmtalign.files.paths import fingerprint
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -132,11 +130,12 @@ def assembling_shards(
                         run.assemble(ending, file)
 
 
-def describe_run(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(
+    files: Sequence[str], model_files: Sequence[Path], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return everything that the links depend on: the text, the model, the settings, the version."""
-    paths = [resolve_path(path) for path in model.files] or [bundled_path(BUNDLED_MODEL)]
     model_hashes = ""
-    for path in paths:
+    for path in model_files:
         _check_plain(path)
         for file in _files_under(path):
             model_hashes += fingerprint(file)["sha256"]

@@ -10,6 +10,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.aligner.opening import MIN_IMPROVING_PAIRS, fit_text
+from nmtalign.cli.model_options import log_known_languages
 from nmtalign.corpus.text import encode_text
 from nmtalign.external import encoded_words, word_encoders
 from nmtalign.external.encoded_words import encoder_of
@@ -154,6 +155,15 @@ def test_text_that_the_bundled_model_does_not_know_is_aligned_by_the_multilingua
         assert lines(tmp_path / "links") == [" ".join(f"{s}-{t}" for s, t in pair.links) for pair in batch]
 
 
+def test_a_run_that_the_text_chose_the_multilingual_model_for_depends_on_it(tmp_path, capfd):
+    german, english = write(tmp_path / "a.de", GERMAN), write(tmp_path / "a.en", ENGLISH)
+    command = "align", german, english, "-o", tmp_path / "links", "--out-shards", tmp_path / "run"
+    assert run(*command) == 0
+    assert "words are known" not in capfd.readouterr().err  # an encoder knows any word
+    assert run(*command, "--resume", "--model", "multilingual") == 0
+    assert "all of them already finished" in capfd.readouterr().err
+
+
 def test_english_french_text_keeps_the_bundled_model(tmp_path, capfd):
     source, target = write(tmp_path / "a", ["the black cat"]), write(tmp_path / "b", ["le chat noir"])
     assert run("align", source, target, "-o", tmp_path / "links") == 0
@@ -190,8 +200,17 @@ def test_a_language_that_the_encoder_does_not_know_is_refused_unless_the_model_i
     assert "does not know Hungarian" in err
     assert "nmtalign train" in err
     assert not (tmp_path / "links").exists()
-    assert run("align", hungarian, english, "--model", "multilingual", "-o", tmp_path / "links") == 0
-    assert "warning: the multilingual model does not know Hungarian" in capfd.readouterr().err
+    for command in (("align", "-o", tmp_path / "links"), ("find", "cat")):
+        assert run(*command, hungarian, english, "--model", "multilingual") == 0
+        assert "warning: the multilingual model does not know Hungarian" in capfd.readouterr().err
+
+
+def test_languages_are_listed_where_no_file_tells_them(multilingual, capfd):
+    log_known_languages("this model", multilingual)
+    log_known_languages("another", na.load())
+    said = capfd.readouterr().err
+    assert "this model knows Arabic, Chinese, Dutch, English" in said
+    assert "another" not in said
 
 
 def test_a_model_of_words_that_need_the_extra_says_how_to_install_it(tmp_path, monkeypatch, capfd):

@@ -169,7 +169,7 @@ def align_command(
                 written = write(sinks=sinks)
         else:
             settings = _settings_of_run(aligner, unit, bitext, error_options, outputs)
-            described = running.describe_run(files, model, settings)
+            described = running.describe_run(files, model.files_of(aligner), settings)
             with running.assembling_shards(run, paths, described, resume=sharding.may_exist):
                 written = write(sinks=[run.write])
     # only now do the files have their names

@@ -24,7 +24,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.declare import command
-from nmtalign.cli.model_options import load_given
+from nmtalign.cli.model_options import load_given, log_known_languages
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -122,6 +122,8 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
     aligners = served.load()
+    for name, aligner in aligners.items():
+        log_known_languages(name, aligner)
     first = next(iter(aligners.values()))
     try:
         listening = Server(aligners, example_of(first.languages), server.port)

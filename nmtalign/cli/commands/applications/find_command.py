@@ -174,7 +174,7 @@ def _corpus(
         pairs = (pair for _, pair in LinkedText(linked, linked.links, SPACE_SETTINGS).read(bad))
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, SPACE_SETTINGS, (None, None)
-    aligner = model_options.load_given(model=named.model)
+    aligner = model_options.load_given(model=named.model, files=(linked.source, linked.target))
     return _align_text(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 
