@@ -17,6 +17,7 @@ LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can 
 PositionsName = Literal["none", "diagonal", "hmm"]
 ExtractionName = Literal[
     "posterior",
+    "every-word",
     "one-to-one",
     "argmax",
     "argmax-reverse",

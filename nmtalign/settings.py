@@ -96,8 +96,9 @@ class LinkSettings(Settings):
         None,
         "--extract METHOD",
         "Method that chooses the links: `posterior` takes the cells above --threshold, and second words;"
-        " `one-to-one` at most one link per word; `mutual` the cells that are the best of their row and of"
-        " their column. docs/reference/extraction.md describes the others.",
+        " `every-word` gives each of the other words a link, too; `one-to-one` at most one link per word;"
+        " `mutual` the cells that are the best of their row and of their column."
+        " docs/reference/extraction.md describes the others.",
         shown_defaults={
             "links-from": "mutual; with --method: the rule of the method",
             OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",

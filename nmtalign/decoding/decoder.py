@@ -35,7 +35,7 @@ from nmtalign.links.alignments import (
     make_alignment,
     make_matrix,
 )
-from nmtalign.links.selection import ANY_LINKS, OneLink, best_of_words
+from nmtalign.links.selection import ANY_LINKS, OneLink, best_cells, best_of_words
 from nmtalign.names import CELL_VALUES
 from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 from nmtalign.scorers.dictionary_phrases import Phrases
@@ -106,8 +106,34 @@ class Decoder(NamedTuple):
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self.chosen_cells(posteriors, bucket)
         kept = self.linkable(k, ratios)[t, s, b]
+        cells, posterior = (t[kept], s[kept], b[kept]), posterior[kept]
+        if self.extraction.links_every_word:
+            added = self._partners_of_unlinked(cells, posteriors, bucket)
+            posterior = np.concatenate([posterior, posteriors.joint_at(added)])
+            t, s, b = (np.concatenate(both) for both in zip(cells, added, strict=True))
+            cells = t, s, b
         cell_evidence = self.cell_evidence(k, ratios) if self.has_evidence else None
-        return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
+        return ScoredLinks(cells, posterior, posteriors, cell_evidence)
+
+    def _partners_of_unlinked(
+        self, links: CellIndices, posteriors: BucketAttention, bucket: Bucket
+    ) -> CellIndices:
+        """Return the cells of the words without a link and of their best partners, in the core of a section.
+
+        Of partners that are equally good, as if no word is known, the one nearest to the diagonal is taken.
+        """
+        core = self.text.sections.core(bucket)
+        may_link = bucket.inside if core is None else core  # (T, S, B)
+        is_linked = np.zeros(bucket.shape, bool)
+        is_linked[links] = True
+        is_linked &= may_link
+        added = np.zeros(bucket.shape, bool)
+        for axis, weights in enumerate((posteriors.reverse, posteriors.forward)):
+            inner = np.where(may_link, weights, -np.inf)
+            best = best_cells(inner, axis, bucket.source_lengths, bucket.target_lengths)
+            added |= best & ~is_linked.any(axis=axis, keepdims=True)
+        t, s, b = np.nonzero(added)
+        return t, s, b
 
     def links_of_bucket(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the sums of its pairs."""

@@ -49,6 +49,8 @@ class Extraction:
     default_threshold: ClassVar[float | None] = None
     # whether each source word, and each target word, has at most one link, even if it has several tokens
     one_link: ClassVar[OneLink] = ANY_LINKS
+    # whether a word without a link gets its best partner, however improbable, where both sides have words
+    links_every_word: ClassVar[bool] = False
     mask_applies_threshold: ClassVar[bool] = False  # otherwise, :meth:`links` drops cells below the threshold
     posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
 
@@ -151,6 +153,13 @@ class PosteriorDecoding(Threshold):
         if self.min_second_posterior is not None:
             links |= second_word_links(links, posteriors.forward, posteriors.reverse)
         return links
+
+
+class PosteriorOfEveryWord(PosteriorDecoding):
+    """Posterior decoding, and the best partner of each word that has no link."""
+
+    name = "every-word"
+    links_every_word = True
 
 
 class Argmax(Extraction):
@@ -281,7 +290,7 @@ class Symmetrized(_Stacked):
 EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
     method.name: method
     for method in (
-        *(PosteriorDecoding, OneToOne, Argmax, ArgmaxReverse, MutualArgmax),
+        *(PosteriorDecoding, PosteriorOfEveryWord, OneToOne, Argmax, ArgmaxReverse, MutualArgmax),
         *(Threshold, Itermax, Match, Transport, Symmetrized),
     )
 }

@@ -264,7 +264,7 @@ def _of_pairs(regroupings: BothRegroupings | None, pairs: Longs) -> BothRegroupi
 
 def _name_of_cells(extraction: Extraction) -> str:
     """Return the name of the cells among which a method chooses."""
-    if isinstance(extraction, Threshold):
+    if isinstance(extraction, Threshold) and not extraction.links_every_word:
         return _LIKELY if extraction.min_second_posterior is None else _SECOND
     return "mutual" if isinstance(extraction, OneToOne) else extraction.name
 

@@ -23,6 +23,7 @@ from nmtalign.decoding.extraction_methods import (
     second_word_links,
 )
 from nmtalign.errors import UsageError
+from nmtalign.files.paths import bundled_path
 from nmtalign.links.selection import transport
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.settings import LinkSettings
@@ -257,3 +258,40 @@ def test_signs_are_no_second_words(word, linked):
         text, lambda k: attention, make_extraction(LinkSettings("posterior", DEFAULT_THRESHOLD)), everywhere
     ).all_links(1)
     assert alone.links(0) == [(0, 0), (1, 2)]
+
+
+WORDS = [
+    ("the black cat sat on the mat", "le chat noir"),
+    ("zzz yyy", "qqq"),
+    ("a zzz", "un qqq rrr"),
+    ("", "x"),
+]
+LONG = [("the black cat " * 100, "le chat noir " * 110), ("zzz yyy " * 150, "qqq " * 280)]
+
+
+@pytest.mark.parametrize("unit", ["words", "tokens"])
+def test_every_word_of_a_pair_with_words_on_both_sides_has_a_link(unit):
+    aligner = nmtalign.load(extract="every-word")
+    batch = aligner.align_batch(WORDS + LONG, count=unit)
+    for n, (source, target) in enumerate(WORDS + LONG):
+        links = batch.links(n)
+        is_linkable = bool(source and target)
+        for side, line in enumerate((source, target)):
+            assert {link[side] for link in links} == set(range(len(line.split()) if is_linkable else 0))
+
+
+def test_words_without_a_link_get_their_best_partner():
+    sides = (bundled_path("en_fr_sample") / f"text.tok.{side}" for side in ("en", "fr"))
+    pairs = list(nmtalign.read_bitext(*sides))[:100]
+    found = {}
+    for method in ("posterior", "every-word", "argmax", "argmax-reverse"):
+        batch = nmtalign.load(extract=method).align_batch(pairs)
+        found[method] = [set(batch.links(n)) for n in range(len(pairs))]
+    added = 0
+    for posterior, every, forward, reverse in zip(*found.values(), strict=True):
+        linked = [{link[side] for link in posterior} for side in (0, 1)]
+        partners = {link for link in forward if link[1] not in linked[1]}
+        partners |= {link for link in reverse if link[0] not in linked[0]}
+        assert every == posterior | partners
+        added += len(partners)
+    assert added > 100

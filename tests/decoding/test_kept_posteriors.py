@@ -161,7 +161,7 @@ def test_a_batch_that_travels_needs_the_posteriors() -> None:
     batch = toy_training("fast").aligner.align_batch(TOY.pairs, posteriors=True)
     pickled = pickle.loads(pickle.dumps(batch))
     for extract in METHODS:
-        if extract != "transport":
+        if extract not in ("transport", "every-word"):
             check_same_bits(pickled.choose(extract=extract), batch.choose(extract=extract))
     check_same_bits(pickled.choose(), batch)
     check_same_bits(pickled[5:2:-1].choose(threshold=0.1), batch[5:2:-1].choose(threshold=0.1))

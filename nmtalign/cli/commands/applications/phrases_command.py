@@ -15,7 +15,7 @@ from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import path_of_prefix
 
-_ENDINGS = (".extract", ".extract.inv")  # of the files, whose names are those of Moses
+_PHRASE_ENDINGS = (".extract", ".extract.inv")  # of the files, whose names are those of Moses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class PhraseOptions(Settings):
         None,
         "-o --output PREFIX",
         "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
-        type=OutputPrefix(*_ENDINGS),
+        type=OutputPrefix(*_PHRASE_ENDINGS),
     )
     longest: int = setting(7, "--longest N", "List phrases of at most N words on either side.", minimum=1)
 
@@ -52,7 +52,7 @@ def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: Phras
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:
-            paths = [path_of_prefix(phrase.output, ending) for ending in _ENDINGS]
+            paths = [path_of_prefix(phrase.output, ending) for ending in _PHRASE_ENDINGS]
         files = [outputs.text(path) for path in paths]
         lines = linked_text.read(bad, separator=PHRASE_SEPARATOR)
         for _, pair in progress.done_one_by_one(progress.track(lines)):
