@@ -90,7 +90,9 @@ class ServedOptions(Settings):
 
         aligners: dict[str, na.Aligner] = {}
         for path in self.model:
-            aligners[Path(path).name or path] = load_given(model=path)
+            name = Path(path).name or path
+            aligners[name] = load_given(model=path)
+            log_known_languages(name, aligners[name])
         for path in self.vectors:
             aligners[Path(path).name or path] = load_given(vectors=path)
         if len(aligners) < len(self.model) + len(self.vectors):
@@ -122,8 +124,6 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
     aligners = served.load()
-    for name, aligner in aligners.items():
-        log_known_languages(name, aligner)
     first = next(iter(aligners.values()))
     try:
         listening = Server(aligners, example_of(first.languages), server.port)
