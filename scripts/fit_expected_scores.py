@@ -30,7 +30,7 @@ from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 import nmtalign as na
 import nmtalign.links.expected_scores as expected_scores
 from nmtalign.links.evaluation import count_matches
-from nmtalign.links.expected_scores import STYLES, Signals
+from nmtalign.links.expected_scores import Signals
 from nmtalign.links.inputs import as_gold
 from nmtalign.links.scores import METRICS, Bootstrap
 
@@ -41,6 +41,7 @@ MIN_PAIRS = 90  # of gold text that is aligned alone
 ENCODER = "use"
 RIDGE = 3e-4
 QUANTILE = 1.645  # 90 % of a normal distribution are within
+QUANTILE_OF_FEW = 1.81  # 90 % of a t distribution with as many degrees of freedom as there are families
 FEW_PAIRS = 10, 20, 50, 100
 SAMPLES = 12  # small texts of each size that are drawn from a run
 VARIANTS: tuple[dict[str, Any], ...] = (
@@ -171,11 +172,15 @@ def estimates(point: Point, coefficients: dict[str, tuple[float, ...]]) -> dict[
 
 
 def spread(residuals: Sequence[tuple[str, float]]) -> float:
-    """Return the standard deviation of residuals around 0; families weigh the same."""
+    """Return the standard deviation of the residual of another family, as if it were normal.
+
+    Families weigh the same. As there are few of them, it is larger than that of the residuals.
+    """
     of_families = defaultdict(list)
     for family, residual in residuals:
         of_families[family].append(residual**2)
-    return float(np.sqrt(np.mean([np.mean(squares) for squares in of_families.values()])))
+    variance = np.mean([np.mean(squares) for squares in of_families.values()])
+    return QUANTILE_OF_FEW / QUANTILE * float(np.sqrt((1 + 1 / len(of_families)) * variance))
 
 
 def judge_map(points: Sequence[Point], families: Sequence[str]) -> dict[str, dict[str, tuple[float, ...]]]:
@@ -209,7 +214,7 @@ def judge_map(points: Sequence[Point], families: Sequence[str]) -> dict[str, dic
         rows.append([family, str(len(errors[family]["aer"])), *cells])
     means = [np.mean(of_families[metric], axis=0) for metric in METRICS]
     rows.append(["mean without sparse sets", "", *("{:+.1f}, {:.1f}, {:.0f} %".format(*m) for m in means)])
-    print(f"{markdown(rows)}\n\nSARE: sparse sets are {', '.join(SPARSE)}".replace("SARE: s", "S"))
+    print(f"{markdown(rows)}\n\nSparse sets are {' and '.join(SPARSE)}.")
     print(f"\nHELD_OUT_SD = { ({metric: round(sd, 3) for metric, sd in sds.items()}) }")
     expected_scores.HELD_OUT_SD = sds
     return without
@@ -342,5 +347,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    assert STYLES
     main()

@@ -544,7 +544,7 @@ def test_evaluate_without_gold_prints_both_styles(capsys, judged):
     assert found["files"][str(links)] == expected.to_dict()
     assert found["files"][str(other)]["dense"]["aer"] > expected.dense.aer
     assert found["verdict"]["better"] == str(links)
-    assert found["verdict"]["reason"] == "the model rules 100 % of the other links out"
+    assert found["verdict"]["reason"] == "the model rules 0.0 % and 100.0 % of the links out"
 
 
 def test_evaluate_with_gold_prints_json(capsys, files):

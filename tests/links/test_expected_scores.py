@@ -154,7 +154,7 @@ def test_a_verdict_of_a_judge_follows_its_expected_error() -> None:
     ("other", "reason"),
     [
         (judged(9, 1), "chance"),
-        (judged(8.7, 1.2), "less than 4 points"),
+        (judged(8.7, 1.2), "less than 6 points"),
         (judged(6, 3, foreign=1), "prefers its own"),
     ],
 )
@@ -171,9 +171,9 @@ def test_a_model_that_prefers_foreign_links_is_believed() -> None:
 
 
 def test_links_that_the_model_rules_out_are_noise() -> None:
-    verdict = compare_expected(judged(1, 9, foreign=8), judged(9, 1))
+    verdict = compare_expected(judged(1, 9, foreign=8), judged(9, 1, foreign=1))
     assert verdict.better == 1
-    assert "80 % of the other links" in verdict.reason
+    assert "80.0 % and 10.0 % of the links out" in verdict.reason
 
 
 def test_own_probabilities_are_compared_by_expected_aer(batch: na.AlignedBatch) -> None:
