@@ -20,9 +20,9 @@ the errors on held-out texts.
 
 **Two files of links.** A model expects Σ_A p + m right links, with the posterior p of each cell and the sum m
 of those outside of A, so that the expected error is 1 - 2 Σ_A p / (|A| + Σ_A p + m). A model prefers its own
-links, right or wrong. So there is a verdict only where the same script has shown that it is mostly right:
-links that the model thinks impossible (*foreign*, p < MAX_FOREIGN_PROBABILITY) must be rare in both files, or
-more frequent in the better one.
+links, right or wrong. So there is a verdict only where the same script has shown that it is mostly right: if
+neither file has links that the model thinks impossible (*foreign*, p < MAX_FOREIGN_PROBABILITY), so that both
+are ways to choose links from its posteriors.
 
 Axes: N sentence pairs, T target words, S source words.
 """
@@ -60,11 +60,9 @@ SAMPLING_VARIANCES = 4  # times the bootstrap variance of an estimate
 # A verdict about two results needs at least this difference of the expected error:
 MIN_DIFFERENCE_OF_OWN = 0.02  # each with the probabilities of its own aligner
 MIN_DIFFERENCE_OF_JUDGED = 0.06  # links of one text, which one model judges
-# Besides, at most so many links of both are foreign,
-MAX_FOREIGN_RATE = 0.005
-# or so many more of the better one,
-MIN_FOREIGN_EXCESS = 0.02
-# or so many of the worse one that no aligner of this text made them.
+# Besides, at most so many links of both are foreign, or so many of the worse one that no aligner of this text
+# made them.
+MAX_FOREIGN_RATE = 0.0005
 MIN_FOREIGN_RATE_OF_NOISE = 0.6
 
 STYLES = {"sure_possible": "sure and possible links", "dense": "dense links"}
@@ -270,9 +268,7 @@ def _verdict_of_judge(totals: Sequence[Signals], errors: tuple[float, float]) ->
     if abs(errors[1] - errors[0]) < MIN_DIFFERENCE_OF_JUDGED:
         return None, _too_small(MIN_DIFFERENCE_OF_JUDGED)
     if max(foreign) <= MAX_FOREIGN_RATE:
-        return better, "the model rules out hardly any links of either"
-    if foreign[better] - foreign[1 - better] >= MIN_FOREIGN_EXCESS:
-        return better, "the model prefers it, although it has more links that are unlike those of the model"
+        return better, "the model thinks all links of both possible"
     if foreign[1 - better] >= MIN_FOREIGN_RATE_OF_NOISE:
         return better, f"the model rules {shares} of the links out"
     return None, f"the model rules {shares} of the links out, and it prefers its own, right or wrong"
