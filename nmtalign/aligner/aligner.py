@@ -705,7 +705,9 @@ class AlignedTextOrigin:
     @property
     def has_probabilities(self) -> bool:
         """Whether the numbers of links are probabilities, which need a null word."""
-        return self.given_aligner is None or self.given_aligner.positions.has_null
+        if self.given_aligner is not None:
+            return self.given_aligner.positions.has_null
+        return self.posteriors is None or self.posteriors.has_null
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""

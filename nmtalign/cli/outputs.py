@@ -394,6 +394,7 @@ def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
+    from nmtalign.decoding.saved_batches import open_batch_file
     from nmtalign.external.attention_archive import write_pair
     from nmtalign.external.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
@@ -417,6 +418,9 @@ def open_sink(
                     archive.write(f"{LINKABLE}-{number}", linkable)
 
         return write
+    if output == "posteriors":
+        write_batch = files.enter_context(open_batch_file(path, files))
+        return lambda chunk: write_batch(chunk.as_batch())
     if output == "table":
         write_rows = open_table(path, files, unit=unit)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)

@@ -62,10 +62,11 @@ class ShardOptions(Settings):
             raise UsageError(
                 "--out-shards cannot be combined with standard input, which cannot be read twice; pass files"
             )
-        if "attention" in outputs:
-            raise UsageError(
-                "--out-shards cannot be combined with --attention, which writes one file; remove one"
-            )
+        for output in ("attention", "posteriors"):
+            if output in outputs:
+                raise UsageError(
+                    f"--out-shards cannot be combined with --{output}, which writes one file; remove one"
+                )
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.aligner import AlignedTextOrigin, Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
 from nmtalign.corpus.parallel import parallel_imap
-from nmtalign.corpus.regrouping import BothPieceLines, BothRegroupings
+from nmtalign.corpus.regrouping import BothPieceLines, BothRegroupings, into_pieces
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.decoding.extraction_methods import Extraction
+from nmtalign.decoding.kept_posteriors import KEPT_METHODS, KeptPosteriors
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SubwordMarks
@@ -43,6 +44,7 @@ class ChunkContents(NamedTuple):
     )
     costs: bool = False
     directions: Mapping[str, Extraction] | None = None  # extractions of further links, by name
+    posteriors: bool = False  # whether those are kept that other links can be chosen from
 
 
 LINKS_ALONE = ChunkContents()
@@ -66,7 +68,15 @@ class AlignedChunk(NamedTuple):
     # for links from another program: the pairs with their attention, if they were asked for
     given: list[GivenPair] | None = None
     directions: Mapping[str, AlignedBatch] | None = None  # further links, by name, if they were asked for
+    posteriors: KeptPosteriors | None = None  # those that other links can be chosen from
     is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
+
+    def as_batch(self) -> AlignedBatch:
+        """Return the links with the words of the pairs and the posteriors that were kept."""
+        origin = AlignedTextOrigin(
+            self.lines, self.unit, self.text_settings, self.languages, None, self.posteriors
+        )
+        return replace(self.batch, origin=origin, unit=self.unit.name)
 
     def linked_strings(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words, tokens or pieces that the positions of the links count."""
@@ -119,7 +129,10 @@ def align_chunk(
     text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first + 1)
     attention: PairMatrices | None = None
     extractions = [aligner.resolved_extraction, *directions.values()]
-    if values is None:
+    kept = aligner.keep_posteriors(text, methods=KEPT_METHODS) if contents.posteriors else None
+    if values is None and kept is not None and not any(map(kept.refusal, extractions)):
+        batches = [kept.choose(extraction) for extraction in extractions]
+    elif values is None:
         batches = aligner.link_text_by(text, extractions)
     else:
         _check_cells(text, chunk.first + 1)
@@ -136,6 +149,9 @@ def align_chunk(
         unit.convert(batch, text.line_words, piece_lines, one_link=extraction.one_link)
         for batch, extraction in zip(batches, extractions, strict=True)
     )
+    if kept is not None:
+        words = text.line_words if unit.aligned_unit == "words" else None
+        kept = replace(kept, words=words, pieces=into_pieces(piece_lines) if unit.expands else None)
     if values is not None and attention is not None:
         attention = _convert_attention(values, attention, unit, chunk.lines, text.line_words, piece_lines)
     return AlignedChunk(
@@ -149,6 +165,7 @@ def align_chunk(
         warning=warning,
         attention=attention,
         costs=aligner.decoder_for_text(text).pair_costs() if contents.costs else None,
+        posteriors=kept,
         is_swapped=swapped_pairs(text, aligner.scorer.vocabularies),
         directions=dict(zip(directions, of_directions, strict=True)),
     )

@@ -65,9 +65,25 @@ class AlignOutputOptions(LinkOutputOptions):
         kind="output",
     )
 
+    posteriors: str | None = setting(
+        None,
+        "--posteriors FILE",
+        "Write the posteriors from which `convert --threshold P` chooses links: .npz, or .parquet.",
+        kind="output",
+    )
+
     def checked_paths(self) -> dict[str, str]:
+        from nmtalign.decoding.saved_batches import check_batch_path
+
         paths = super().checked_paths()
-        more = {"forward": self.forward, "reverse": self.reverse, "costs": self.costs}
+        if self.posteriors is not None:
+            check_batch_path(self.posteriors)
+        more = {
+            "forward": self.forward,
+            "reverse": self.reverse,
+            "costs": self.costs,
+            "posteriors": self.posteriors,
+        }
         paths |= {name: path for name, path in more.items() if path is not None}
         if self.attention is None:
             if self.values is not None:
@@ -151,6 +167,7 @@ def align_command(
             values=None if outputs.attention is None else outputs.values or aligner.default_values,
             costs=outputs.costs is not None,
             directions=directions_of(model.links, paths),
+            posteriors=outputs.posteriors is not None,
         )
         chunks = stack.enter_context(
             closing(_align_chunks(aligner, pairs, run, client, unit, contents, bitext))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -19,10 +19,11 @@ from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
-from nmtalign.names import SIDES, ReadLinksFormat, Symmetrization, WrittenLinksFormat
+from nmtalign.names import SIDES, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.conversion import Conversion
@@ -47,12 +48,6 @@ class ConvertedLinksOptions(Settings):
     target: str | None = setting(None, "--target FILE", "Target text, to go with --source.", kind="input")
     encoding: str = texts.encoding_option()
     invert: bool = setting(False, "--invert", "Swap source and target in what is written.", section="Output")
-    symmetrize: Symmetrization | None = setting(
-        None,
-        "--symmetrize",
-        "Join the links of both directions, LINKS and REVERSE, by this method.",
-        section="Output",
-    )
     to: WrittenLinksFormat | Literal["text"] | None = setting(
         None,
         "--to",
@@ -62,7 +57,9 @@ class ConvertedLinksOptions(Settings):
 
 
 @command("convert")
-def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
+def convert_command(
+    converted: ConvertedLinksOptions, chosen: LinkSettings, errors: ErrorOptions, file: OutputFileOptions
+) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV, or a bitext to text.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -72,29 +69,71 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
     With --symmetrize, LINKS and REVERSE are the Pharaoh links of two directions, which are joined line by
     line. Both files contain source-target links; --invert swaps those of a file that does not.
 
+    If LINKS is a file of align --posteriors, links are chosen from it as align chooses them: with
+    --threshold, --extract and --symmetrize, in Pharaoh format or that of --to.
+
     With --to text, LINKS is a bitext in any format that `align --pairs` reads, or LINKS and REVERSE
     are its two files, such as subtitles. It is written as two files of lines.
 
+    \b
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
+             nmtalign convert posteriors.npz --threshold 0.3 -o links.txt
     """
     if converted.to == "text":
-        _write_text(converted, errors, file.output)
+        _write_text(converted, chosen, errors, file.output)
         return
     if converted.sides is not None:
         raise UsageError("--sides chooses the sides of a bitext; add --to text, or remove it")
-    is_symmetrized = _check_symmetrized(converted)
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
-        lines = _symmetrized_lines(converted, bad) if is_symmetrized else _conversion(converted).lines(bad)
-        outputs.text(file.output).writelines(lines)
+        outputs.text(file.output).writelines(_converted_lines(converted, chosen, bad))
     errors.say(bad)
 
 
-def _check_symmetrized(converted: ConvertedLinksOptions) -> bool:
+def _converted_lines(
+    converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
+) -> Iterator[str]:
+    """Return the lines to write; UsageError if options do not fit each other or the file."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+
+    if is_batch_file(converted.links):
+        return _chosen_lines(converted, chosen)
+    if chosen.threshold is not None or chosen.extract is not None:
+        found = "--threshold and --extract choose from posteriors, and these are links"
+        raise UsageError(f"{found}; pass a file that align --posteriors has written")
+    if _check_symmetrized(converted, chosen):
+        return _symmetrized_lines(converted, chosen, bad)
+    return _conversion(converted).lines(bad)
+
+
+def _chosen_lines(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Iterator[str]:
+    """Yield the lines of links that are chosen from kept posteriors; without options, those of the file."""
+    from nmtalign.decoding.saved_batches import read_batches
+    from nmtalign.links.formats import LinkRecord, format_pharaoh_batch, format_record
+
+    if converted.format or converted.reverse or converted.source or converted.target or converted.invert:
+        raise UsageError("a file of posteriors goes with --threshold, --extract, --symmetrize and --to only")
+    number = 0
+    for saved in read_batches(converted.links):
+        try:
+            batch = saved.choose(**asdict(chosen)) if chosen.given else saved
+        except UsageError as error:
+            raise DataError(str(error)).at(converted.links) from None
+        if converted.to in (None, "pharaoh"):
+            yield format_pharaoh_batch(batch)
+            continue
+        for n in range(len(batch)):
+            number += 1
+            source, target = (None, None) if batch.origin is None else batch.origin.tokens(n)
+            record = LinkRecord(na.GoldAlignment(batch.links(n)), source, target, batch.unit)
+            yield format_record(record, format=str(converted.to), number=number)
+
+
+def _check_symmetrized(converted: ConvertedLinksOptions, chosen: LinkSettings) -> bool:
     """Return whether the links of two directions are joined; UsageError if other options do not fit."""
-    if (converted.symmetrize is None) != (converted.reverse is None):
+    if (chosen.symmetrize is None) != (converted.reverse is None):
         raise UsageError("--symmetrize METHOD joins two files, LINKS and REVERSE; add the missing one")
-    if converted.symmetrize is None:
+    if chosen.symmetrize is None:
         return False
     formats = converted.format or "pharaoh", converted.to or "pharaoh"
     if formats != ("pharaoh", "pharaoh") or converted.invert or converted.source or converted.target:
@@ -102,12 +141,14 @@ def _check_symmetrized(converted: ConvertedLinksOptions) -> bool:
     return True
 
 
-def _symmetrized_lines(converted: ConvertedLinksOptions, bad: BadRecords) -> Iterator[str]:
+def _symmetrized_lines(
+    converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
+) -> Iterator[str]:
     """Yield chunks of lines with the joined links of both directions; a bad record has no links."""
     from nmtalign.links.formats import format_pharaoh_batch, read_links
 
     assert converted.reverse is not None
-    assert converted.symmetrize is not None
+    assert chosen.symmetrize is not None
     files = converted.links, converted.reverse
 
     def links_of_lines() -> Iterator[tuple[frozenset[Link], frozenset[Link]]]:
@@ -119,14 +160,16 @@ def _symmetrized_lines(converted: ConvertedLinksOptions, bad: BadRecords) -> Ite
     while chunk := list(islice(lines, _LINES_PER_CHUNK)):
         forward = [pair[0] for pair in chunk]
         reverse = [pair[1] for pair in chunk]
-        yield format_pharaoh_batch(na.symmetrize(forward, reverse, method=converted.symmetrize))
+        yield format_pharaoh_batch(na.symmetrize(forward, reverse, method=chosen.symmetrize))
 
 
-def _write_text(converted: ConvertedLinksOptions, errors: ErrorOptions, prefix: str) -> None:
+def _write_text(
+    converted: ConvertedLinksOptions, chosen: LinkSettings, errors: ErrorOptions, prefix: str
+) -> None:
     """Write the lines of both sides of a bitext; a bad pair is a pair of empty lines."""
     from nmtalign.links.separators import find_split_line
 
-    if converted.format or converted.symmetrize or converted.invert or converted.source or converted.target:
+    if converted.format or chosen.given or converted.invert or converted.source or converted.target:
         raise UsageError("--to text reads a bitext without links; use it with --sides and -o only")
     if converted.sides is not None and converted.reverse is not None:
         raise UsageError("--sides chooses the sides of one file, found two files; remove one, or --sides")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
+from nmtalign.cli.curve_output import check_curve, write_curve
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.declarations import Settings, argument, setting
@@ -54,6 +55,14 @@ class ScoredOptions(Settings):
         kind="input",
         section="Without gold links",
     )
+    curve: str | None = setting(
+        None,
+        "--curve FILE",
+        "Write precision against recall over thresholds: .png, .svg, .pdf, or a table .tsv; LINKS is a file"
+        " of align --posteriors.",
+        kind="output",
+        section="Output",
+    )
     by_sentence: bool = setting(
         False, "--by-sentence", "First print a table with the scores of each sentence pair.", section="Output"
     )
@@ -71,7 +80,10 @@ def evaluate_command(scored: ScoredOptions) -> None:
     \b
     Example: nmtalign evaluate links.txt gold.pharaoh
              nmtalign evaluate links.txt text.en text.fr --model model
+             nmtalign evaluate posteriors.npz gold.pharaoh --curve curve.png
     """
+    if scored.curve is not None:
+        check_curve(scored.curve, scored.links)
     if scored.model is not None or scored.target is not None:
         _evaluate_without_gold(scored)
         return
@@ -81,6 +93,8 @@ def evaluate_command(scored: ScoredOptions) -> None:
 
     links, gold, compare = scored.links, scored.gold, scored.compare
     golds, systems = _read_scored(scored)
+    if scored.curve is not None:
+        write_curve(scored.curve, links, golds)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems)
@@ -115,8 +129,8 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
         missing = "--model DIR" if scored.model is None else "the text, SOURCE TARGET"
         example = "nmtalign evaluate LINKS SOURCE TARGET --model DIR"
         raise UsageError(f"without gold links, a model of the text judges: {example}; add {missing}")
-    if scored.by_sentence or scored.gold_format != "pharaoh":
-        raise UsageError("--by-sentence and --gold-format need gold links; remove them, or --model")
+    if scored.by_sentence or scored.gold_format != "pharaoh" or scored.curve is not None:
+        raise UsageError("--by-sentence, --gold-format and --curve need gold links; remove them, or --model")
     paths = [path for path in (scored.links, scored.compare) if path is not None]
     results = judge_files(paths, scored.gold, scored.target, model=scored.model, format=scored.links_format)
     print_expected(results, as_json=scored.json)
@@ -137,7 +151,7 @@ def _read_scored(
     scored: ScoredOptions,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links, and the links of each system."""
-    from nmtalign.links.formats import are_corrections, read_link_records, read_links
+    from nmtalign.links.formats import are_corrections, read_link_records
 
     golds: Sequence[na.GoldAlignment]
     if scored.gold_format == "pharaoh" and are_corrections(scored.gold):
@@ -147,8 +161,25 @@ def _read_scored(
     systems: dict[str, list[frozenset[na.Link]]] = {}
     for path in (scored.links, scored.compare):
         if path is not None:
-            systems[path] = list(read_links(path, format=scored.links_format))
+            systems[path] = _links_of_file(path, scored.links_format)
     return golds, systems
+
+
+def _links_of_file(path: str, format: ReadLinksFormat) -> list[frozenset[na.Link]]:
+    """Return the links of each pair in a file of links or of posteriors."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+    from nmtalign.links.formats import read_links
+    from nmtalign.links.inputs import iter_links
+
+    return list(iter_links(na.open_batch(path)) if is_batch_file(path) else read_links(path, format=format))
+
+
+def _unit_of_file(path: str, format: ReadLinksFormat) -> str | None:
+    """Return what the positions of a file of links or of posteriors count, if the file says so."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+    from nmtalign.links.formats import stated_unit
+
+    return na.open_batch(path).unit if is_batch_file(path) else stated_unit(path, format=format)
 
 
 def _check_units(scored: ScoredOptions) -> None:
@@ -159,7 +190,7 @@ def _check_units(scored: ScoredOptions) -> None:
     for path in (scored.links, scored.compare):
         if path is None:
             continue
-        unit = stated_unit(path, format=scored.links_format)
+        unit = _unit_of_file(path, scored.links_format)
         if unit is not None and gold_unit is not None and unit != gold_unit:
             raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
                 path
