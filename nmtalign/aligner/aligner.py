@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -30,6 +30,7 @@ from nmtalign.corpus.regrouping import (
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import (
     TOKENS,
+    WORDS,
     LinkUnit,
     link_unit,
 )
@@ -73,7 +74,7 @@ from nmtalign.text.bitext import (
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings, check_languages
-from nmtalign.validation import check_bool, check_same_pairs, check_type, is_iterable
+from nmtalign.validation import check_bool, check_number, check_same_pairs, check_type, is_iterable
 
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
@@ -95,6 +96,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
 }
 MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
 OfBucket = TypeVar("OfBucket", ExtractedLinks, BucketCells)
+PIPE_PAIRS = 1_000  # a chunk of `Aligner.pipe`
 CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 # settings of `load`, which change an aligner in memory
 _CHANGED_BY_LOAD = (
@@ -111,7 +113,17 @@ _CHANGED_BY_LOAD = (
     "unicode",
 )
 # the members that the reference documents
-_DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
+_DOCUMENTED = (
+    "align",
+    "align_batch",
+    "compare",
+    "description",
+    "lexicon",
+    "pipe",
+    "save",
+    "table",
+    "with_scorers",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,6 +305,57 @@ class Aligner(TableResult):
         batch = origin.linked(text, reporter.advance, keeps_posteriors=posteriors)
         reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         return replace(batch, frame_index=checked.frame_index)
+
+    def pipe(
+        self,
+        pairs: Pairs,
+        targets: Sentences | None = None,
+        *,
+        source: ColumnName = None,
+        target: ColumnName = None,
+        chunk_size: int = PIPE_PAIRS,
+    ) -> Iterator[AlignedPair]:
+        """Align a stream of sentence pairs: yield each aligned pair in order, while the stream is read.
+
+        The pairs are those of :meth:`align_batch`. Memory depends on the chunk, not on the stream.
+
+        Parameters
+        ----------
+        pairs : iterable of (source, target), (list, list), table, or records
+            Lines of text, or lists of words, also from a generator, as for :meth:`align_batch`.
+        targets : iterable, optional
+            The target sentences, if `pairs` are the source sentences.
+        source, target : str or int, optional
+            The columns of a table, or the keys of records. Default: they are found by their names.
+        chunk_size : int
+            How many pairs are read and aligned at a time.
+
+        Returns
+        -------
+        iterator of AlignedPair
+
+        Examples
+        --------
+        >>> import nmtalign as na
+        >>> stream = (line for line in [("the cat", "le chat"), ("a dog", "un chien")])
+        >>> for pair in na.load().pipe(stream):
+        ...     print(pair)
+        the-le  cat-chat
+        a-un  dog-chien
+        """
+        check_number(chunk_size, "a number of pairs as `chunk_size`", minimum=1, integer=True)
+        checked = read_pairs(pairs, targets, source=source, target=target, languages=self.languages)
+        return self._piped(checked.pairs, chunk_size)
+
+    def _piped(self, pairs: Iterator[Pair], chunk_size: int) -> Iterator[AlignedPair]:
+        is_first = True
+        while chunk := list(islice(pairs, chunk_size)):
+            text = self.text_of_pairs(chunk)
+            if is_first:
+                self._warn_if_unreliable(text, chunk, aligned_unit="words")
+            is_first = False
+            origin = AlignedTextOrigin(chunk, WORDS, self.text_settings, self.languages, self)
+            yield from origin.linked(text)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
