@@ -175,10 +175,10 @@ def _corpus(
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, SPACE_SETTINGS, (None, None)
     aligner = model_options.load_given(model=named.model, files=(linked.source, linked.target))
-    return _align_text(aligner, linked, bad), aligner.text_settings, aligner.languages
+    return _align_searched(aligner, linked, bad), aligner.text_settings, aligner.languages
 
 
-def _align_text(aligner: na.Aligner, bitext: BitextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
+def _align_searched(aligner: na.Aligner, bitext: BitextOptions, bad: BadRecords) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of a bitext, and the links that an aligner chooses."""
     from nmtalign.aligner.opening import fit_text
     from nmtalign.corpus.units import TOKENS
