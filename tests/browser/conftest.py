@@ -78,6 +78,7 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         gold: list[str] | None = None,
         corrections: Path | None = None,
         text: str | None = None,
+        beside: bool = False,
     ) -> Any:
         write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections, text=text)
         chromium.get("about:blank")
@@ -87,11 +88,21 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         prefer("dark" if dark else "light")
         chromium.get(f"file://{tmp_path}/report.html{hash}")
         wait(chromium, "return document.documentElement.dataset.ready === ''")
+        if not beside and any(pair.others for pair in pairs):
+            show_one_panel(chromium)
         return chromium
 
     yield show
     assert chromium.get_log("browser") == []  # no error, no violation of the page's policy
     assert chromium.execute_script("return window.hacked") is None
+
+
+def show_one_panel(page: Any) -> None:
+    """Show nothing beside the links of a report, which begins beside another system if it has one."""
+    page.execute_script(
+        "const select = document.querySelector('[data-key=beside]');"
+        "select.value = 'none'; select.dispatchEvent(new Event('change'))"
+    )
 
 
 def wait(page: Any, condition: str, *arguments: Any) -> None:

@@ -18,6 +18,7 @@ from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
 WINDOW = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
 EXAMPLE = toy_bitext(1, seed=5).pairs[0]
+SAYS = "return document.querySelector('#typing [role=status]').textContent.startsWith(arguments[0])"
 
 
 @pytest.fixture
@@ -100,18 +101,18 @@ def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any, axe: str) 
     wait(page, "return document.querySelectorAll('.pair').length === 2")
     fill(page, f"{EXAMPLE[0]}\nb", EXAMPLE[1])  # the complete line is aligned, the last one waits
     told = "2 source lines, 1 target: the last one waits for its partner. "
-    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
+    wait(page, SAYS, told)
     assert len(find(page, ".pair")) == 1
     fill(page, EXAMPLE[0], f"{EXAMPLE[1]}\nb\nc")
     told = "3 target lines, 1 source: the last 2 wait for their partners. "
-    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
+    wait(page, SAYS, told)
     dimmed = "return document.getElementById('list').classList.contains('old')"
     assert not page.execute_script(dimmed)
     for emptied in ((EXAMPLE[0], ""), ("", "")):  # the card is not the answer to them
         fill(page, *EXAMPLE)
         wait(page, f"{dimmed} === false")
         fill(page, *emptied)
-        wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
+        wait(page, SAYS, "Type a sentence")
         assert page.execute_script(dimmed)
         opacity = "return Number(getComputedStyle(document.getElementById('list')).opacity)"
         assert page.execute_script(opacity) < 1
@@ -128,7 +129,21 @@ def test_what_is_typed_survives_a_reload_and_a_cut_is_told(typing_page: Any) -> 
     assert page.execute_script(values) == ["one two", "eins zwei"]
     fill(page, "one " + 5000 * "\n", "eins " + 12000 * "\n")
     told = "The target text was truncated to 10,000 characters. "
-    wait(page, "return document.querySelector('#typing p').textContent.startsWith(arguments[0])", told)
+    wait(page, SAYS, told)
+
+
+def test_the_address_has_the_sentences_and_a_server_that_is_back_answers(typing_page: Any) -> None:
+    page = typing_page
+    address = page.current_url.split("#")[0]
+    page.get("about:blank")
+    page.get(f"{address}#source=one+two&target=eins%0A")
+    wait(page, "return document.querySelector('.token')?.textContent.startsWith('one')")
+    fetched = "window.kept = window.fetch; window.fetch = () => Promise.reject(new Error('no server'))"
+    page.execute_script(fetched)
+    fill(page, "three", "drei")
+    wait(page, "return document.querySelector('#typing .wrong')?.textContent.includes('asks again')")
+    page.execute_script("window.fetch = window.kept")
+    wait(page, "return document.querySelector('.token').textContent.startsWith('three')")
 
 
 def test_an_old_result_is_marked_under_an_error(typing_page: Any) -> None:
@@ -144,8 +159,9 @@ def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
     page = typing_page
     made = toy_training("fast").aligner.align(*EXAMPLE)
     choose_models(page, "fast", "")
-    said = "return document.querySelector('#typing p').textContent.endsWith(arguments[0])"
-    wait(page, said, f"by the model ‘\u2068fast\u2069’. {made.description}")
+    said = "return document.querySelector('#typing [role=status]').textContent.endsWith(arguments[0])"
+    wait(page, said, "by the model ‘\u2068fast\u2069’.")
+    assert texts(page, "#typing details p") == [made.description]
     assert links(page) == {tuple(link) for link in made.links}
 
 

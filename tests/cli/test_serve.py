@@ -67,6 +67,11 @@ def pair(source: str = "a b", target: str = "c d", *models: Any) -> dict[str, An
     return {"models": models or ["default"], "source": source, "target": target}
 
 
+def test_a_long_text_does_not_hold_up_a_short_one(server: Server) -> None:
+    with server.aligning["long"]:
+        assert ask(server, pair())[0] == 200
+
+
 def test_the_page_is_one_file_under_its_own_policy(server: Server) -> None:
     answer, page = send(server, "GET", "/")
     assert (answer.status, answer.headers.get_content_type()) == (200, "text/html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from nmtalign.cli.records import (
     pick_lines,
     with_unknown_words_warning,
 )
-from nmtalign.cli.texts import BitextOptions
+from nmtalign.cli.texts import BitextOptions, languages_in_paths
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
@@ -109,7 +109,7 @@ def report_command(
         with open_progress("pairs shown") as shown_progress:
             known = with_unknown_words_warning(kept, aligner, is_model_implicit=chosen.options.path is None)
             records_shown = shown_progress.done_one_by_one(known)
-            shown = align_for_report(records_shown, aligner)
+            shown = _with_languages(align_for_report(records_shown, aligner), *names)
         has_links = chosen.gold is not None or bool(systems)
         deque(records if has_links else pairs, maxlen=0)  # to its end
         total = progress.done
@@ -122,7 +122,7 @@ def report_command(
             systems=evaluations,
             text=str(key),
             findings=findings,
-            about=_about(bitext, chosen),
+            about=_about(bitext, chosen, aligner),
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
@@ -136,7 +136,19 @@ def report_command(
     errors.say(bad)
 
 
-def _about(bitext: BitextOptions, chosen: RecordOptions) -> str:
+def _with_languages(
+    pairs: list[na.SamplePair], source: str | None, target: str | None
+) -> list[na.SamplePair]:
+    """Return pairs with the languages that the names of the files tell, where their aligner knows none."""
+    from nmtalign.text.languages import known_language
+
+    tags = tuple(map(known_language, languages_in_paths(source, target)))
+    if not all(tags) or not pairs or any(pairs[0].aligned.languages):
+        return pairs
+    return [replace(pair, aligned=replace(pair.aligned, languages=tags)) for pair in pairs]
+
+
+def _about(bitext: BitextOptions, chosen: RecordOptions, aligner: na.Aligner | None) -> str:
     """Return the names of the text and of what aligned it, without their folders."""
     text = ", ".join(Path(path).name for path in bitext.files)
     if chosen.attention is not None:
@@ -144,7 +156,9 @@ def _about(bitext: BitextOptions, chosen: RecordOptions) -> str:
     path = chosen.options.path
     paths = [path] if isinstance(path, str) else list(path or ())
     names = ", ".join(Path(part).resolve().name for part in paths)
-    return f"{text} · {f'model {names}' if names else 'bundled model'}"
+    if not names:
+        names = "multilingual" if aligner is None or not any(aligner.languages) else "English-French, bundled"
+    return f"{text} · model {names}"
 
 
 def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import socket
 import sys
 import time
@@ -141,6 +142,7 @@ HOST = "127.0.0.1"
 MAX_REQUEST_BYTES = 100_000
 MAX_PAIRS_PER_REQUEST = 20
 MAX_WORDS_PER_SENTENCE = 400
+MAX_CELLS_OF_SHORT_TEXT = 5_000  # of all models
 REQUEST_SECONDS = 10.0  # time limit for receiving a whole request, and for sending its answer
 MAX_CONNECTIONS = 32  # a browser opens six
 _HEADERS = {
@@ -162,7 +164,9 @@ class Server(ThreadingHTTPServer):
         from nmtalign.report.html import typing_page
 
         super().__init__((HOST, port), _RequestHandler)
-        self.aligners, self.aligning = aligners, Lock()
+        self.aligners = aligners
+        # a long text does not hold up the short ones of other browsers
+        self.aligning = {"short": Lock(), "long": Lock()}
         self.free = BoundedSemaphore(MAX_CONNECTIONS)
         self.page = typing_page(list(aligners), example).encode()
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
@@ -201,17 +205,18 @@ class Server(ThreadingHTTPServer):
             raise DataError("expected an object with models, source and target")
         models = self._models(fields.get("models"))
         pairs = [SentencePair(*sides) for sides in _split_pairs(fields["source"], fields["target"])]
-        longest = max(
-            len(words)
+        sizes = [
+            tuple(map(len, aligner.text_settings.words_of_pair(pair, aligner.languages)))
             for aligner in models.values()
             for pair in pairs
-            for words in aligner.text_settings.words_of_pair(pair, aligner.languages)
-        )
+        ]
+        longest = max(map(max, sizes))
         if len(pairs) > MAX_PAIRS_PER_REQUEST or longest > MAX_WORDS_PER_SENTENCE:
             found = f"{with_plural(len(pairs), 'pair')}, the longest sentence of {longest} words"
             limits = f"{MAX_PAIRS_PER_REQUEST} pairs and {MAX_WORDS_PER_SENTENCE} words"
             raise DataError(f"expected at most {limits}, found {found}")
-        with self.aligning:
+        lane = "short" if sum(map(math.prod, sizes)) <= MAX_CELLS_OF_SHORT_TEXT else "long"
+        with self.aligning[lane]:
             return report_data(_align_typed_pairs(pairs, models))
 
     def _models(self, names: Any) -> dict[str, na.Aligner]:

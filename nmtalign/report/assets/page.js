@@ -22,7 +22,7 @@ byId("static").remove(); // what is read without this script
 root.dataset.begun = "";
 export const state = {
   view: data.usual,
-  beside: "none",
+  beside: data.others.length && root.dataset.kind === "report" ? "=0" : "none",
   several: false, // whether further words are held in a card that is edited
   compare: data.compare,
   find: "",

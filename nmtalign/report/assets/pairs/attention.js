@@ -63,7 +63,9 @@ export function drawAttention(pair, card, side, i) {
       drawn.append(svg("path", { d, ...style }));
       if (largest.includes(j)) {
         const end = side === "s" ? to : from;
-        const text = tellWeight(view, weight);
+        const at = side === "s" ? j * pair.S + i : i * pair.S + j;
+        const isOne = shown === "combined" && isShare("combined"); // one number for one link, as everywhere else
+        const text = isOne ? tellWeight(shown, shownWeights(pair, shown)[at]) : tellWeight(view, weight);
         labels.push(across ? labelOf(points, text, taken, frame.width) : labelAtEnd(end, side, text, taken));
       }
       wordAt(box, OTHER[side], j).classList.add("attended");

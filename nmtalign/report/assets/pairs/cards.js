@@ -6,7 +6,7 @@ import {
 import { besideOf, viewOf } from "./pairs.js";
 import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.js";
 import { changesOf, goldOf, isChanged, tellReview } from "../corrections/links.js";
-import { isLong, rowsOf, sizeOfWords } from "./words.js";
+import { isLong, narrowColumns, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
@@ -127,21 +127,29 @@ function drawOne(pair, body, view) {
   if (!state.matrices) return;
   if (all.length) return drawMany(pair, body, [[view], ...all.map((other) => [other])]);
   const place = placeMatrix(pair);
-  if (sentences.classList.contains("down") && cardSize === "wide" && place.beside) {
-    return drawBesideColumns(pair, body, sentences, low, place, view);
-  }
+  const besideColumns = sentences.classList.contains("down") ? placeBesideColumns(pair, place) : null;
+  if (besideColumns) return drawBesideColumns(pair, body, sentences, low, besideColumns, view);
   low.classList.toggle("stacked", !place.beside);
   low.append(drawMatrix(pair, pair.card, place, view));
 }
 
-const ROW_OF_COLUMN = 36; // pixels of a word in a column, as in the style sheet
+const ROW_OF_COLUMN = { wide: 36, medium: 32 }; // pixels of a word in a column, as in the style sheet
 
-// Words in columns have the matrix beside them; where all of it is seen, the target words are also its rows.
+// Words in columns have the matrix beside them, if there is room for it; where all of it is seen, the target words are
+// also its rows.
+function placeBesideColumns(pair, place) {
+  if (cardSize === "narrow" || place.lens) return null;
+  const space = room - narrowColumns(pair, room) - GAP_BESIDE;
+  const rows = pair.T <= 25 ? [{ cell: ROW_OF_COLUMN[cardSize], bare: true }] : [];
+  const chosen = [...rows, { cell: 22 }, { cell: 18 }].find(
+    (one) => matrixWidth(pair, matrixSizes(pair, one)) <= space,
+  );
+  return chosen ? { ...chosen, space } : null;
+}
+
 function drawBesideColumns(pair, body, sentences, low, place, view) {
-  const large = { cell: ROW_OF_COLUMN, bare: true };
-  const isLarge = matrixWidth(pair, matrixSizes(pair, large)) <= place.space && !place.lens && pair.T <= 25;
-  const matrix = drawMatrix(pair, pair.card, isLarge ? { ...place, ...large } : place, view);
-  if (isLarge) sentences.style.paddingTop = `${matrixSizes(pair, large).top}px`;
+  const matrix = drawMatrix(pair, pair.card, place, view);
+  if (place.bare) sentences.style.paddingTop = `${matrixSizes(pair, place).top}px`;
   body.replaceChildren(html("div", { class: "columns-and-matrix" }, sentences, matrix), low);
 }
 

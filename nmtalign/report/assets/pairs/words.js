@@ -83,6 +83,9 @@ export function sizeOfWords(pair, room) {
   return sizeOfColumns(pair, room);
 }
 
+// The width that two columns of words need on a screen, with short curves between them.
+export const narrowColumns = (pair, room) => sizeOfColumns(pair, room).wide - 64;
+
 function sizeOfColumns(pair, room) {
   const column = (words) =>
     Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, letterSize("down")))));

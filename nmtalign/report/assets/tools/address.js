@@ -4,6 +4,9 @@
 import { byId, lower, root, state } from "../page.js";
 import { SIDES } from "../search.js";
 
+// The address that the page was opened with; later ones keep only what the parts of the page know.
+export const firstAddress = window.location.hash;
+
 // The words whose concordance is shown, the translation that was chosen, and the word that was clicked.
 export const query = { side: "s", words: [], unit: null, from: null };
 export const wordsIn = (text) => text.split(/\s+/).filter(Boolean).map(lower);

@@ -3,11 +3,13 @@
 import "../report.js";
 import { byId, counted, data, html, inflate, nameOfSide, quote, state } from "../page.js";
 import { Pair, byNumber, extents, pairs } from "../pairs/pairs.js";
+import { firstAddress } from "./address.js";
 import { drawKey, makeToolbar } from "./toolbar.js";
 import { drawIndex } from "./index.js";
 import { find } from "./find.js";
 
 const MAX_CHARACTERS = 10000; // of a text; the server takes no longer ones
+const RETRY_MS = 2000;
 const TYPED = "nmtalign typed"; // where this tab keeps what is typed, so that it survives a reload
 
 const typed = (name, about) =>
@@ -23,6 +25,8 @@ const options = () => data.models.map((name) => html("option", {}, name));
 const model = html("select", {}, ...options());
 const second = html("select", {}, html("option", { value: "" }, "no other"), ...options());
 const told = html("p", { role: "status" });
+const settings = html("p", {});
+const copied = html("span", { role: "status" });
 
 function tell(text, { wrong = false, old = wrong } = {}) {
   told.textContent = text;
@@ -40,7 +44,7 @@ function showAnswer(answer) {
   for (const pair of pairs) byNumber.set(`pair-${pair.n}`, pair);
   if (data.usual !== before || !data.views.includes(state.view)) state.view = data.usual;
   if (String(data.others) !== others) {
-    Object.assign(state, { compare: data.compare, beside: data.others.length ? "=0" : "=all" });
+    Object.assign(state, { compare: data.compare, beside: data.others.length ? "=0" : "none" });
   }
   document.querySelector("#bar .toolbar").replaceChildren();
   makeToolbar();
@@ -90,11 +94,11 @@ function typedBefore() {
   }
 }
 
-// "13 links by the model ‘default’. score=..."
+// "13 links by the model ‘default’."
 function tellResult() {
   const links = pairs.reduce((sum, pair) => sum + pair.links.size, 0);
   const languages = data.languages?.every(Boolean) ? ` of ${nameOfSide(0)} and ${nameOfSide(1)}` : "";
-  return `${counted(links, "link")} by the model ${quote(model.value)}${languages}. ${data.settings}`;
+  return `${counted(links, "link")} by the model ${quote(model.value)}${languages}.`;
 }
 
 const chosenModels = () => [...new Set([model.value, second.value])].filter(Boolean);
@@ -121,26 +125,56 @@ async function ask() {
     if (answer.error) return tell(answer.error, { wrong: true });
     answer.levels = await inflate(answer.weights);
     showAnswer(answer);
+    settings.textContent = answer.settings;
     tell(`${cut}${waiting ? `${waiting} ` : ""}${tellResult()}`);
   } catch {
-    tell("The server does not answer; is `nmtalign serve` still running?", { wrong: true });
+    if (number !== asked) return;
+    const advice = "is `nmtalign serve` still running? The page asks again every two seconds.";
+    tell(`The server does not answer; ${advice}`, { wrong: true });
+    clearTimeout(pause);
+    pause = setTimeout(ask, RETRY_MS);
   }
 }
 
+// The address of this page with what is typed.
+async function copyTyped() {
+  const params = new URLSearchParams({ source: sides.source.value, target: sides.target.value });
+  const address = `${window.location.href.split("#")[0]}#${params}`;
+  try {
+    await window.navigator.clipboard.writeText(address);
+    copied.textContent = "The link is copied.";
+  } catch {
+    window.history.replaceState(null, "", address);
+    copied.textContent = "The browser refuses to copy; the link is in the address bar.";
+  }
+  setTimeout(() => copied.replaceChildren(), 6000);
+}
+
+// The sentences of the address that the page was opened with.
+function typedInAddress() {
+  const params = new URLSearchParams(firstAddress.slice(1));
+  return params.has("source") && params.has("target") ? [params.get("source"), params.get("target")] : null;
+}
+
 let pause = 0;
+const copyButton = html("button", { type: "button" }, "Copy link");
+copyButton.addEventListener("click", copyTyped);
 const form = html(
   "form",
   { id: "typing" },
-  html("h1", { class: "unseen" }, "Word alignment"),
+  html("h1", {}, "Word alignment"),
+  html("p", { class: "help" }, "Type a sentence and its translation: curves join the words that translate each other. ",
+    "Each line is a pair of its own; point at a word to see why it is linked."),
   html("label", {}, "Source", sides.source),
   html("label", {}, "Target", sides.target),
   html(
     "div",
     { hidden: data.models.length < 2 },
     html("label", {}, "Model", model),
-    html("label", {}, "Beside", second),
+    html("label", {}, "Compare with", second),
   ),
   told,
+  html("div", { class: "foot" }, html("details", {}, html("summary", {}, "Settings"), settings), copyButton, copied),
 );
 for (const kind of ["input", "change"]) {
   form.addEventListener(kind, () => {
@@ -150,7 +184,6 @@ for (const kind of ["input", "change"]) {
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
-[sides.source.value, sides.target.value] = typedBefore() ?? data.example;
+[sides.source.value, sides.target.value] = typedInAddress() ?? typedBefore() ?? data.example;
 second.value = data.models[1] ?? "";
-state.beside = "=all";
 ask();
