@@ -41,7 +41,7 @@ ACTIONS = {
     "translations of a word": BY_VALUE.format("#concordance-words", "people", "change"),
     "other weights": BY_VALUE.format("[data-key=view]", "forward", "change"),
     "without matrices": "document.querySelector('[data-key=matrices]').click()",
-    "edit links": "document.querySelector('[data-key=edit]').click()",
+    "edit links": "document.querySelector('.edit').click()",
     "dark": "document.getElementById('theme').click()",
     "go to the last pair": "location.hash = 'pair-LAST'",
     "End": KEY.replace("KEY", "End"),

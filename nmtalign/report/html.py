@@ -58,6 +58,7 @@ from nmtalign.report.sample import (
     error_of,
     evaluate_systems,
     example_with_crossing,
+    expected_error,
     headline,
     lexicon_rows,
     most_instructive,
@@ -109,7 +110,8 @@ def report_page(
     figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
     shown_of_all = f"{len(pairs):,} of " if len(pairs) < len(lines) else ""
     sides = " → ".join(data["names"]) if all(data["languages"]) else ""
-    told = (sides, about, f"{shown_of_all}{with_plural(len(lines), 'pair')}", error_of(figures), date)
+    quality = error_of(figures) or ("" if corpus else expected_error(pairs))
+    told = (sides, about, f"{shown_of_all}{with_plural(len(lines), 'pair')}", quality, date)
     data |= {
         "about": [visible(text) for text in told if text],
         "headline": headline(figures),

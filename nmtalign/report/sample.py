@@ -21,6 +21,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
+from nmtalign.links.expected_scores import evaluate_pairs
 from nmtalign.links.formats import outside_link_error
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
@@ -397,6 +398,14 @@ def error_of(figures: Sequence[Figure]) -> str:
     """
     measured = [figure for figure in figures if figure.name == "AER"]
     return " ".join(filter(None, ("AER", measured[0].value, measured[0].margin))) if measured else ""
+
+
+def expected_error(pairs: Sequence[SamplePair]) -> str:
+    """Return the error rate that is expected without gold; empty if the links have no probabilities."""
+    aligned = [pair.aligned for pair in pairs]
+    if not any(pair.probabilities for pair in aligned):
+        return ""
+    return evaluate_pairs(aligned).sentence
 
 
 def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None) -> list[Figure]:

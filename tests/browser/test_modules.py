@@ -40,7 +40,7 @@ def test_the_modules_have_types(node_modules: Path) -> None:
 def test_a_browser_runs_the_modules_as_the_page_runs_them_joined(open_report: Open, tmp_path: Path) -> None:
     pairs = corpus(3, 8)
     drawn = "return ['aside', 'main'].map((css) => document.querySelector(css).outerHTML)"
-    page = open_report(pairs)
+    page = open_report(pairs, beside=True)
     wait_until_still(page)
     joined = page.execute_script(drawn)
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report_page(pairs))

@@ -49,7 +49,7 @@ function beginWithDifference() {
   const counts = new Map((readable.length ? readable : pairs).map((pair) => [pair, count(pair)]));
   const most = [...counts].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0])[0];
   if (!most) return;
-  most.told = `differs most from ${data.others[0]}`;
+  most.told ??= `differs most from ${data.others[0]}`;
   moveToTop(most);
 }
 
