@@ -137,7 +137,7 @@ def test_a_weight_is_beside_its_own_curve(open_report: Open) -> None:
         "    .sort((a, b) => away(a, x, y) - away(b, x, y));"
         "  return [label.textContent, path.dataset.link] })"
     )
-    assert {plain(text): link for text, link in nearest} == {"3 %": "1-0", "97 %": "1-1"}
+    assert {plain(text): link for text, link in nearest} == {"5 %": "1-0", "90 %": "1-1"}
     assert page.execute_script(ON_CURVES) == []
 
 

@@ -383,6 +383,7 @@ def test_one_system_against_another(open_report: Open) -> None:
 
 def edit(page: Any) -> None:
     """Begin to edit the cards that are drawn, and open the tools of all corrections."""
+    wait(page, "return document.documentElement.dataset.ready === ''")
     page.execute_script(
         "document.getElementById('editor').open = true;"
         "for (const button of document.querySelectorAll('.edit[aria-pressed=false]')) button.click();"

@@ -138,6 +138,7 @@ const ROW_OF_COLUMN = { wide: 36, medium: 32 }; // pixels of a word in a column,
 // Words in columns have the matrix beside them, if there is room for it; where all of it is seen, the target words are
 // also its rows.
 function placeBesideColumns(pair, place) {
+  if (cardSize === "wide" && place.lens && place.beside) return place;
   if (cardSize === "narrow" || place.lens) return null;
   const space = room - narrowColumns(pair, room) - GAP_BESIDE;
   const rows = pair.T <= 25 ? [{ cell: ROW_OF_COLUMN[cardSize], bare: true }] : [];
