@@ -252,6 +252,7 @@ def test_corrections_are_shown_and_those_of_other_words_are_refused(
         "possible": [],
         "by": "Ann",
         "at": "2026",
+        "note": "an idiom?",
     }
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
     assert report(files, "--corrections", file)["corrections"] == [record]

@@ -142,10 +142,10 @@ def _with_languages(
     """Return pairs with the languages that the names of the files tell, where their aligner knows none."""
     from nmtalign.text.languages import known_language
 
-    tags = tuple(map(known_language, languages_in_paths(source, target)))
-    if not all(tags) or not pairs or any(pairs[0].aligned.languages):
+    first, second = map(known_language, languages_in_paths(source, target))
+    if first is None or second is None or not pairs or any(pairs[0].aligned.languages):
         return pairs
-    return [replace(pair, aligned=replace(pair.aligned, languages=tags)) for pair in pairs]
+    return [replace(pair, aligned=replace(pair.aligned, languages=(first, second))) for pair in pairs]
 
 
 def _about(bitext: BitextOptions, chosen: RecordOptions, aligner: na.Aligner | None) -> str:
