@@ -210,6 +210,12 @@ class ViewableBatch(Result):
 
         return to_grid(self, settings)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return :meth:`table` as a stream of Arrow, for ``pyarrow.table(batch)``; needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(self.table()).__arrow_c_stream__(requested_schema)
+
     def save(self, path: str | Path) -> None:
         """Save the batch in one small file, which :func:`nmtalign.open_batch` opens.
 

@@ -181,3 +181,10 @@ def test_a_notebook_shows_the_first_pairs() -> None:
     assert html.count("the &lt;b&gt;") == 5
     assert "and 2 more" in html
     assert na.symmetrize(["0-0"], ["0-0"])._repr_html_().startswith("<p>AlignedBatch of 1 pair, 1 link")
+
+
+def test_arrow_reads_the_table_of_a_batch() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"en": ["the cat", "a dog"], "fr": ["le chat", "un chien"]}, index=["s1", "s2"])
+    batch = na.load().align_batch(frame)
+    pd.testing.assert_frame_equal(pyarrow.table(batch).to_pandas(), batch.table())
