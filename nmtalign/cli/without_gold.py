@@ -23,7 +23,7 @@ MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 
 def judge_files(
-    paths: Sequence[str], source: str, target: str, *, model: str, format: ReadLinksFormat
+    paths: Sequence[str], source: str, target: str, *, model: str, format: ReadLinksFormat, encoding: str
 ) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of links of the same text, by the probabilities of a model.
 
@@ -31,7 +31,8 @@ def judge_files(
     """
     check_folder("model", model)
     aligner = na.load(model)
-    samples = {path: _read_sample(path, source, target, format) for path in paths}
+    text = BitextOptions(source=source, target=target, encoding=encoding)
+    samples = {path: _read_sample(path, text, format) for path in paths}
     lines = [record.lines for record in samples[paths[0]]]
     judge = na.fit_to(aligner, lines).align_batch(lines)
     results = {}
@@ -43,16 +44,16 @@ def judge_files(
     return results
 
 
-def _read_sample(path: str, source: str, target: str, format: ReadLinksFormat) -> list[LinkedLine]:
+def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> list[LinkedLine]:
     """Return pairs of a text with their links; all of them are read and checked."""
     from nmtalign.aligner.preparation import RandomSample
     from nmtalign.links.formats import stated_unit
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
-    unit = stated_unit(path, format=format)
+    unit = stated_unit(path, format=format, encoding=text.encoding)
     if unit not in (None, "words"):
         raise DataError(f"expected links of space-separated words, found links of {unit}").at(path)
-    linked_text = LinkedText(BitextOptions(source=source, target=target), path, SPACE_SETTINGS, format)
+    linked_text = LinkedText(text, path, SPACE_SETTINGS, format)
     sample: RandomSample[LinkedLine] = RandomSample(MAX_JUDGED_PAIRS)
     deque(sample.watched(linked_text.read(BadRecords())), maxlen=0)  # to its end
     judged = sample.items
@@ -85,7 +86,7 @@ def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> 
 def _print_table(result: ExpectedEvaluation) -> None:
     """Print the expected scores, one row per score and one column per style."""
     from nmtalign.links.expected_scores import STYLES
-    from nmtalign.links.scores import METRICS
+    from nmtalign.links.scoring import METRICS
 
     print_text("expected    " + "  ".join(f"{name:<24}" for name in STYLES.values()).rstrip())
     for metric in METRICS:

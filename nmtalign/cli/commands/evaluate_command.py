@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
+from nmtalign.cli import texts
 from nmtalign.cli.curve_output import check_curve, write_curve
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
@@ -17,7 +18,7 @@ from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Difference
-    from nmtalign.links.scores import Bootstrap, Counts, LinkPairs
+    from nmtalign.links.scoring import Bootstrap, Counts, LinkPairs
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
@@ -48,6 +49,7 @@ class ScoredOptions(Settings):
         "Also score LINKS2, and test whether the difference is significant.",
         kind="input",
     )
+    encoding: str = texts.encoding_option()
     model: str | None = setting(
         None,
         "--model DIR",
@@ -89,7 +91,7 @@ def evaluate_command(scored: ScoredOptions) -> None:
         return
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
-    from nmtalign.links.scores import Bootstrap
+    from nmtalign.links.scoring import Bootstrap
 
     links, gold, compare = scored.links, scored.gold, scored.compare
     golds, systems = _read_scored(scored)
@@ -97,7 +99,7 @@ def evaluate_command(scored: ScoredOptions) -> None:
         write_curve(scored.curve, links, golds)
     _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
-        golds, systems = _keep_reviewed(gold, golds, systems)
+        golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = Bootstrap()
     results = {}
     for path, system in systems.items():
@@ -132,7 +134,14 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
     if scored.by_sentence or scored.gold_format != "pharaoh" or scored.curve is not None:
         raise UsageError("--by-sentence, --gold-format and --curve need gold links; remove them, or --model")
     paths = [path for path in (scored.links, scored.compare) if path is not None]
-    results = judge_files(paths, scored.gold, scored.target, model=scored.model, format=scored.links_format)
+    results = judge_files(
+        paths,
+        scored.gold,
+        scored.target,
+        model=scored.model,
+        format=scored.links_format,
+        encoding=scored.encoding,
+    )
     print_expected(results, as_json=scored.json)
 
 
@@ -155,42 +164,47 @@ def _read_scored(
 
     golds: Sequence[na.GoldAlignment]
     if scored.gold_format == "pharaoh" and are_corrections(scored.gold):
-        golds = na.read_gold(scored.gold)
+        golds = na.read_gold(scored.gold, encoding=scored.encoding)
     else:
-        golds = [record.gold for record in read_link_records(scored.gold, format=scored.gold_format)]
+        records = read_link_records(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+        golds = [record.gold for record in records]
     systems: dict[str, list[frozenset[na.Link]]] = {}
     for path in (scored.links, scored.compare):
         if path is not None:
-            systems[path] = _links_of_file(path, scored.links_format)
+            systems[path] = _links_of_file(path, scored)
     return golds, systems
 
 
-def _links_of_file(path: str, format: ReadLinksFormat) -> list[frozenset[na.Link]]:
+def _links_of_file(path: str, scored: ScoredOptions) -> list[frozenset[na.Link]]:
     """Return the links of each pair in a file of links or of posteriors."""
     from nmtalign.decoding.saved_batches import is_batch_file
     from nmtalign.links.formats import read_links
     from nmtalign.links.inputs import iter_links
 
-    return list(iter_links(na.open_batch(path)) if is_batch_file(path) else read_links(path, format=format))
+    if is_batch_file(path):
+        return list(iter_links(na.open_batch(path)))
+    return list(read_links(path, format=scored.links_format, encoding=scored.encoding))
 
 
-def _unit_of_file(path: str, format: ReadLinksFormat) -> str | None:
+def _unit_of_file(path: str, scored: ScoredOptions) -> str | None:
     """Return what the positions of a file of links or of posteriors count, if the file says so."""
     from nmtalign.decoding.saved_batches import is_batch_file
     from nmtalign.links.formats import stated_unit
 
-    return na.open_batch(path).unit if is_batch_file(path) else stated_unit(path, format=format)
+    if is_batch_file(path):
+        return na.open_batch(path).unit
+    return stated_unit(path, format=scored.links_format, encoding=scored.encoding)
 
 
 def _check_units(scored: ScoredOptions) -> None:
     """Raise DataError if two files say that their positions count different units."""
     from nmtalign.links.formats import stated_unit
 
-    gold_unit = stated_unit(scored.gold, format=scored.gold_format)
+    gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
     for path in (scored.links, scored.compare):
         if path is None:
             continue
-        unit = _unit_of_file(path, scored.links_format)
+        unit = _unit_of_file(path, scored)
         if unit is not None and gold_unit is not None and unit != gold_unit:
             raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
                 path
@@ -201,13 +215,14 @@ def _keep_reviewed(
     gold: str,
     golds: Sequence[na.GoldAlignment],
     systems: dict[str, list[frozenset[na.Link]]],
+    encoding: str,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links and the links of the pairs that were reviewed."""
     from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # the evaluation raises an error, as for any gold of another length
-    numbers = sorted(read_corrections(gold))
+    numbers = sorted(read_corrections(gold, encoding=encoding))
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     reviewed_golds = [golds[number - 1] for number in numbers]
     reviewed_systems: dict[str, list[frozenset[na.Link]]] = {}
@@ -221,7 +236,7 @@ def _warn_of_shift(
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import count_matches
-    from nmtalign.links.scores import Counts
+    from nmtalign.links.scoring import Counts
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted: list[set[tuple[int, int]]] = []
@@ -265,7 +280,7 @@ def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """Print one row per sentence pair and file of links, separated by tabs; NaN is an undefined score."""
-    from nmtalign.links.scores import METRICS
+    from nmtalign.links.scoring import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
     print_text("\t".join(("file", "line", *METRICS, *counted)))
