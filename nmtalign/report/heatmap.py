@@ -518,12 +518,15 @@ def _save_pdf_pages(figures: Iterable[Figure], partial: str | Path, path: Path) 
     from matplotlib.backends.backend_pdf import PdfPages
 
     count = 0
-    with PdfPages(partial, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
+    # in memory, because PdfPages hides the error of a full disk behind one of its compressor
+    file = io.BytesIO()
+    with PdfPages(file, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
         for figure in figures:
             pages.savefig(figure)
             count += 1
     if not count:
         raise UsageError(f"{path}: expected at least one picture to save, found none")
+    Path(partial).write_bytes(file.getbuffer())
 
 
 def _check_figure(figure: Any) -> Figure:

@@ -88,6 +88,8 @@ CASES = [
     Case("costs", ALIGN + "--costs out"),
     Case("forward", ALIGN + "--forward out"),
     Case("reverse", ALIGN + "--reverse out"),
+    Case("posteriors", ALIGN + "-o links-out --posteriors out.npz"),
+    Case("posteriors", ALIGN + "-o links-out --posteriors out.parquet"),
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
@@ -109,6 +111,8 @@ CASES = [
     Case("error_report", f"train --pairs worse --preset fast -o out {MARKED}", bad=""),
     Case("output", "check source target --model model -o out"),
     Case("error_report", f"check --pairs worse --model model {MARKED}", bad="model/meta.json"),
+    Case("curve", "evaluate kept.npz links --curve out.tsv", bad="links"),
+    Case("curve", "evaluate kept.npz links --curve out.png", bad="links"),
     Case("output", "convert links links2 --symmetrize union -o out", bad="links2"),
     Case("output", "convert links --from pharaoh --to talp -o out", bad="links"),
     Case("output", "phrases " + LINKED + "-o out", bad="links"),
@@ -158,7 +162,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    toy_training("fast").aligner.save(folder / "model")
+    aligner = toy_training("fast").aligner
+    aligner.save(folder / "model")
+    aligner.align_batch(TOY.words, posteriors=True).save(folder / "kept.npz")
     (folder / "sample").mkdir()
     for path in bundled_path("en_fr_sample").iterdir():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -168,7 +174,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
         rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
         (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
-    figure = draw_heatmap(toy_training("fast").aligner.align(*TOY.words[0]).matrix)
+    figure = draw_heatmap(aligner.align(*TOY.words[0]).matrix)
     for kind in ("pdf", "png", "svg"):
         figure.savefig(io.BytesIO(), format=kind)
     load_embeddings(folder / "x.vec")  # what both import, all processes have

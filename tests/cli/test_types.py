@@ -30,11 +30,12 @@ WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces", "pin"}
 OUTPUTS = {
     "demo": "output",
     "align": "attention output error_report probabilities pair_scores table guided tokens out_shards costs"
-    " forward reverse",
+    " forward reverse posteriors",
     "links-from": "attention cache output error_report probabilities pair_scores table guided tokens",
     "train": "output links forward reverse probabilities pair_scores table error_report",
     "check": "output error_report",
     "convert": "output",
+    "evaluate": "curve",
     "phrases": "output",
     "project": "output",
     "heatmap": "output",
