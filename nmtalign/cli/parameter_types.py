@@ -156,7 +156,7 @@ class LengthType(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows 
     _PER_INCH: ClassVar = {"in": 1.0, "": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.0}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> float:
-        parts = re.fullmatch(r"([0-9]*\.?[0-9]+) ?([a-z]*)", str(value).strip(" "))
+        parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([a-z]*)", str(value).strip(" "))
         if parts is None or parts[2] not in self._PER_INCH:
             self.fail(f"expected a length in in, cm, mm or pt, such as 3.3in; found {value!r}", param, ctx)
         return float(parts[1]) / self._PER_INCH[parts[2]]
