@@ -61,7 +61,7 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
 
 
 def _length(scores: Array, axis: int) -> int:
-    """Return the length of an axis."""
+    """Return the length of an axis, after checking its number."""
     check_number(axis, "the number of an axis", integer=True)
     if not -scores.ndim <= axis < scores.ndim:
         raise UsageError(f"expected an axis of scores of shape {tuple(scores.shape)}, found {axis}")
@@ -91,6 +91,7 @@ def entropy(weights: Array, axis: int = -1) -> Array:
     array([1.5, 0. , 0. ])
     """
     xp, weights = namespace_and_floats(weights)
+    _length(weights, axis)
     if bool(xp.any(weights < 0)):
         raise UsageError("expected weights of at least 0, found a negative one; are these scores?")
     logarithms = xp.log2(xp.where(weights > 0, weights, as_like(1.0, weights)))

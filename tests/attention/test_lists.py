@@ -45,6 +45,7 @@ CALLS = {  # function, arguments, options
     "additive_projected": (at.additive_projected, (numbers(T, A), numbers(S, A), v), {}),
     "additive_concatenated": (at.additive_concatenated, (Q, K, numbers(2 * D, A), numbers(A, 1)), {}),
     "softmax": (at.softmax, (G,), {}),
+    "entropy": (at.entropy, (np.abs(G),), {}),
     "mask_scores": (at.mask_scores, (G, MASK), {}),
     "sparsemax": (at.sparsemax, (G,), {}),
     "entmax15": (at.entmax15, (G,), {}),

@@ -73,6 +73,7 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
         "bias": X[0],
     },
     "softmax": {"scores": X, "axis": -1, "temperature": 1.0},
+    "entropy": {"weights": X * X, "axis": -1},
     "softmax_gradient": {"weights": X, "upstream": X, "axis": -1, "temperature": 1.0},
     "mask_scores": {"scores": X, "mask": LOOK},
     "sparsemax": {"scores": X, "axis": -1},
