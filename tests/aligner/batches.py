@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.training_steps import TrainingResult
 from nmtalign.links.alignments import AlignedBatch
 
 Pairs = Sequence[tuple[list[str], list[str]]]
@@ -23,6 +24,11 @@ def check_alone(aligner: Aligner, pairs: Pairs, places: Iterable[int]) -> None:
             np.testing.assert_array_equal(other.probability[own], alone.probability)
             assert other.scores[m] == alone.scores[0]
             assert other.links(m) == alone.links(0)
+
+
+def training_links(result: TrainingResult) -> AlignedBatch:
+    """Return the links of the words of the text that an aligner was learned from."""
+    return result.align([result.aligner.resolved_extraction], "words")[0]
 
 
 def check_same_bits(batch: AlignedBatch, expected: AlignedBatch) -> None:

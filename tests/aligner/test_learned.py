@@ -17,6 +17,7 @@ from nmtalign.positions.agreement import joint_probability
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
+from tests.aligner.batches import training_links
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training, training_job
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
@@ -44,13 +45,13 @@ def test_the_dictionary_is_recovered_exactly():
 
 def test_words_in_order_are_recovered_exactly():
     toy = toy_bitext(300, disorder=0.5, empty=0.2)
-    assert links_of(train_aligner(toy.pairs, training_job(workers=1)).align()) == toy.links
+    assert links_of(training_links(train_aligner(toy.pairs, training_job(workers=1)))) == toy.links
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.1, 0.3])
 def test_words_moved_about_are_recovered_but_for_one_in_fifty(empty: float):
     toy = toy_bitext(300, empty=empty)
-    found = links_of(train_aligner(toy.pairs, training_job(workers=1)).align())
+    found = links_of(training_links(train_aligner(toy.pairs, training_job(workers=1))))
     right = sum(len(a & b) for a, b in zip(found, toy.links, strict=True))
     assert right >= 0.98 * sum(map(len, found))
     assert right >= 0.98 * sum(map(len, toy.links))
@@ -62,7 +63,7 @@ def test_text_that_was_not_learned_from_is_aligned_as_well():
 
 
 def test_the_bitext_itself_is_aligned_as_any_text():
-    own, other = toy_training().align(), aligner().align_batch(TOY.words)
+    own, other = training_links(toy_training()), aligner().align_batch(TOY.words)
     for name in ("offsets", "source", "target", "probability", "scores"):
         np.testing.assert_array_equal(getattr(own, name), getattr(other, name))
 
@@ -75,8 +76,8 @@ def swapped_training(toy):
 
 
 def test_swapped_sides_give_the_same_links():
-    forward = toy_training("fast").align()
-    reverse = swapped_training(TOY).align()
+    forward = training_links(toy_training("fast"))
+    reverse = training_links(swapped_training(TOY))
     assert links_of(forward) == [{(t, s) for s, t in links} for links in links_of(reverse)]
 
 

@@ -16,6 +16,7 @@ from nmtalign.corpus import sections as sections_module
 from nmtalign.decoding import decoder
 from nmtalign.decoding.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
+from tests.aligner.batches import training_links
 from tests.aligner.toy_language import toy_bitext, training_job
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
@@ -65,7 +66,7 @@ def ranks(scores: np.ndarray) -> float:
 
 
 def test_pairs_that_changed_places_have_low_scores_also_where_the_model_learned_from_them(dirty):
-    scores = dirty.align().scores
+    scores = training_links(dirty).scores
     assert ranks(scores) > 0.97
     assert np.median(scores[30:]) > 0.9
 
@@ -75,7 +76,7 @@ def test_a_pair_is_no_witness_for_itself():
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
     found = train_aligner(pairs, training_job(PRESET_HYPERPARAMETERS["fast"], workers=1))
-    batch = found.align()
+    batch = training_links(found)
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)
 

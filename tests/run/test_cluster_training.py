@@ -20,6 +20,7 @@ from nmtalign.training import partitioned
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from nmtalign.training.result_store import LostResultError
+from tests.aligner.batches import training_links
 from tests.aligner.toy_language import toy_bitext, training_job
 from tests.training.exchange import check_exchange
 
@@ -73,7 +74,7 @@ def test_the_model_is_that_of_one_machine(client, alone, tmp_path):
     passes = 1 + 2 + 2
     assert called.count("counts_of_part") == called.count("sum_range") == passes
     assert called.count("number_part") == called.count("linked_pairs_of_range") == 1
-    batch, wanted = found.align(), train_aligner(TOY.pairs, settings()).align()
+    batch, wanted = training_links(found), training_links(train_aligner(TOY.pairs, settings()))
     np.testing.assert_array_equal(batch.offsets, wanted.offsets)
     np.testing.assert_array_equal(batch.source, wanted.source)
 
