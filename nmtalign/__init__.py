@@ -32,7 +32,7 @@ _NAMES_OF_MODULE = {
     "links.expected_scores": "ExpectedEvaluation",
     "links.formats": "read_gold",
     "links.inputs": "write_links",
-    "links.scores": "Bootstrap",
+    "links.scoring": "Bootstrap",
     "links.symmetrization": "symmetrize",
     "links.threshold_curve": "ThresholdCurve",
     "progress": "Progress",

@@ -37,7 +37,7 @@ from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.expected_scores import ExpectedEvaluation as ExpectedEvaluation
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
-from nmtalign.links.scores import Bootstrap as Bootstrap
+from nmtalign.links.scoring import Bootstrap as Bootstrap
 from nmtalign.links.symmetrization import symmetrize as symmetrize
 from nmtalign.links.threshold_curve import ThresholdCurve as ThresholdCurve
 from nmtalign.progress import Progress as Progress

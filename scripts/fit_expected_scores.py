@@ -30,9 +30,9 @@ from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 import nmtalign as na
 import nmtalign.links.expected_scores as expected_scores
 from nmtalign.links.evaluation import count_matches
-from nmtalign.links.expected_scores import Signals
+from nmtalign.links.expected_scores import LinkSignals
 from nmtalign.links.inputs import as_gold
-from nmtalign.links.scores import METRICS, Bootstrap
+from nmtalign.links.scoring import METRICS, Bootstrap
 
 SPARSE = ("golden En-Es", "golden En-Pt")
 WITH_POSSIBLE_LINKS = ("ALIBI", "NAACL")
@@ -123,11 +123,11 @@ class Point(NamedTuple):
 
     family: str
     style: str
-    signals: Signals
+    signals: LinkSignals
     counts: np.ndarray  # (N, 4): links, sure, in sure, in possible
 
     def of(self, rows: np.ndarray) -> Point:
-        return self._replace(signals=Signals(*(s[rows] for s in self.signals)), counts=self.counts[rows])
+        return self._replace(signals=LinkSignals(*(s[rows] for s in self.signals)), counts=self.counts[rows])
 
     @property
     def features(self) -> list[float]:

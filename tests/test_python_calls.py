@@ -103,7 +103,7 @@ def test_errors_of_gold_links_count_from_0_and_name_the_index(aligner: na.Aligne
         lambda: na.train(PAIRS, epochs=3),
         lambda: na.train(PAIRS, PAIRS, PAIRS),
         lambda: na.load("en_fr_model", "argmax"),
-        lambda: na.evaluate(["0-0"]),
+        lambda: na.evaluate(),
         lambda: na.load().align("a", "b").heatmap(colors="gray"),
         lambda: na.attention.softmax([1.0], temprature=2),
         lambda: na.AlignedBatch(),

@@ -11,7 +11,7 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.regrouping import BothRegroupings, regroup_links
 from nmtalign.corpus.text import encode_text
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.links.scores import Counts
+from nmtalign.links.scoring import Counts
 from nmtalign.positions.position_model import PositionModel, TextScores
 
 FOLDS = 4

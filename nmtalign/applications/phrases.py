@@ -130,8 +130,8 @@ class PhraseFormatter:
         check_unsplit(pair.source, pair.target, PHRASE_SEPARATOR)
         source_line = " ".join([*pair.source, ""])  # phrases end in a space
         target_line = " ".join([*pair.target, ""])
-        source_starts = _starts_of(pair.source)
-        target_starts = _starts_of(pair.target)
+        source_starts = _word_starts(pair.source)
+        target_starts = _word_starts(pair.target)
         targets_of: list[list[int]] = [[] for _ in pair.source]
         for s, t in sorted(pair.links.links):
             targets_of[s].append(t)
@@ -169,7 +169,7 @@ class PhraseFormatter:
         return ends
 
 
-def _starts_of(words: Sequence[str]) -> list[int]:
+def _word_starts(words: Sequence[str]) -> list[int]:
     """Return the position of each word in the line of the words, and that of a word after the last one."""
     return list(accumulate((len(word) + 1 for word in words), initial=0))
 

@@ -51,12 +51,12 @@ from nmtalign.settings import LinkSettings
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "nmtalign batch"
-VERSION = 1
+BATCH_KIND = "nmtalign batch"
+BATCH_VERSION = 1
 BATCH_FORMATS = (".npz", ".parquet")
-PAIRS_PER_CHUNK = 10_000
+PAIRS_PER_SAVED_CHUNK = 10_000
 _FOREIGN = "this is no saved batch of nmtalign (batch.save, or align --posteriors)"
-_DAMAGED = "the file is damaged; write it again"
+_DAMAGED_BATCH = "the file is damaged; write it again"
 
 
 class Column(NamedTuple):
@@ -126,14 +126,16 @@ class SavedOrigin:
 # --- write ---------------------------------------------------------------------------------------
 
 
-def save_batch(batch: AlignedBatch, path: str | Path) -> None:
+def write_batch(batch: AlignedBatch, path: str | Path) -> None:
     """Save a batch as :meth:`AlignedBatch.save` does."""
     check_batch_path(path)
-    chunks = max(1, -(-len(batch) // PAIRS_PER_CHUNK))
+    chunks = max(1, -(-len(batch) // PAIRS_PER_SAVED_CHUNK))
     with AtomicFiles() as files:
         write = files.enter_context(open_batch_file(path, files))
         for k in range(chunks):
-            write(batch if chunks == 1 else batch[k * PAIRS_PER_CHUNK : (k + 1) * PAIRS_PER_CHUNK])
+            write(
+                batch if chunks == 1 else batch[k * PAIRS_PER_SAVED_CHUNK : (k + 1) * PAIRS_PER_SAVED_CHUNK]
+            )
 
 
 def check_batch_path(path: str | Path) -> None:
@@ -159,7 +161,7 @@ def open_batch_file(path: str | Path, files: AtomicFiles) -> Iterator[Callable[[
     file = files.binary(path)
     writer = _ParquetFile(file) if as_path(path).suffix.lower() == ".parquet" else _NpzFile(file)
     with writer:
-        yield lambda batch: writer.write(_meta_of(batch), _columns_of(batch))
+        yield lambda batch: writer.write(_meta_of(batch), _columns_of_batch(batch))
 
 
 class _NpzFile(NpzWriter):
@@ -222,7 +224,7 @@ class _ParquetFile:
 def _meta_of(batch: AlignedBatch) -> dict[str, Any]:
     """Return what describes the columns of a batch."""
     kept = _posteriors_of(batch)
-    meta: dict[str, Any] = {"format": FORMAT, "version": VERSION, "unit": batch.unit}
+    meta: dict[str, Any] = {"format": BATCH_KIND, "version": BATCH_VERSION, "unit": batch.unit}
     meta["probabilities"] = batch.origin is not None and batch.origin.has_probabilities
     if batch.frame_index is not None:
         meta["index"] = _meta_of_index(batch.frame_index)
@@ -243,7 +245,7 @@ def _posteriors_of(batch: AlignedBatch) -> KeptPosteriors | None:
     return kept if isinstance(kept, KeptPosteriors) else None
 
 
-def _columns_of(batch: AlignedBatch) -> Columns:
+def _columns_of_batch(batch: AlignedBatch) -> Columns:
     columns = {
         "link_source": Column(batch.source, batch.offsets),
         "link_target": Column(batch.target, batch.offsets),
@@ -377,8 +379,8 @@ def read_batches(path: str | Path) -> Iterator[AlignedBatch]:
     if not _is_batch_head(head):
         raise DataError(_FOREIGN).at(path)
     is_parquet = head == b"PAR1"
-    for meta, columns in _read_parquet(path) if is_parquet else _read_npz(path):
-        with reraise_as_data_error(path, _DAMAGED):
+    for meta, columns in _read_parquet_batches(path) if is_parquet else _read_npz(path):
+        with reraise_as_data_error(path, _DAMAGED_BATCH):
             try:
                 batch = _batch_of(meta, columns)
             except UsageError as error:  # a wrong value in the file, not in the call
@@ -391,13 +393,13 @@ def _checked_meta(text: bytes, path: Path) -> dict[str, Any]:
         meta = json.loads(text)
     except ValueError:
         raise DataError(_FOREIGN).at(path) from None
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+    if not isinstance(meta, dict) or meta.get("format") != BATCH_KIND:
         raise DataError(_FOREIGN).at(path)
-    if meta.get("version") != VERSION:
+    if meta.get("version") != BATCH_VERSION:
         found = f"found version {str(meta.get('version'))[:20]}"
-        raise DataError(f"expected a saved batch of version {VERSION}, {found}; save the batch again").at(
-            path
-        )
+        raise DataError(
+            f"expected a saved batch of version {BATCH_VERSION}, {found}; save the batch again"
+        ).at(path)
     return meta
 
 
@@ -430,14 +432,14 @@ def _strings(encoded: AnyArray, sizes: AnyArray, path: Path) -> list[str]:
     blob = encoded.astype(np.uint8).tobytes()
     ends = np.cumsum(sizes, dtype=np.int64).tolist()
     if (ends[-1] if ends else 0) != len(blob):
-        raise DataError(_DAMAGED).at(path)
+        raise DataError(_DAMAGED_BATCH).at(path)
     starts = [0, *ends[:-1]]
-    with reraise_as_data_error(path, _DAMAGED):
+    with reraise_as_data_error(path, _DAMAGED_BATCH):
         parts = [blob[start:end] for start, end in zip(starts, ends, strict=False)]
         return [part.decode("utf-8", "surrogatepass") for part in parts]
 
 
-def _read_parquet(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
+def _read_parquet_batches(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
     arrow = _import_parquet()
     with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
         try:
@@ -447,7 +449,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
                 rows = table.read_row_group(group)
                 yield meta, {name: _column_of(rows[name]) for name in rows.column_names}
         except arrow.ArrowException:
-            raise DataError(_DAMAGED).at(path) from None
+            raise DataError(_DAMAGED_BATCH).at(path) from None
 
 
 def _column_of(chunked: Any) -> Column:
@@ -501,7 +503,7 @@ def _batch_of(meta: dict[str, Any], columns: Columns) -> AlignedBatch:
 def _check(fits: Any) -> None:
     """Raise DataError unless columns fit each other."""
     if not fits:
-        raise DataError(_DAMAGED)
+        raise DataError(_DAMAGED_BATCH)
 
 
 class _Lists(NamedTuple):

@@ -26,7 +26,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, links_inside
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, iter_links
-from nmtalign.links.scores import Counts
+from nmtalign.links.scoring import Counts
 from nmtalign.results import table_of_rows
 from nmtalign.settings import LinkSettings
 from nmtalign.validation import check_bool, check_number, check_same_pairs, is_iterable

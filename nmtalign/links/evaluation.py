@@ -31,7 +31,7 @@ from nmtalign.links.inputs import (
     check_same_words,
     iter_links,
 )
-from nmtalign.links.scores import (
+from nmtalign.links.scoring import (
     METRICS,
     Bootstrap,
     Counts,

@@ -2,7 +2,7 @@
 
 Two signals of the links A of a text say how people would judge them:
 
-    c = share of the links A whose probability is above SURE_PROBABILITY
+    c = share of the links A whose probability is above SURE_LINK_PROBABILITY
     u = share of the words without a link
 
     logit precision = a0 + a1 c + a2 u + a3 k        logit recall = b0 + b1 c + b2 u + b3 k
@@ -43,11 +43,11 @@ from nmtalign.display import name_pair, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Link, links_inside
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.links.scores import METRICS, Bootstrap, HasScores
+from nmtalign.links.scoring import METRICS, Bootstrap, HasScores
 from nmtalign.results import TableResult
 from nmtalign.validation import check_choices, check_same_pairs, check_type
 
-SURE_PROBABILITY = 0.9
+SURE_LINK_PROBABILITY = 0.9
 MAX_FOREIGN_PROBABILITY = 0.1
 # Fitted and measured by scripts/fit_expected_scores.py: constant, c, u, k
 COEFFICIENTS = {
@@ -69,11 +69,11 @@ STYLES = {"sure_possible": "sure and possible links", "dense": "dense links"}
 Rows = NDArray[np.float64]
 
 
-class Signals(NamedTuple):
+class LinkSignals(NamedTuple):
     """Sums over the words and links of each pair, shape (N,), or of a drawn text."""
 
     links: Rows
-    sure: Rows  # links whose probability is above `SURE_PROBABILITY`
+    sure: Rows  # links whose probability is above `SURE_LINK_PROBABILITY`
     words: Rows  # of both sides
     linked_words: Rows
     # of links that a model judges; 0 without one
@@ -81,13 +81,13 @@ class Signals(NamedTuple):
     missed: Rows  # sum of the posteriors of the other cells
     foreign: Rows  # links whose probability is below `MAX_FOREIGN_PROBABILITY`
 
-    def sums(self) -> Signals:
+    def sums(self) -> LinkSignals:
         """Return the sums over all pairs."""
-        return Signals(*(column.sum(axis=-1) for column in self))
+        return LinkSignals(*(column.sum(axis=-1) for column in self))
 
-    def drawn(self, bootstrap: Bootstrap) -> Signals:
+    def drawn(self, bootstrap: Bootstrap) -> LinkSignals:
         """Return the sums of each drawn text, shape (samples,); the same draws for the same seed."""
-        return Signals(*bootstrap.draw(np.stack(self, axis=-1)).T)
+        return LinkSignals(*bootstrap.draw(np.stack(self, axis=-1)).T)
 
     def expected_scores(self, style: str) -> dict[str, Rows]:
         """Return the expected value of each metric in a style of annotation."""
@@ -153,7 +153,7 @@ class ExpectedEvaluation(TableResult):
         sure), and those that gold links would give some of which are sure, and more possible.
     settings : str
         Number of pairs, and how the intervals were computed.
-    signals : Signals
+    signals : LinkSignals
         Sums of each pair, from which the scores follow.
     is_judged : bool
         Whether the model of a `judge` gave the probabilities, instead of the aligner of the links.
@@ -162,7 +162,7 @@ class ExpectedEvaluation(TableResult):
     dense: ExpectedScores
     sure_possible: ExpectedScores
     settings: str
-    signals: Signals
+    signals: LinkSignals
     is_judged: bool
     bootstrap: Bootstrap
 
@@ -241,7 +241,7 @@ def compare_expected(first: ExpectedEvaluation, second: ExpectedEvaluation) -> V
     if not np.array_equal(first.signals.words, second.signals.words):
         raise DataError("the two results are not about the same sentence pairs")
 
-    def error(signals: Signals) -> Rows:
+    def error(signals: LinkSignals) -> Rows:
         return signals.error_for_judge() if first.is_judged else signals.expected_scores("dense")["aer"]
 
     totals = [result.signals.sums() for result in (first, second)]
@@ -260,7 +260,7 @@ def compare_expected(first: ExpectedEvaluation, second: ExpectedEvaluation) -> V
     return Verdict(errors, interval, better, reason)
 
 
-def _verdict_of_judge(totals: Sequence[Signals], errors: tuple[float, float]) -> tuple[int | None, str]:
+def _verdict_of_judge(totals: Sequence[LinkSignals], errors: tuple[float, float]) -> tuple[int | None, str]:
     """Return which of two files of links is better by the model that judges both, and why."""
     better = int(errors[1] < errors[0])
     foreign = [float(total.foreign / total.links) for total in totals]
@@ -309,7 +309,7 @@ def evaluate_pairs(pairs: Iterable[AlignedPair]) -> ExpectedEvaluation:
 
 
 def expected_evaluation(
-    signals: Signals, *, is_judged: bool, bootstrap: Bootstrap | None = None
+    signals: LinkSignals, *, is_judged: bool, bootstrap: Bootstrap | None = None
 ) -> ExpectedEvaluation:
     """Return the scores that the signals of N pairs lead to expect; DataError if there are no links."""
     if not signals.links.sum():
@@ -342,7 +342,7 @@ def expected_evaluation(
     )
 
 
-def _signals_of_batch(batch: AlignedBatch) -> Signals:
+def _signals_of_batch(batch: AlignedBatch) -> LinkSignals:
     """Return the signals of the links of a batch, with their own probabilities."""
     words = _lengths_of(batch).sum(axis=1)
     N = len(batch)
@@ -352,9 +352,9 @@ def _signals_of_batch(batch: AlignedBatch) -> Signals:
         of_words = np.unique(np.stack([pair, positions.astype(np.int64)]), axis=1)
         linked_words += np.bincount(of_words[0], minlength=N)
     none = np.zeros(N)
-    return Signals(
+    return LinkSignals(
         links=np.diff(batch.offsets).astype(float),
-        sure=np.bincount(pair[batch.probability > SURE_PROBABILITY], minlength=N).astype(float),
+        sure=np.bincount(pair[batch.probability > SURE_LINK_PROBABILITY], minlength=N).astype(float),
         words=words.astype(float),
         linked_words=linked_words,
         expected=none,
@@ -381,7 +381,7 @@ def _count_linked_words(links: Iterable[tuple[int, int]]) -> int:
     return len(source) + len(target)
 
 
-def _judged_signals(links: Iterator[frozenset[Link]], judge: AlignedBatch) -> Signals:
+def _judged_signals(links: Iterator[frozenset[Link]], judge: AlignedBatch) -> LinkSignals:
     """Return the signals of links by the probabilities and posteriors of a batch of the same pairs."""
     lengths = _lengths_of(judge)
     rows = []
@@ -405,12 +405,12 @@ def _judged_signals(links: Iterator[frozenset[Link]], judge: AlignedBatch) -> Si
     return _signals(rows)
 
 
-def _signals(rows: Iterable[tuple[Any, ...]]) -> Signals:
+def _signals(rows: Iterable[tuple[Any, ...]]) -> LinkSignals:
     """Return signals from the probabilities of the links, the words, and the linked words of each pair."""
     table = []
     for probability, words, linked_words, *missed in rows:
-        sure = (probability > SURE_PROBABILITY).sum()
+        sure = (probability > SURE_LINK_PROBABILITY).sum()
         foreign = (probability < MAX_FOREIGN_PROBABILITY).sum()
         right = probability.sum()
         table.append((len(probability), sure, words, linked_words, right, sum(missed), foreign))
-    return Signals(*np.array(table, np.float64).reshape(-1, len(Signals._fields)).T)
+    return LinkSignals(*np.array(table, np.float64).reshape(-1, len(LinkSignals._fields)).T)

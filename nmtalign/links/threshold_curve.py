@@ -16,7 +16,7 @@ from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.gold import GoldLinks
-from nmtalign.links.scores import Counts, HasScores
+from nmtalign.links.scoring import Counts, HasScores
 from nmtalign.results import ViewableCurve
 
 THRESHOLDS = tuple(round(0.01 * n, 2) for n in range(1, 100))

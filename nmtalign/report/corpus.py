@@ -38,7 +38,7 @@ from nmtalign.links.formats import (
     read_links,
     with_numbered_errors,
 )
-from nmtalign.links.scores import Counts
+from nmtalign.links.scoring import Counts
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 

@@ -29,7 +29,7 @@ from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.links.link_errors import error_table
-from nmtalign.links.scores import METRICS
+from nmtalign.links.scoring import METRICS
 from nmtalign.links.threshold_curve import ThresholdCurve
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.curve_picture import check_curve_path, draw_curve, draw_curve_on
@@ -116,7 +116,7 @@ def to_png(result: Any) -> PngAndSize:
 
 def save_batch(batch: Any, path: str | Path) -> None:
     """Save a batch as :meth:`AlignedBatch.save` does."""
-    saved_batches.save_batch(batch, path)
+    saved_batches.write_batch(batch, path)
 
 
 def batch_to_html(batch: Any) -> str:

@@ -42,7 +42,7 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
-from nmtalign.links.scores import Counts
+from nmtalign.links.scoring import Counts
 from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.columns import pairs_in_columns
 from nmtalign.report.levels import in_thousandths, null_thousandths, pack_weights

@@ -12,7 +12,7 @@ import pytest
 
 from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import compare_evaluations
-from nmtalign.links.scores import Counts
+from nmtalign.links.scoring import Counts
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair, evaluate_systems
 from tests.browser.conftest import show_one_panel, wait

@@ -99,8 +99,8 @@ def test_a_report_shows_and_counts_words(tmp_path):
 
 def test_words_with_an_unknown_token_are_unknown(tmp_path):
     files = write(tmp_path / "a", ["the cat, (xyzzy)."]), write(tmp_path / "b", ["le chat"])
-    options = "--vectors", "en_fr_vectors", "--unknown", "zero", "--tokenizer", "simple"
-    assert run("report", *files, *options, "-o", tmp_path / "r.html") == 0
+    na.load("en_fr_vectors", unknown="zero", tokenizer="simple").save(tmp_path / "model")
+    assert run("report", *files, "--model", tmp_path / "model", "-o", tmp_path / "r.html") == 0
     assert '"u":[[2],[]]' in content_of(tmp_path / "r.html")
 
 

@@ -59,7 +59,7 @@ def test_an_opened_batch_is_equal_and_chooses_alike(
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_parts_of_a_file_are_one_batch(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_batches, "PAIRS_PER_CHUNK", 7)
+    monkeypatch.setattr(saved_batches, "PAIRS_PER_SAVED_CHUNK", 7)
     batch = toy_training("fast").aligner.align_batch(TOY.pairs, posteriors=True)
     opened = save_and_open(batch, tmp_path / f"batch.{ending}")
     check_same_bits(opened, batch)

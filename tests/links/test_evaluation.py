@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.evaluation import compare_evaluations, count_matches, evaluate
-from nmtalign.links.scores import METRICS, Bootstrap, Counts
+from nmtalign.links.scoring import METRICS, Bootstrap, Counts
 from nmtalign.report.sample import evaluation_figures
 from tests.naive_alignment import count_naively
 

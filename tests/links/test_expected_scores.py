@@ -13,12 +13,12 @@ import nmtalign as na
 from nmtalign.links import expected_scores
 from nmtalign.links.expected_scores import (
     ExpectedEvaluation,
-    Signals,
+    LinkSignals,
     compare_expected,
     evaluate_pairs,
     expected_evaluation,
 )
-from nmtalign.links.scores import Bootstrap
+from nmtalign.links.scoring import Bootstrap
 
 PAIRS = 60
 
@@ -30,8 +30,8 @@ def batch() -> na.AlignedBatch:
     return na.load().align_batch(bitext)
 
 
-def signals_of(rows: Sequence[Sequence[float]]) -> Signals:
-    return Signals(*np.array(rows, float).T)
+def signals_of(rows: Sequence[Sequence[float]]) -> LinkSignals:
+    return LinkSignals(*np.array(rows, float).T)
 
 
 def naive_aer(links: float, sure: float, words: float, linked_words: float, style: str) -> float:

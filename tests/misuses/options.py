@@ -106,8 +106,8 @@ def read_links(
     scored.gold_format == "naacl"
     scored.gold_format == "nacl"  # rejected
     scored.golds  # rejected
-    converted.symmetrize == "union"
-    converted.symmetrize == "or"  # rejected
+    converted.to == "giza"
+    converted.to == "gisa"  # rejected
     lexicon.min_probability + 1
     lexicon.least  # rejected
 
