@@ -164,7 +164,7 @@ def test_cells_have_the_square_root_of_their_weight_as_opacity(dark: bool, theme
 def test_columns_of_a_right_to_left_sentence_run_from_right_to_left() -> None:
     source = ("بيت", "كبير", "جميل")
     figure = card_of(AlignmentMatrix(np.eye(3), source, ("a", "big", "house")), links=[(0, 2)])
-    columns = [place_of(figure, word, -1)[0] for word in source]
+    columns = [place_of(figure, word)[0] for word in source]  # the labels of the matrix come first
     assert columns == sorted(columns, reverse=True)
     assert {"← columns run from right to left,", "opposite directions: both are read from the top"} <= {
         *texts_of(figure)
