@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -48,7 +50,10 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def run_command(line: str) -> None:
     """Run a line of a ``bash`` block; nmtalign without a process of its own, which takes half a second."""
     if not line.startswith("nmtalign "):
-        subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True)
+        # a pipe may call nmtalign, which stands beside this Python and not always in PATH
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+        environment = {**os.environ, "PATH": path}
+        subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True, env=environment)
         return
     with pytest.raises(SystemExit) as caught:
         main(shlex.split(line)[1:])
