@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -19,7 +19,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import PairFormat, ReadLinksFormat
+from nmtalign.names import ReadLinksFormat
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
@@ -86,22 +86,14 @@ class PairsOptions(Settings):
         if self.pairs is not None:
             return na.read_bitext(
                 self.pairs,
-                format=self.format,
                 select=self.sides,
                 encoding=self.encoding,
                 unescape=unescape,
                 on_error=on_error,
             )
-        described = {"--sides": self.sides is not None, "--pairs-format": self.format != "auto"}
-        for option, is_given in described.items():
-            if is_given:
-                raise UsageError(f"{option} requires --pairs FILE, one file with both sides; add it")
+        if self.sides is not None:
+            raise UsageError("--sides requires --pairs FILE, one file with both sides; add it")
         return None
-
-    @property
-    def format(self) -> Literal["auto"] | PairFormat:
-        """The format of the file; `auto` goes by its name and its first line."""
-        return "auto"
 
     def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
@@ -137,10 +129,7 @@ class BitextOptions(PairsOptions):
             if endings == {CONLLU_ENDING}:
                 return f"{sides[side]}, sentence {number:,}", None
             return sides[side], number
-        format: str | None = self.format
-        if format == "auto":
-            format = FORMAT_OF_ENDING.get(format_ending(self.pairs))
-        if format in ("fast-align", "jsonl"):
+        if FORMAT_OF_ENDING.get(format_ending(self.pairs)) in ("fast-align", "jsonl"):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
 
@@ -181,16 +170,9 @@ class BitextOptions(PairsOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EscapedBitextOptions(BitextOptions):
-    """The same files in a format that is named, whose text may have the escapes of Moses."""
+    """The same files, whose text may have the escapes of Moses."""
 
-    pairs_format: Literal["auto"] | PairFormat = setting(
-        "auto", "--pairs-format", "Format of the --pairs file."
-    )
     unescape: bool = setting(False, "--unescape", "Decode the escapes of Moses, such as &apos;.")
-
-    @property
-    def format(self) -> Literal["auto"] | PairFormat:
-        return self.pairs_format
 
     @property
     def reads_escapes(self) -> bool:

@@ -602,7 +602,7 @@ class _PoMessage:
             place = f"line {self.line:,}"
             notes.total += 1
             notes.add("without a translation, whose target is empty", not target, place)
-            notes.add("with a fuzzy translation, which the format po-fuzzy reads", is_guess, place)
+            notes.add("with a fuzzy translation, whose target is empty", is_guess, place)
             notes.add("with plural forms, of which the first is read", bool(self.text("msgstr[1]")), place)
             yield source, "" if is_guess else target
 

@@ -13,10 +13,10 @@ from tests.cli.running import bad_records_in, run
 def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):
     path, report = tmp_path / "pairs.txt", tmp_path / "bad.tsv"
     path.write_bytes(b"no ||| non\nno sides\na ||| b ||| c\n\xff ||| x\nno ||| non\n")
-    assert run("align", "--pairs", path, "--pairs-format", "fast-align") == 3
+    assert run("align", "--pairs", path) == 3
     assert "line 2" in capsys.readouterr().err
     marked = "--on-error", "skip-marked", "--error-report", report
-    assert run("align", "--pairs", path, "--pairs-format", "fast-align", *marked) == 0
+    assert run("align", "--pairs", path, *marked) == 0
     out, err = capsys.readouterr()
     assert out == "0-0\n\n\n\n0-0\n"
     assert "3 bad records" in err

@@ -256,7 +256,6 @@ def _settings_of_run(
     return {
         "settings": aligner.description,
         **texts.describe_unit(unit),
-        "format": bitext.pairs_format,
         "sides": bitext.sides,
         "encoding": bitext.encoding,
         "unescape": bitext.unescape,
