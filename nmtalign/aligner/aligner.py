@@ -447,6 +447,8 @@ class Aligner(TableResult):
         text = text.with_buckets(text.buckets[::period])  # every n-th bucket of a large text
         bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
         trust = estimate_trust(bucket_posteriors, text, default_workers(self.workers))
+        if trust.warning is not None:
+            warn_caller(trust.warning)
         return replace(self, expert=replace(self.expert, trust=trust))
 
     def state(self) -> State:

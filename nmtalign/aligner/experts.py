@@ -48,6 +48,7 @@ PAIRS_PER_ENCODER_CALL = 500
 MIN_SOFT_COUNT = 0.01  # at 0.001, a prior has up to twice as many word pairs and is no better
 MIN_SURE_POSTERIOR = 0.9  # the trust is estimated from the links above this posterior
 PRECISION_EXPONENT = 4  # the weight of the expert's links as prior counts is the precision to this power
+MIN_PRECISION_WITHOUT_WARNING = 0.5  # the estimate is too high: these experts are right less often
 MAX_TRUST_CELLS = 1 << 22  # about the number of cells from which the trust in an expert is estimated
 VOTE_SCALE = 1.5  # multiplies the log odds implied by the expert's precision and recall
 # Votes, and counts of repeated links, are reduced where the context is lower than the second number. At the
@@ -202,6 +203,15 @@ class Trust(NamedTuple):
     def unlinked_log_odds(self) -> float:
         """The term that a missing link adds to the log odds of a cell; at most 0."""
         return self.vote_scale * math.log(1 - self.recall)
+
+    @property
+    def warning(self) -> str | None:
+        """What to say of links that are mostly wrong where the text can tell; None if they are not."""
+        if self.precision >= MIN_PRECISION_WITHOUT_WARNING:
+            return None
+        share = f"{100 * self.precision:.0f} % of the expert's links agree"
+        found = f"where the text tells which words are linked, {share}"
+        return f"{found}; links of so poor an expert may do harm: check the file, or leave the expert out"
 
     @property
     def weight(self) -> float:

@@ -132,6 +132,20 @@ def test_an_expert_that_knows_words_only_does_not_vote():
     assert links_of(aligner.align_batch(pairs, expert=words_only)) == links_of(aligner.align_batch(pairs))
 
 
+def test_a_poor_expert_is_told():
+    toy = toy_bitext(100, seed=3)
+    aligner = nmtalign.train(toy.pairs, preset="fast", workers=1)
+    wrong = [
+        {(s, (t + 1) % len(target)) for s, t in links}
+        for links, (_, target) in zip(toy.links, toy.words, strict=True)
+    ]
+    with pytest.warns(
+        nmtalign.NmtalignWarning, match=r"\d % of the expert's links agree; .* leave the expert out"
+    ):
+        aligner.align_batch(toy.pairs, expert=wrong)
+    aligner.align_batch(toy.pairs, expert=toy.links)  # warnings are errors here
+
+
 def test_the_prior_counts_word_pairs():
     sides = encode_side([["a", "b"], ["b", "a"], ["c"]]), encode_side([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
@@ -213,6 +227,7 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
     assert (counts.links(0), counts.probability[0]) == ([(0, 0)], pytest.approx(soft_counts(matrix).max()))
 
 
+@pytest.mark.filterwarnings("ignore:where the text tells")
 def test_soft_counts_reach_the_prior():
     """Those of pairs are summed, in words; given links count as they are."""
     learning = training_job(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
@@ -370,6 +385,7 @@ def test_a_model_without_an_expert_trusts_as_the_text_tells():
     assert alone.expert is None
 
 
+@pytest.mark.filterwarnings("ignore:where the text tells")
 def test_links_of_words_are_those_of_their_tokens():
     """Two words of two tokens each: a link of theirs is shared by four cells, and found again."""
     lines = [("Hund. Katze!", "dog, cat;")] * 3
