@@ -566,7 +566,7 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AlignedBatch(Sequence[AlignedPair], ViewableBatch, Attended):
+class AlignedBatch(Collection[AlignedPair], ViewableBatch, Attended):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     Aligners make these batches; nothing is checked when one is constructed.
@@ -577,7 +577,12 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch, Attended):
     and an Index of pandas selects the pairs with its labels.
 
     A pickled batch is small: it has the links and the words, but not the aligner, and so no attention. A
-    pickled pair, ``batch[n]``, keeps its attention. ``batch.table()`` makes a DataFrame; a pair is not a row.
+    pickled pair, ``batch[n]``, keeps its attention.
+
+    ``batch.table()`` makes a DataFrame of pandas, one row for each link; ``pl.DataFrame(batch)``,
+    ``pd.DataFrame.from_arrow(batch)`` and other readers of Arrow take the same table from the batch (extra
+    ``parquet``). A pair is not a row, so a batch is not a `collections.abc.Sequence`, whose items pandas and
+    polars would take for rows.
 
     What the batch has in flat arrays, a pair has by link: ``batch.links(n)`` are ``batch[n].links``, and
     ``batch.probability`` has what ``batch[n].probability(link)`` returns. ``batch.scores`` are pair scores,
@@ -656,6 +661,20 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch, Attended):
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[AlignedPair]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __contains__(self, pair: object) -> bool:
+        return any(pair == own for own in self)
+
+    def index(self, pair: AlignedPair) -> int:
+        """Return the number of the first pair that is equal to `pair`; ValueError if there is none."""
+        return list(self).index(pair)
+
+    def count(self, pair: AlignedPair) -> int:
+        """Return how many pairs are equal to `pair`."""
+        return list(self).count(pair)
 
     @overload
     def __getitem__(self, n: int) -> AlignedPair: ...

@@ -91,7 +91,7 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
         file = files.text(as_path(path))
         of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
         unit = alignments.unit if isinstance(alignments, AlignedBatch) else None
-        pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
+        pairs: Any = alignments if of_words and isinstance(alignments, Sequence | AlignedBatch) else ()
         for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs)):
             source, target = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), source, target, unit)
@@ -123,7 +123,7 @@ def check_same_words(first: Any, second: Any) -> None:
         raise DataError(f"expected positions of the same unit, found {units[0]} and {units[1]}")
     for result in (first, second):
         has_words = getattr(result, "origin", result) is not None
-        if not isinstance(result, Sequence) or not has_words:
+        if not isinstance(result, Sequence | AlignedBatch) or not has_words:
             return
     for number, (one, other) in enumerate(zip(first, second, strict=False)):
         if not (isinstance(one, AlignedPair) and isinstance(other, AlignedPair)):
@@ -141,9 +141,10 @@ def check_same_words(first: Any, second: Any) -> None:
 
 def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) -> Iterator[GoldAlignment]:
     """Yield gold links; raise DataError if they are outside of the words of a batch or a list of pairs."""
-    has_words = isinstance(alignments, Sequence) and not isinstance(alignments, str)
     if isinstance(alignments, AlignedBatch):
         has_words = alignments.origin is not None
+    else:
+        has_words = isinstance(alignments, Sequence) and not isinstance(alignments, str)
     pairs: Any = alignments if has_words else ()
     frame_index = getattr(alignments, "frame_index", None)
     for number, gold in enumerate(golds):

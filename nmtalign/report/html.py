@@ -18,7 +18,7 @@ import math
 import posixpath
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -320,7 +320,7 @@ def write_report(
         needed = "pairs of text need an aligner, as in write_report(path, pairs, aligner=aligner)"
         raise UsageError(f"expected aligned pairs, found {short_repr(pairs)} without `aligner`; {needed}")
     check_same_pairs(aligned_pairs, gold, "pairs and `gold`")
-    if golds is not None and isinstance(aligned_pairs, Sequence):
+    if golds is not None and isinstance(aligned_pairs, Collection):
         # A file may claim any number of pairs: check only as many as there are; the total is checked below.
         golds_of_pairs = islice(golds, len(aligned_pairs))
         collections.deque(check_gold_inside(golds_of_pairs, aligned_pairs), maxlen=0)
@@ -348,7 +348,7 @@ def _align_text(
 ) -> AlignedBatch:
     """Return pairs of text as a batch; raise UsageError for pairs that are aligned already."""
     check_type(aligner, Aligner, "an aligner, as in write_report(path, pairs, aligner=aligner)")
-    first = next(iter(pairs), None) if isinstance(pairs, Sequence) else None
+    first = next(iter(pairs), None) if isinstance(pairs, Collection) else None
     if hasattr(first, "alignment") or hasattr(first, "aligned"):
         raise UsageError("expected pairs of text for `aligner`, found aligned pairs; omit `aligner`")
     return aligner.align_batch(pairs, targets, source=source, target=target)

@@ -156,7 +156,7 @@ def test_a_pair_of_a_batch_can_be_replaced():
     "as_row",
     [
         pd.DataFrame,
-        lambda batch: pytest.importorskip("polars").DataFrame(batch),
+        lambda batch: pytest.importorskip("polars").DataFrame(list(batch)),
         lambda batch: pd.DataFrame(list(batch)),
         lambda b: dataclasses.asdict(b[0]),
     ],
@@ -165,6 +165,22 @@ def test_a_pair_is_not_a_row_of_a_table(as_row):
     """Its cells would be dictionaries and arrays, and the attention of all pairs would be computed."""
     with pytest.raises(UsageError, match=r"not a row of a table; write batch\.table\(\)"):
         as_row(batch_of_two())
+
+
+def test_readers_of_arrow_take_the_table_of_a_batch():
+    batch = batch_of_two()
+    pyarrow = pytest.importorskip("pyarrow")
+    assert pyarrow.table(batch).to_pandas().equals(batch.table())
+    polars = pytest.importorskip("polars")
+    assert polars.DataFrame(batch).equals(polars.from_pandas(batch.table()))
+    assert polars.DataFrame(batch[:0]).columns == batch.table().columns.tolist()
+
+
+@pytest.mark.skipif(not hasattr(pd.DataFrame, "from_arrow"), reason="pandas 3 reads Arrow")
+def test_pandas_takes_the_table_of_a_batch():
+    frame = pd.DataFrame({"source": ["the cat"], "target": ["le chat"]}, index=["a"])
+    batch = na.load().align_batch(frame)
+    assert pd.DataFrame.from_arrow(batch).equals(batch.table())
 
 
 def test_matrices_are_equal_if_their_content_is():
