@@ -151,6 +151,10 @@ class _SourceTokens(NamedTuple):
             length=bucket.target_lengths.astype(np.int32)[pair],
         )
 
+    def taken(self, which: Integers | slice) -> _SourceTokens:
+        """Return some of the words."""
+        return _SourceTokens(*(column[which] for column in self))
+
     def cells(self) -> tuple[Integers, Integers]:
         """Return the cells of each word, and the index of their target word."""
         nth = positions_in_runs(self.length, np.int32)  # nth cell of its word, from 0
@@ -164,44 +168,42 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     """Return the distinct keys of all cells, and the rank of each cell, as :func:`rank_distinct` would.
 
     Instead of comparing keys, this sorts by counting: runs of source words are numbered one after the other,
-    and transposing a sparse matrix twice sorts the cells of a run by source and target word.
+    whose cells are sorted by their target word, and then by their source word.
     """
-    from scipy.sparse import csr_array
-
     cell_starts = np.cumsum([0, *[bucket.cell_count for bucket in buckets]]).tolist()
     target_starts = np.cumsum([0, *[bucket.target.size for bucket in buckets]]).tolist()
     tokens_of_buckets = []
     for bucket, cell_start, target_start in zip(buckets, cell_starts, target_starts, strict=False):
         tokens_of_buckets.append(_SourceTokens.from_bucket(bucket, cell_start, target_start))
-    tokens = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
-    target_words = np.concatenate([bucket.target.T.ravel() for bucket in buckets])
+    in_text_order = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
+    target_words = _in_few_bytes(np.concatenate([bucket.target.T.ravel() for bucket in buckets]))
 
-    # Sort the source tokens by word; row w of by_word lists the tokens of word w.
-    order = np.arange(len(tokens.word), dtype=np.int32)
-    by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
-    cells_before = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])
-    begin = cells_before[by_word.indptr]  # the first cell of each source word, if sorted by source word
-    run_of_word = begin[1:] // CELLS_PER_RUN
-    cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(begin) - 1]
+    order = _order_by_counting(in_text_order.word)
+    tokens = in_text_order.taken(order)  # sorted by word
+    last_of_word = np.flatnonzero(np.diff(tokens.word, append=-1))
+    cells_up_to = np.cumsum(tokens.length, dtype=np.int64)
+    run_of_word = cells_up_to[last_of_word] // CELLS_PER_RUN
+    last_of_run = last_of_word[np.flatnonzero(np.diff(run_of_word))]
+    cuts = [0, *(last_of_run + 1).tolist(), len(tokens.word)]
     numbers = shared_zeros(cell_starts[-1], np.int32)  # rank of each cell
     key_count = shared_zeros(1, np.int32)  # number of keys in the runs so far
 
-    def sort_run(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
-        """Return the sorted cells of a run of source words, their ranks from 1, and the distinct keys."""
-        first_word, end_word = span
-        run_tokens = by_word.data[by_word.indptr[first_word] : by_word.indptr[end_word]]
-        cells, target_index = _SourceTokens(*(column[run_tokens] for column in tokens)).cells()
-        rows = begin[first_word : end_word + 1] - begin[first_word]
-        shape = (end_word - first_word, targets)
-        run = csr_array((cells, target_words[target_index], rows), shape=shape).tocsc().tocsr()
-        is_new = np.diff(run.indices, prepend=-1) != 0  # another target word than the cell before
-        cells_per_word = np.diff(rows)
-        is_new[rows[:-1][cells_per_word > 0]] = True  # the first cell of each source word
-        source_words = np.repeat(np.arange(first_word, end_word), cells_per_word)
-        keys = (source_words * targets + run.indices)[is_new]
-        return run.data, np.cumsum(is_new, dtype=np.int32), keys
+    def sort_run(span: tuple[int, int]) -> tuple[Integers, Ints, Longs]:
+        """Return the sorted cells of a run of tokens, their ranks from 1, and the distinct keys."""
+        run = tokens.taken(slice(*span))
+        cells, target_index = run.cells()
+        target = target_words[target_index]
+        source = np.repeat(_in_few_bytes(run.word), run.length)
+        order = _order_by_counting(target)
+        order = order[_order_by_counting(source[order])]
+        source = source[order]
+        target = target[order]
+        is_new = np.ones(len(order), bool)
+        is_new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+        keys = join_keys(source[is_new], target[is_new], targets)
+        return cells[order], np.cumsum(is_new, dtype=np.int32), keys
 
-    def number_run(run: tuple[Ints, Ints, Longs]) -> Longs:
+    def number_run(run: tuple[Integers, Ints, Longs]) -> Longs:
         cells, ranks_in_run, keys = run
         numbers[cells] = ranks_in_run + key_count
         key_count[0] += len(keys)
@@ -209,6 +211,20 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
 
     keys = parallel_map(sort_run, list(pairwise(cuts)), workers, then=number_run, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
+
+
+def _in_few_bytes(numbers: Integers) -> Integers:
+    """Return numbers from 0 on in the smallest type that holds them: they are sorted and compared faster."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _order_by_counting(numbers: Integers) -> Longs:
+    """Return the stable order of numbers from 0 to 2^32, by digits of 16 bits, which NumPy counts."""
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")  # of the low 16 bits
+    if numbers.max(initial=0) > 0xFFFF:
+        high_digits = (numbers >> 16).astype(np.uint16)
+        order = order[np.argsort(high_digits[order], kind="stable")]
+    return order
 
 
 def _cell_keys(buckets: Sequence[Bucket], targets: int) -> Longs:

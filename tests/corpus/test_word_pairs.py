@@ -113,3 +113,9 @@ def test_an_almost_full_disk_is_an_error_that_names_the_temporary_folder():
     assert caught.value.filename == tempfile.gettempdir()
     stored.write(0, cells)
     np.testing.assert_array_equal(stored[0], cells)
+
+
+@given(st.lists(st.integers(0, 2**31 - 1) | st.sampled_from([0, 1, 65_535, 65_536, 65_537])))
+def test_the_order_by_counting_is_that_of_comparing(numbers):
+    words = np.array(numbers, np.int32)
+    np.testing.assert_array_equal(pairs._order_by_counting(words), np.argsort(words, kind="stable"))
