@@ -231,6 +231,30 @@ class ViewableBatch(Result):
 
         save_batch(self, path)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, from which :func:`nmtalign.open_batch` makes an equal batch.
+
+        They have links, probabilities, pair scores, words and index, but not the kept posteriors.
+
+        Returns
+        -------
+        dict
+            ``meta`` describes the batch. Each other key has one value, or one list of values, for each pair.
+
+        Examples
+        --------
+        >>> import nmtalign as na, json
+        >>> batch = na.load().align_batch([("the black cat", "le chat noir")])
+        >>> values = batch.to_dict()
+        >>> values["source_words"], values["link_target"]
+        ([['the', 'black', 'cat']], [[0, 2, 1]])
+        >>> na.open_batch(json.loads(json.dumps(values))) == batch
+        True
+        """
+        from nmtalign.report.drawing import batch_to_dict
+
+        return batch_to_dict(self)
+
     def _repr_html_(self) -> str:
         from nmtalign.report.drawing import batch_to_html
 

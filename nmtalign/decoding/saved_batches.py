@@ -55,7 +55,7 @@ BATCH_KIND = "nmtalign batch"
 BATCH_VERSION = 1
 BATCH_FORMATS = (".npz", ".parquet")
 PAIRS_PER_SAVED_CHUNK = 10_000
-_FOREIGN = "this is no saved batch of nmtalign (batch.save, or align --posteriors)"
+_FOREIGN = "this is no saved batch of nmtalign (batch.save, batch.to_dict, or align --posteriors)"
 _DAMAGED_BATCH = "the file is damaged; write it again"
 
 
@@ -161,7 +161,18 @@ def open_batch_file(path: str | Path, files: AtomicFiles) -> Iterator[Callable[[
     file = files.binary(path)
     writer = _ParquetFile(file) if as_path(path).suffix.lower() == ".parquet" else _NpzFile(file)
     with writer:
-        yield lambda batch: writer.write(_meta_of(batch), _columns_of_batch(batch))
+        yield lambda batch: writer.write(*_described(batch))
+
+
+def _described(batch: AlignedBatch) -> tuple[dict[str, Any], Columns]:
+    """Return what describes the columns of a batch, and the columns."""
+    meta = _meta_of(batch)
+    columns = _columns_of_batch(batch)
+    kept = _posteriors_of(batch)
+    if kept is not None:
+        meta["posteriors"] = _meta_of_posteriors(kept)
+        columns |= _columns_of_posteriors(kept)
+    return meta, columns
 
 
 class _NpzFile(NpzWriter):
@@ -222,22 +233,23 @@ class _ParquetFile:
 
 
 def _meta_of(batch: AlignedBatch) -> dict[str, Any]:
-    """Return what describes the columns of a batch."""
-    kept = _posteriors_of(batch)
+    """Return what describes the columns of a batch without its posteriors."""
     meta: dict[str, Any] = {"format": BATCH_KIND, "version": BATCH_VERSION, "unit": batch.unit}
     meta["probabilities"] = batch.origin is not None and batch.origin.has_probabilities
     if batch.frame_index is not None:
         meta["index"] = _meta_of_index(batch.frame_index)
-    if kept is not None:
-        meta["posteriors"] = {
-            "minimum": MIN_KEPT_POSTERIOR,
-            "bits": list(BIT_NAMES),
-            "methods": list(kept.methods),
-            "null": kept.has_null,
-            "scores": kept.scores is not None,
-            "links": asdict(kept.extraction.settings),
-        }
     return meta
+
+
+def _meta_of_posteriors(kept: KeptPosteriors) -> dict[str, Any]:
+    return {
+        "minimum": MIN_KEPT_POSTERIOR,
+        "bits": list(BIT_NAMES),
+        "methods": list(kept.methods),
+        "null": kept.has_null,
+        "scores": kept.scores is not None,
+        "links": asdict(kept.extraction.settings),
+    }
 
 
 def _posteriors_of(batch: AlignedBatch) -> KeptPosteriors | None:
@@ -256,8 +268,7 @@ def _columns_of_batch(batch: AlignedBatch) -> Columns:
         columns |= _columns_of_words(batch)
     if batch.frame_index is not None:
         columns |= _columns_of_index(batch.frame_index)
-    kept = _posteriors_of(batch)
-    return columns if kept is None else columns | _columns_of_posteriors(kept)
+    return columns
 
 
 def _columns_of_words(batch: AlignedBatch) -> Columns:
@@ -321,6 +332,21 @@ def _columns_of_posteriors(kept: KeptPosteriors) -> Columns:
     return columns
 
 
+def batch_to_dict(batch: AlignedBatch) -> dict[str, Any]:
+    """Return a batch as :meth:`AlignedBatch.to_dict` does."""
+    columns = {name: _plain_values(column) for name, column in _columns_of_batch(batch).items()}
+    return {"meta": _meta_of(batch), **columns}
+
+
+def _plain_values(column: Column) -> list[Any]:
+    """Return the value of each pair, or its list of values; None for NaN, which JSON does not have."""
+    values, offsets = column
+    listed = values if isinstance(values, list) else values.tolist()
+    if offsets is None:
+        return [None if value != value else value for value in listed]
+    return [listed[start:end] for start, end in itertools.pairwise(offsets.tolist())]
+
+
 # --- read ----------------------------------------------------------------------------------------
 
 
@@ -339,13 +365,14 @@ def _is_batch_head(head: bytes) -> bool:
     return head[:2] == b"PK" or head == b"PAR1"
 
 
-def open_batch(path: str | Path) -> AlignedBatch:
+def open_batch(path: str | Path | Mapping[str, Any]) -> AlignedBatch:
     """Open a batch that was saved by :meth:`AlignedBatch.save`, or written by ``align --posteriors``.
 
     Parameters
     ----------
-    path : str or Path
-        An .npz or .parquet file. Nothing in it is run.
+    path : str, Path or dict
+        An .npz or .parquet file. Nothing in it is run. Or the dictionary of :meth:`AlignedBatch.to_dict`,
+        which may come from JSON.
 
     Returns
     -------
@@ -356,7 +383,7 @@ def open_batch(path: str | Path) -> AlignedBatch:
     Raises
     ------
     DataError
-        If the file is damaged, or not a saved batch.
+        If the file or dictionary is damaged, or not a saved batch.
 
     Examples
     --------
@@ -368,7 +395,31 @@ def open_batch(path: str | Path) -> AlignedBatch:
     >>> opened == batch, opened.choose(threshold=0.99) == batch.choose(threshold=0.99)
     (True, True)
     """
+    if isinstance(path, Mapping):
+        return _batch_of_dict(path)
     return concat(read_batches(path))
+
+
+def _batch_of_dict(values: Mapping[str, Any]) -> AlignedBatch:
+    name = "the dictionary"
+    meta = _checked_meta(values.get("meta"), name)
+    with reraise_as_data_error(name, "it is damaged; write it again with batch.to_dict()"):
+        columns = {key: _column_of_lists(key, own) for key, own in values.items() if key != "meta"}
+        return _batch_of(meta, columns)
+
+
+def _column_of_lists(name: str, values: Sequence[Any]) -> Column:
+    """Return a column from the value of each pair, or from its list of values."""
+    has_lists = name.startswith("link_") or name.endswith(("_words", "_start", "_end"))
+    offsets = offsets_of(list(map(len, values))) if has_lists else None
+    flat = list(itertools.chain.from_iterable(values)) if has_lists else list(values)
+    is_text = name.endswith(("_words", "_text")) or (bool(flat) and isinstance(flat[0], str))
+    if is_text:
+        _check(all(isinstance(value, str) for value in flat))
+        return Column(flat, offsets)
+    is_real = name in ("link_probability", "pair_score")
+    kind = np.float64 if is_real else None if flat else np.int64
+    return Column(np.array(flat, kind), offsets)
 
 
 def read_batches(path: str | Path) -> Iterator[AlignedBatch]:
@@ -388,11 +439,15 @@ def read_batches(path: str | Path) -> Iterator[AlignedBatch]:
         yield batch
 
 
-def _checked_meta(text: bytes, path: Path) -> dict[str, Any]:
+def _meta_from_json(text: bytes, path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(text)
     except ValueError:
         raise DataError(_FOREIGN).at(path) from None
+    return _checked_meta(meta, path)
+
+
+def _checked_meta(meta: Any, path: Path | str) -> dict[str, Any]:
     if not isinstance(meta, dict) or meta.get("format") != BATCH_KIND:
         raise DataError(_FOREIGN).at(path)
     if meta.get("version") != BATCH_VERSION:
@@ -407,7 +462,7 @@ def _read_npz(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
     with NpzReader(path) as archive:
         if "meta" not in archive.names:
             raise DataError(_FOREIGN).at(path)
-        meta = _checked_meta(archive.read("meta").astype(np.uint8).tobytes(), path)
+        meta = _meta_from_json(archive.read("meta").astype(np.uint8).tobytes(), path)
         names = set(archive.names)
         chunk = 0
         while f"pair_score-{chunk}" in names:
@@ -444,7 +499,7 @@ def _read_parquet_batches(path: Path) -> Iterator[tuple[dict[str, Any], Columns]
     with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
         try:
             table = arrow.parquet.ParquetFile(file)
-            meta = _checked_meta((table.schema_arrow.metadata or {}).get(b"nmtalign", b""), path)
+            meta = _meta_from_json((table.schema_arrow.metadata or {}).get(b"nmtalign", b""), path)
             for group in range(table.num_row_groups):
                 rows = table.read_row_group(group)
                 yield meta, {name: _column_of(rows[name]) for name in rows.column_names}

@@ -119,6 +119,11 @@ def save_batch(batch: Any, path: str | Path) -> None:
     saved_batches.write_batch(batch, path)
 
 
+def batch_to_dict(batch: Any) -> dict[str, Any]:
+    """Return a batch as plain values, as :meth:`AlignedBatch.to_dict` does."""
+    return saved_batches.batch_to_dict(batch)
+
+
 def batch_to_html(batch: Any) -> str:
     """Return the first pairs of a batch as a table for a notebook, below its counts."""
     caption = escape(repr(batch))

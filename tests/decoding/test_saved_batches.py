@@ -27,9 +27,21 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+INDEXES = [
+    pd.Index([4, 7], name="id"),
+    pd.Index(["ä", "b\n"]),
+    pd.Index([0.5, np.nan]),
+    pd.MultiIndex.from_tuples([("x", 1), ("y", 2)], names=["book", None]),
+]
+
+
 def save_and_open(batch: na.AlignedBatch, path: Path) -> na.AlignedBatch:
     batch.save(path)
     return na.open_batch(path)
+
+
+def through_json(batch: na.AlignedBatch) -> na.AlignedBatch:
+    return na.open_batch(json.loads(json.dumps(batch.to_dict(), allow_nan=False)))
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -55,6 +67,9 @@ def test_an_opened_batch_is_equal_and_chooses_alike(
     assert [pair.texts for pair in opened] == [pair.texts for pair in batch]
     pd.testing.assert_frame_equal(opened.table(), batch.table())
     check_same_bits(save_and_open(opened, tmp_path / f"again.{ending}"), batch)
+    for batch_of_json in (through_json(batch), through_json(opened)):
+        check_same_bits(batch_of_json, batch)
+        assert [pair.texts for pair in batch_of_json] == [pair.texts for pair in batch]
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -80,19 +95,13 @@ def test_a_long_pair_keeps_its_sections(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize(
-    "index",
-    [
-        pd.Index([4, 7], name="id"),
-        pd.Index(["ä", "b\n"]),
-        pd.MultiIndex.from_tuples([("x", 1), ("y", 2)], names=["book", None]),
-    ],
-)
+@pytest.mark.parametrize("index", INDEXES)
 def test_the_index_is_kept(ending: str, index: pd.Index, tmp_path: Path) -> None:
     frame = pd.DataFrame({"en": ["the cat", "a dog"], "fr": ["le chat", "un chien"]}, index=index)
-    opened = save_and_open(na.load().align_batch(frame), tmp_path / f"batch.{ending}")
-    assert opened.frame_index is not None
-    pd.testing.assert_index_equal(opened.frame_index, index)
+    batch = na.load().align_batch(frame)
+    for opened in (save_and_open(batch, tmp_path / f"batch.{ending}"), through_json(batch)):
+        assert opened.frame_index is not None
+        pd.testing.assert_index_equal(opened.frame_index, index)
 
 
 def test_an_index_that_cannot_be_saved_is_refused(tmp_path: Path) -> None:
@@ -114,10 +123,13 @@ def test_batches_without_posteriors_words_or_pairs(tmp_path: Path) -> None:
         next(opened.matrices())
     links = na.symmetrize(["0-0 1-2"], ["0-0"])
     check_same_bits(save_and_open(links, tmp_path / "links.parquet"), links)
+    check_same_bits(through_json(links), links)
     empty = na.load().align_batch([], posteriors=True)
     check_same_bits(save_and_open(empty, tmp_path / "empty.npz").choose(threshold=0.5), empty)
     given = na.links_from([("a b", "x")], matrices=[np.array([[0.2, 0.8]])])
     check_same_bits(save_and_open(given, tmp_path / "given.npz"), given)
+    for one in (empty, given, given[:0]):
+        check_same_bits(through_json(one), one)
     with pytest.raises(na.UsageError, match=r"ending in \.npz or \.parquet"):
         batch.save(tmp_path / "batch.pkl")
 
@@ -173,6 +185,26 @@ def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) 
         na.open_batch(tmp_path / "nothing.npz")
     shutil.copyfile(good, tmp_path / "named.parquet")
     assert len(na.open_batch(tmp_path / "named.parquet")) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"meta": None}, "the dictionary: this is no saved batch"),
+        ({"link_source": [[0, 9], [0]]}, "damaged"),
+        ({"link_source": [[0.5], [0]]}, "damaged"),
+        ({"link_target": [0, 1]}, "damaged"),
+        ({"link_probability": [["a"], [0.5]]}, "damaged"),
+        ({"source_words": [["the"]]}, "damaged"),
+        ({"source_words": [[1], [2]]}, "damaged"),
+        ({"pair_score": [0.5]}, "damaged"),
+        ({"pair_score": None}, "damaged"),
+    ],
+)
+def test_wrong_values_of_a_dictionary_are_refused(changes: dict[str, Any], message: str) -> None:
+    values = na.load().align_batch([("the", "le"), ("a", "un")]).to_dict()
+    with pytest.raises(na.DataError, match=message):
+        na.open_batch({**values, **changes})
 
 
 def test_a_notebook_shows_the_first_pairs() -> None:
