@@ -47,6 +47,7 @@ _NAMES_OF_MODULE = {
     "training.count_vectors": "count_embeddings",
     "vectors.embeddings": "Embeddings",
     "vectors.storage": "load_embeddings save_embeddings",
+    "versions": "show_versions",
 }
 _MODULE_OF_NAME = {
     name: f"nmtalign.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()

@@ -56,5 +56,6 @@ from nmtalign.training.count_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings
 from nmtalign.vectors.storage import load_embeddings as load_embeddings
 from nmtalign.vectors.storage import save_embeddings as save_embeddings
+from nmtalign.versions import show_versions as show_versions
 
 __version__: str

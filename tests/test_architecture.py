@@ -52,6 +52,7 @@ LAYERS = {
     "settings": 0,
     "state": 0,
     "validation": 0,
+    "versions": 0,
 }
 # sideways in one layer: emissions and the E-step, which positions read and scorers are fitted by; the choice
 # of links from the matrices of other programs

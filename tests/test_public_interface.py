@@ -104,6 +104,7 @@ PUBLIC_NAMES = {
     "convert",
     "open_index",
     "open_batch",
+    "show_versions",
     "concat",
     "symmetrize",
     "count_embeddings",
