@@ -499,6 +499,7 @@ def test_links_are_inverted(tmp_path, capsys):
     write(tmp_path / "links", "0-0 1-2", "", "2-1")
     options = "--from", "pharaoh", "--to", "pharaoh", "--invert"
     assert run(capsys, "convert", tmp_path / "links", *options)[1] == "0-0 2-1\n\n1-2\n"
+    assert run(capsys, "convert", tmp_path / "links", "--invert")[1] == "0-0 2-1\n\n1-2\n"
     write(tmp_path / "talp", "1-2 2p3")
     options = "--from", "talp", "--to", "talp", "--invert"
     assert run(capsys, "convert", tmp_path / "talp", *options)[1] == "2-1 3p2\n"

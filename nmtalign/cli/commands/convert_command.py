@@ -47,7 +47,12 @@ class ConvertedLinksOptions(Settings):
     )
     target: str | None = setting(None, "--target FILE", "Target text, to go with --source.", kind="input")
     encoding: str = texts.encoding_option()
-    invert: bool = setting(False, "--invert", "Swap source and target in what is written.", section="Output")
+    invert: bool = setting(
+        False,
+        "--invert",
+        "Swap source and target in what is written; LINKS are Pharaoh links without --from and --to.",
+        section="Output",
+    )
     to: WrittenLinksFormat | Literal["text"] | None = setting(
         None,
         "--to",
@@ -200,8 +205,10 @@ def _conversion(converted: ConvertedLinksOptions) -> Conversion:
     from nmtalign.applications.conversion import Conversion, TextsOfLinks
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
-    to = converted.to
-    if converted.format is None or to is None or to == "text":
+    format, to = converted.format, converted.to
+    if converted.invert and format is None and to is None:
+        format = to = "pharaoh"
+    if format is None or to is None or to == "text":
         raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
     if (converted.source is None) != (converted.target is None):
         raise UsageError("--source and --target must be used together; add the missing one")
@@ -210,7 +217,7 @@ def _conversion(converted: ConvertedLinksOptions) -> Conversion:
         texts_of_links = TextsOfLinks(converted.source, converted.target, SPACE_SETTINGS.words_of_pair)
     return Conversion(
         links=converted.links,
-        format=converted.format,
+        format=format,
         to=to,
         texts=texts_of_links,
         encoding=converted.encoding,
