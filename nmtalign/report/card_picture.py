@@ -20,7 +20,6 @@ from nmtalign.links.inputs import as_gold
 from nmtalign.names import SIDES
 from nmtalign.report.card_reasons import (
     NO_PARTNER,
-    THE_REST,
     Bar,
     BarGroup,
     CardContent,
@@ -507,7 +506,7 @@ def _draw_curves(card: _Canvas, content: CardContent, matrix: _MatrixLayout, top
         cuts = cut_into_rows(widths, content.links, card.room, MIN_WORD_GAP_POINTS + 2)
         words = _words_in_rows(card, widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
     if card.pin is not None:
-        _draw_attention(card, card.pin, words, size, down=down)
+        _draw_attention(card, content, card.pin, words, size, down=down)
     _draw_links(card, content, words, size, down=down)
     for side, placed in enumerate(words):
         for position, (word, place) in enumerate(zip(sides[side], placed, strict=True)):
@@ -714,9 +713,15 @@ def _middle(points: Sequence[Point]) -> Point:
 
 
 def _draw_attention(
-    card: _Canvas, pin: PinnedWord, words: Sequence[Sequence[_Word]], size: float, *, down: bool
+    card: _Canvas,
+    content: CardContent,
+    pin: PinnedWord,
+    words: Sequence[Sequence[_Word]],
+    size: float,
+    *,
+    down: bool,
 ) -> None:
-    """Draw a violet curve from the pinned word to each word that it looks at, the two largest with weight."""
+    """Draw a violet curve from the pinned word to each word that it looks at, two with a number."""
     weights, none = attention_of(pin)
     labeled = np.argsort(-weights, kind="stable")[:MAX_LABELED_CURVES].tolist()
     for position, weight in enumerate(weights.tolist()):
@@ -727,10 +732,11 @@ def _draw_attention(
         card.curve(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight)
         if position in labeled:
             x, y = _middle(points)
+            told = whole_percent(content.probability(link))
             if down:
-                _write_weight(card, whole_percent(weight), x, y - 8, "center")
+                _write_weight(card, told, x, y - 8, "center")
             else:
-                _write_weight(card, whole_percent(weight), x - 10, y, "right")
+                _write_weight(card, told, x - 10, y, "right")
     if none is not None and none >= MIN_SHOWN_WEIGHT:
         word = words[0 if pin.is_source else 1][pin.position]
         away = -1 if pin.is_source else 1
@@ -884,12 +890,11 @@ def _draw_group(card: _Canvas, group: BarGroup, x: float, y: float, room: float)
     name_width = max(card.width(bar.name, CARD_NOTE_POINTS) for bar in group.bars) + 12
     for bar in group.bars:
         y += BAR_ROW_POINTS
-        color = card.theme.soft if bar.name in (NO_PARTNER, THE_REST) else card.theme.ink
+        color = card.theme.soft if bar.name == NO_PARTNER else card.theme.ink
         card.write(bar.name, x, y, CARD_NOTE_POINTS, color=color)
-        track_width = max(40.0, room - name_width - 56)
+        track_width = max(40.0, room - name_width)
         card.rectangle(x + name_width, y - 4, track_width, 8, card.theme.grid)
         card.rectangle(x + name_width, y - 4, track_width * bar.share, 8, card.theme.weight)
-        card.write(whole_percent(bar.share), x + room, y, CARD_NOTE_POINTS, ha="right", color=color)
     return y + 16
 
 

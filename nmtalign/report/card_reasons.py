@@ -27,12 +27,10 @@ MIN_CLOSE_CALL = 0.05  # less likely cells are not close
 MAX_DISTANCE_OF_CALL = 0.3  # cells that are farther from what a link needs are not close
 SURE_PROBABILITY = 0.9
 LEFT_TO_RIGHT_MARK = "\u200e"  # invisible
-MAX_SHOWN_PARTNERS = 2  # words of a group of bars, before "no partner" and "the rest"
-MIN_SHOWN_SHARE = 0.005  # "the rest" is not shown below what rounds to 1 %
+MAX_SHOWN_PARTNERS = 2  # words of a group of bars, next to the partner and "no partner"
+MIN_SHOWN_SHARE = 0.005  # of a bar that is seen
 NO_PARTNER = "no partner"
-THE_REST = "the rest"
 BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
-OVERCONFIDENT = "Each direction is surer than it is right, so together they move towards the middle."
 # Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
 # joint posterior where that of one direction is shown.
 METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
@@ -435,7 +433,7 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
         groups=groups,
         together=Bar("", content.probability(link), kind, limit),
         together_head="Probability of the link" if is_linked else unlinked_head,
-        notes=_notes(pin.pair, is_linked),
+        notes=_notes(pin.pair),
     )
 
 
@@ -464,7 +462,10 @@ def _headline(content: CardContent, pin: PinnedWord, word: str, partners: Sequen
 
 
 def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> BarGroup:
-    """Return the bars of the words that a word looks at most, and of `partner`."""
+    """Return the bars of the words that a word looks at most, and of `partner`.
+
+    They are drawn without numbers: the number of a link is that of both directions together.
+    """
     weights, none = _attention(pair, side, position)
     has_direction = (pair.reverse if side == "source" else pair.forward) is not None
     other: Side = "target" if side == "source" else "source"
@@ -475,10 +476,7 @@ def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> Bar
     bars = [Bar(shown_word(words[n]), float(weights[n]), "") for n in shown]
     if has_direction and none is not None:
         bars.append(Bar(NO_PARTNER, none, ""))
-    bars = sorted((bar for bar in bars if bar.share > 0), key=lambda bar: -bar.share)
-    rest = 1 - sum(bar.share for bar in bars)
-    if has_direction and len(words) > len(shown) and rest >= MIN_SHOWN_SHARE:
-        bars.append(Bar(THE_REST, rest, ""))
+    bars = sorted((bar for bar in bars if bar.share >= MIN_SHOWN_SHARE), key=lambda bar: -bar.share)
     languages = names_of_sides(pair.languages)
     if side == "target":
         languages.reverse()
@@ -555,11 +553,9 @@ def _second_word_clause(pair: AlignedPair, link: Link, side: Side, neighbor: int
     weights, _ = _attention(pair, side, position)
     weight = float(weights[partner])
     word, beside = _quoted(pair, side, position), _quoted(pair, side, neighbor)
-    needed = whole_percent(pair.second)
     if weight < pair.second - HALF_LEVEL:
         return f"{word} is next to {beside}, with which it is an expression in a dictionary"
-    told = whole_percent(weight)
-    return f"{word} is a second word next to {beside}: it looks at this word with {told}, and needs {needed}"
+    return f"{word} is a second word next to {beside}, which needs less"
 
 
 def min_posterior(pair: AlignedPair) -> float | None:
@@ -602,7 +598,6 @@ def _gold_clause(content: CardContent, link: Link) -> list[Part]:
     return [("people linked the two: ", ""), ("a missed link", "missed")]
 
 
-def _notes(pair: AlignedPair, is_linked: bool) -> list[str]:
-    if pair.extraction == "posterior":
-        return [OVERCONFIDENT] if _has_both_directions(pair) and not is_linked else []
-    return [f"Links are chosen by the rule “{pair.extraction}”."] if pair.extraction else []
+def _notes(pair: AlignedPair) -> list[str]:
+    is_usual = pair.extraction in (None, "posterior")
+    return [] if is_usual else [f"Links are chosen by the rule “{pair.extraction}”."]

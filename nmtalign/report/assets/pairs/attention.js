@@ -27,7 +27,8 @@ export function attentionOf(pair, side, i, view) {
   return { weights, none: known ? known[i] / 1000 : 0 };
 }
 
-export const tellWeight = (view, w) => (isShare(view) ? wholePercent(w) : share(w));
+// Only the one number of a link is told in percent; weights of other views, which a reader has chosen, are decimals.
+export const tellWeight = (view, w) => (view === "combined" && isShare(view) ? wholePercent(w) : share(w));
 
 export function tellAttention(pair, side, i, view) {
   const { weights, none } = attentionOf(pair, side, i, view);
@@ -64,8 +65,7 @@ export function drawAttention(pair, card, side, i) {
       if (largest.includes(j)) {
         const end = side === "s" ? to : from;
         const at = side === "s" ? j * pair.S + i : i * pair.S + j;
-        const isOne = shown === "combined" && isShare("combined"); // one number for one link, as everywhere else
-        const text = isOne ? tellWeight(shown, shownWeights(pair, shown)[at]) : tellWeight(view, weight);
+        const text = tellWeight(shown, shownWeights(pair, shown)[at]);
         labels.push(across ? labelOf(points, text, taken, frame.width) : labelAtEnd(end, side, text, taken));
       }
       wordAt(box, OTHER[side], j).classList.add("attended");
@@ -73,7 +73,7 @@ export function drawAttention(pair, card, side, i) {
     const written = svg("g", { class: "attention" }, ...labels);
     if (none >= LEAST) {
       const place = side === "s" ? ends(i, 0)[0] : ends(0, i)[1];
-      written.append(labelOfNone(place, side, tellWeight(view, none), box, taken));
+      written.append(labelOfNone(place, side, wholePercent(none), box, taken));
     }
     box.querySelector(".curves").prepend(drawn);
     box.querySelector(".curves").append(written);

@@ -7,7 +7,8 @@ import { goldOf, isCorrected, isRemoved, isYours } from "../corrections/links.js
 import { OTHER, besideOf, isShare, positions, shownWeights, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, directionView, tellAttention, tellWeight } from "./attention.js";
 
-const SHOWN_PARTNERS = 2; // words of a group of bars, before "no partner" and "the rest"
+const SHOWN_PARTNERS = 2; // words of a group of bars, next to the partner and "no partner"
+const LEAST_SHARE = 0.005; // of a bar that is seen
 const CLOSE_CALLS = 6;
 const CLOSE = 0.3; // cells that are farther from what a link needs are no close calls
 const MAX_NAME = 8; // characters of a word of a close call; longer ones keep both ends
@@ -28,25 +29,17 @@ const judgedKind = (pair, s, t) => {
 
 // ---- what a word looks at --------------------------------------------------------------------------------
 
+// Bars without numbers: the number of a link is that of both directions together.
 function looksAt(pair, side, i, partner) {
   const view = directionView(pair, side);
   const { weights, none } = attentionOf(pair, side, i, view);
   const ranked = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
   const shown = ranked.slice(0, SHOWN_PARTNERS);
   if (partner !== null && !shown.includes(partner)) shown.push(partner);
-  const bars = shown.map((j) => ({
-    name: pair.shown[OTHER[side]][j],
-    share: weights[j],
-    told: tellWeight(view, weights[j]),
-  }));
-  const shares = isShare(view);
-  const knowsNone = view !== "combined" && Boolean(side === "s" ? pair.ns : pair.nt);
-  if (knowsNone) bars.push({ name: "no partner", share: none, told: tellWeight(view, none), dim: true });
+  const bars = shown.map((j) => ({ name: pair.shown[OTHER[side]][j], share: weights[j] }));
+  if (view !== "combined") bars.push({ name: "no partner", share: none, dim: true });
   bars.sort((a, b) => b.share - a.share);
-  const seen = shares ? bars.filter((bar) => bar.share > 0) : bars;
-  const rest = 1 - bars.reduce((sum, bar) => sum + bar.share, 0);
-  const isWhole = shares && view !== "combined" && weights.length > shown.length;
-  if (isWhole && rest >= 0.005) seen.push({ name: "the rest", share: rest, told: tellWeight(view, rest), dim: true });
+  const seen = isShare(view) ? bars.filter((bar) => bar.share >= LEAST_SHARE) : bars;
   const names = [nameOfSide(0), nameOfSide(1)];
   if (side === "t") names.reverse();
   return { head: `${wordOf(pair, side, i)} looks at`, note: names.join(" → "), bars: seen };
@@ -96,12 +89,10 @@ function tellSecondWord(pair, s, t, { side, neighbor }) {
   const view = side === "t" ? "forward" : "reverse";
   const weight = weightsOf(pair, view)[t * pair.S + s];
   const word = wordOf(pair, side, side === "t" ? t : s);
-  const needed = tellWeight(view, data.rule.second);
   if (weight < data.rule.second - 1 / 510) {
     return `${word} is next to ${quote(neighbor)}, with which it is an expression in a dictionary`;
   }
-  const has = tellWeight(view, weight);
-  return `${word} is a second word next to ${quote(neighbor)}: it looks at this word with ${has}, and needs ${needed}`;
+  return `${word} is a second word next to ${quote(neighbor)}, which needs less`;
 }
 
 // "the probability of the link is 45 %", or "both together make 17 %, and a link needs 55 %"
@@ -165,8 +156,6 @@ function notesOf(pair, s, t) {
   if (told.length) notes.push(`${told.join("; ")}.`);
   if (data.rule.name && data.rule.name !== "posterior") {
     notes.push(`Links are chosen by the rule “${data.rule.name}”.`);
-  } else if (data.rule.name && !pair.links.has(`${s}-${t}`) && "forward" in pair.m && "reverse" in pair.m) {
-    notes.push("Each direction is surer than it is right, so together they move towards the middle.");
   }
   return notes;
 }
@@ -302,7 +291,8 @@ function closestCalls(pair) {
     kind: VERDICTS[kind] ?? "",
     limit: linked ? null : limit, // the probability of a link is not compared with it
   }));
-  return { head: "Closest calls", note: shown.every(({ linked }) => linked) ? "" : tellNeeds(limit), bars };
+  const note = shown.every(({ linked }) => linked) ? "" : tellNeeds(limit);
+  return { head: "Closest calls", kind: "calls", note, bars };
 }
 
 const errorHeadline = (name, keys, pair) =>
