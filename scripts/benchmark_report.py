@@ -33,8 +33,8 @@ from tests.browser.conftest import FLAGS
 BY_VALUE = "const node = document.querySelector('{}'); node.value = '{}'; node.dispatchEvent(new Event('{}'))"
 KEY = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'KEY', bubbles: true }))"
 ACTIONS = {
-    "sort by score": "document.querySelectorAll('#index th button')[4].click()",
-    "sort by sentence": "document.querySelectorAll('#index th button')[1].click()",
+    "sort by score": "document.querySelector('#index th[data-key=score] button').click()",
+    "sort by sentence": "document.querySelector('#index th[data-key=text] button').click()",
     "search for the first time": BY_VALUE.format("#search", "people", "input"),
     "search again": BY_VALUE.format("#search", "the", "input"),
     "show all": BY_VALUE.format("#search", "", "input"),

@@ -88,6 +88,8 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         prefer("dark" if dark else "light")
         chromium.get(f"file://{tmp_path}/report.html{hash}")
         wait(chromium, "return document.documentElement.dataset.ready === ''")
+        if width > 1080:
+            chromium.execute_script("document.getElementById('bar').open = true")  # its tools can be clicked
         if not beside and any(pair.others for pair in pairs):
             show_one_panel(chromium)
         return chromium

@@ -1,9 +1,7 @@
 // What begins in a notebook: the cards of some pairs, without the tools of a report.
 
 import { bar, list, measureRoom, onPaper, room, root } from "./page.js";
-import { explainPair, fillInspector } from "./pairs/inspector.js";
 import { pairs } from "./pairs/pairs.js";
-import { explainWord } from "./pairs/reasons.js";
 import { copySentences } from "./pairs/sentences.js";
 import { redraw, render, show } from "./list.js";
 import { listKeys } from "./tools/keys.js";
@@ -13,19 +11,6 @@ function layOut(paper) {
   root.toggleAttribute("data-paper", paper);
   measureRoom();
   redraw(drawKey);
-}
-
-const MOST_WORDS = 40; // of a side, whose reasons are measured
-
-// The inspector has the height of the longest reason of a word, so that the frame is as high as the card needs, and
-// nothing moves when a word is pointed at.
-function reserveRoom() {
-  for (const pair of pairs) {
-    for (const [side, words] of [["s", pair.s], ["t", pair.t]]) {
-      words.slice(0, MOST_WORDS).forEach((_, i) => fillInspector(pair, explainWord(pair, side, i)));
-    }
-    if (!pair.pinned) explainPair(pair);
-  }
 }
 
 // A notebook cannot look into the frame of a card: the card tells how high it is, now and when it changes.
@@ -40,13 +25,11 @@ root.dataset.notebook = "";
 list.after(bar); // the card comes first
 measureRoom();
 show(pairs);
-reserveRoom();
 new ResizeObserver(() => {
   const before = room;
   measureRoom();
   if (Math.abs(room - before) <= 8 || onPaper()) return;
   redraw();
-  reserveRoom();
 }).observe(list);
 new ResizeObserver(tellHeight).observe(root);
 window.addEventListener("message", tellHeight); // the notebook asks when it has loaded the frame

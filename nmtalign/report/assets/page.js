@@ -131,6 +131,7 @@ export function measureRoom() {
 }
 
 export const bar = byId("bar");
+export const wideWindow = window.matchMedia("(min-width: 1081px)"); // as in the style sheet
 export const barHeight = () => (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0);
 
 // Scroll to a part, or until its top is where it was, and again when what lies before it has been drawn.

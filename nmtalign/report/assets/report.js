@@ -1,6 +1,6 @@
 // What begins when all modules are read.
 
-import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } from "./page.js";
+import { bar, barHeight, byId, data, list, measureRoom, room, root, settle, wideWindow } from "./page.js";
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { showPinned } from "./pairs/light.js";
@@ -58,12 +58,12 @@ function goTo() {
 
 // Narrow windows begin with the tools folded, so that the first pair can be seen.
 function foldTools() {
-  const wide = window.matchMedia("(min-width: 1001px)");
   const set = () => {
-    for (const fold of document.querySelectorAll(".fold")) fold.open = wide.matches || onPaper();
+    for (const fold of document.querySelectorAll(".fold")) fold.open = wideWindow.matches;
   };
-  wide.addEventListener("change", set);
+  wideWindow.addEventListener("change", set);
   set();
+  bar.open = wideWindow.matches && data.others.length > 0; // to choose what is compared
 }
 
 const FEW_ON_PAPER = 20;
@@ -73,7 +73,11 @@ function layOutForPaper() {
   const y = barHeight() + 40;
   const pair = shownPairs().length ? pairAt(y) : null;
   const top = pair?.card?.getBoundingClientRect().top;
-  readBefore = () => top !== undefined && top < y && bring(pair, top);
+  const wasOpen = bar.open;
+  readBefore = () => {
+    bar.open = wasOpen;
+    if (top !== undefined && top < y) bring(pair, top);
+  };
   root.dataset.paper = shownPairs().length > FEW_ON_PAPER ? "many" : "few";
   bar.open = true;
   measureRoom();
@@ -84,7 +88,6 @@ function layOutForPaper() {
 // Only the cards near the window are drawn again, not all that were printed.
 function layOutForScreen() {
   delete root.dataset.paper;
-  bar.open = window.innerWidth > 1000;
   measureRoom();
   clear();
   tellPrinted();

@@ -8,6 +8,7 @@ import { judge, letterOf, nameOfPanel, shortNameOf, tellPanel } from "../panels.
 import { changesOf, goldOf, isChanged, tellReview } from "../corrections/links.js";
 import { isLong, narrowColumns, rowsOf, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
+import { reserveRoom } from "./inspector.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
 import { drawMatrix, lensSpace, matrixSizes, matrixWidth } from "./matrix.js";
@@ -87,7 +88,7 @@ export function makeCard(pair) {
 const GAP_ON_PAPER = 8; // as in the style sheet
 const GAP_BESIDE = 24; // before a small matrix, as in the style sheet
 const SMALL_MATRIX = 100; // pixels
-const INSPECTOR_HEIGHT = 400; // at least, as in the style sheet
+const INSPECTOR_HEIGHT = 330; // of most cards
 const MATRIX_HEIGHT = 300; // of one with few words
 const gapOfColumns = () => (cardSize === "wide" ? 48 : 24); // between inspector and matrix
 
@@ -239,5 +240,7 @@ export function draw(...chosen) {
     [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]),
   );
   for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
-  for (const pair of chosen) if (!onPaper()) showPinned(pair);
+  if (onPaper()) return;
+  reserveRoom(chosen);
+  for (const pair of chosen) showPinned(pair);
 }

@@ -1,9 +1,10 @@
 // The inspector of a card: why a word, a link or a cell is what it is. It is a fixed part of the card, which covers
-// nothing. Nothing that is pointed at moves: the inspector keeps the height that it has had.
+// nothing. Nothing that is pointed at moves: the inspector has the height of the longest reason of its card.
 
-import { html, onPaper } from "../page.js";
+import { html, onPaper, width } from "../page.js";
 import { acts } from "../corrections/links.js";
-import { explainWhole } from "./reasons.js";
+import { positions } from "./pairs.js";
+import { explainCell, explainWhole, explainWord } from "./reasons.js";
 import { keyOf } from "./key.js";
 
 const HINTS = {
@@ -30,7 +31,7 @@ const sentence = (parts) => parts.map((part) => (typeof part === "string" ? part
 export const plainSentence = (parts) =>
   parts.map((part) => (typeof part === "string" ? part : part[0])).join("");
 
-function barOf({ name, share, told, kind = "", dim = false, limit = null }) {
+function barOf({ name, share, told = null, kind = "", dim = false, limit = null }) {
   const track = html("span", { class: "track" });
   track.style.setProperty("--v", `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`);
   if (limit !== null) {
@@ -40,13 +41,13 @@ function barOf({ name, share, told, kind = "", dim = false, limit = null }) {
   }
   const label = name === null ? null : html("span", { class: "name", dir: name.includes(" – ") ? null : "auto" }, name);
   const about = { class: `share${kind && ` is-${kind}`}${dim ? " dim" : ""}` };
-  return html("p", about, label, track, html("span", {}, told));
+  return html("p", about, label, track, told && html("span", {}, told));
 }
 
-const groupOf = ({ head, note, bars }) =>
+const groupOf = ({ head, note, bars, kind = "" }) =>
   html(
     "div",
-    { class: "group" },
+    { class: `group ${kind}` },
     html("p", { class: "title" }, head),
     note ? html("p", { class: "caption" }, note) : null,
     ...bars.map(barOf),
@@ -73,7 +74,6 @@ export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "ke
     html("p", { class: "say", id: `say-${pair.n}` }, ...sentence(say)),
   ];
   if (pair.editing) return fillEditor(pair, box, told);
-  const height = extra.length ? 0 : box.scrollHeight; // of what is shown so far
   box.replaceChildren(
     ...told,
     ...(groups.length ? [html("div", { class: "groups" }, ...groups.map(groupOf))] : []),
@@ -82,8 +82,44 @@ export function fillInspector(pair, reason, extra = [], hint = pair.pinned ? "ke
     ...extra,
     hintOf(hint),
   );
-  const least = Number.parseFloat(box.style.minHeight) || 0;
-  if (height > least) box.style.minHeight = `${height}px`;
+}
+
+const MOST_WORDS = 40; // of a side, and links, whose reasons are compared
+const MEASURED = 3; // reasons, the longest ones
+
+// About how high a reason is, with sizes as in the style sheet.
+function heightOfReason({ headline, say, groups = [], both, notes = [] }, wide) {
+  const lines = (text, size) => Math.ceil((1.03 * width(text, size)) / wide);
+  const rows = Math.max(0, ...groups.map(({ bars }) => bars.length));
+  const text = 28 * lines(headline, 20) + 24 * lines(plainSentence(say), 15);
+  return text + 24 * rows + (both?.needs ? 16 : 0) + notes.reduce((sum, note) => sum + 6 + 16 * lines(note, 12), 0);
+}
+
+// The longest reasons of words and links.
+function longestReasons(pair, wide) {
+  const words = ["s", "t"].flatMap((side) =>
+    pair[side].slice(0, MOST_WORDS).map((_, i) => explainWord(pair, side, i)));
+  const links = [...new Set([...pair.links.keys(), ...(pair.gold?.keys() ?? [])])].slice(0, MOST_WORDS);
+  const reasons = [...words, ...links.map((key) => explainCell(pair, ...positions(key)))];
+  const heights = new Map(reasons.map((reason) => [reason, heightOfReason(reason, wide)]));
+  return reasons.sort((a, b) => heights.get(b) - heights.get(a));
+}
+
+// Make room for the longest reasons of some pairs. All are written before any is measured.
+export function reserveRoom(pairs) {
+  const chosen = pairs.filter(({ S, T, editing }) => S + T && !editing);
+  const boxes = chosen.map(({ card }) => card.querySelector(".why"));
+  const reasons = chosen.map((pair, n) => longestReasons(pair, boxes[n].clientWidth));
+  const heights = boxes.map(() => 0);
+  const measure = (fill) => {
+    chosen.forEach(fill);
+    boxes.forEach((box, n) => (heights[n] = Math.max(heights[n], Math.ceil(box.getBoundingClientRect().height))));
+  };
+  measure((pair) => explainPair(pair));
+  for (let rank = 0; rank < MEASURED; rank++) {
+    measure((pair, n) => fillInspector(pair, reasons[n][Math.min(rank, reasons[n].length - 1)]));
+  }
+  boxes.forEach((box, n) => (box.style.minHeight = `${heights[n]}px`));
 }
 
 // The panel stays while another reason is told.

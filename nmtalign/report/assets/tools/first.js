@@ -1,43 +1,23 @@
-// What a reader sees, in a few sentences that can be closed for good. The first card is an example with notes, the next
-// one the most instructive error.
+// What a reader sees first: an example with notes, then the most instructive error, or a difference of two systems.
 
 import { byId, data, html, quote, wholePercent } from "../page.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
 import { TERMS } from "../pairs/terms.js";
 
 const MAX_READABLE = 20; // words of a sentence in which a difference is seen at a glance
-const CLOSED = "nmtalign-explained";
-
-const TOLD =
-  "Curves join linked words; the thicker a curve, the surer the link. " +
-  "In the matrix a row is a target word, a column a source word, and a stronger cell a likelier link. " +
-  "Point at a word, a curve or a cell to read why it is linked; click on a word to pin it.";
 
 const TERMS_TOLD_ELSEWHERE =
   "The page “Word alignment in ten minutes” of the documentation explains them with pictures.";
 
 export function drawFirst() {
-  const fold = byId("first");
-  fold.lastElementChild.textContent = TOLD;
   const entries = Object.entries(TERMS).flatMap(([name, text]) => [
     html("dt", { id: `term-${name}` }, name),
     html("dd", {}, text),
   ]);
   byId("terms").append(html("dl", {}, ...entries), html("p", {}, TERMS_TOLD_ELSEWHERE));
-  try {
-    fold.open = window.innerWidth > 1000 && localStorage.getItem(CLOSED) === null;
-    fold.addEventListener("toggle", () =>
-      fold.open ? localStorage.removeItem(CLOSED) : localStorage.setItem(CLOSED, "yes"),
-    );
-  } catch {
-    fold.open = window.innerWidth > 1000; // a browser that keeps nothing
-  }
   if (data.first) beginWithError(...data.first);
   const example = byNumber.get(`pair-${data.example}`);
-  if (example) {
-    example.told ??= "an example";
-    moveToTop(example);
-  }
+  if (example) moveToTop(example);
   if (data.others.length) beginWithDifference();
 }
 

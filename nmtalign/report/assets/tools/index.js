@@ -1,8 +1,8 @@
 // Tables that can be sorted, and the index of the pairs, which marks the one that is being read.
 
-import { barHeight, byId, clamp, data, html, list, percent } from "../page.js";
-import { byNumber, pairs } from "../pairs/pairs.js";
-import { shortNameOf } from "../panels.js";
+import { barHeight, byId, clamp, data, html, list, percent, svg } from "../page.js";
+import { byNumber, pairs, positions } from "../pairs/pairs.js";
+import { isError, judge, shortNameOf } from "../panels.js";
 import { bring, openCard, pairAt, shownPairs } from "../list.js";
 import { titleOfTerm } from "../pairs/terms.js";
 
@@ -74,6 +74,30 @@ function barColumn(name, key, value) {
   return [name, key, (pair) => value(pair) ?? -1, text, true];
 }
 
+const MINIATURE = { width: 44, height: 16, radius: 3 }; // pixels
+
+const judgedErrors = (pair) => {
+  const keys = pair.gold ? [...new Set([...pair.links.keys(), ...pair.gold.keys()])] : [];
+  return keys.map((key) => [key, judge(pair, pair.links, key)]).filter(([, kind]) => isError(kind));
+};
+
+// A miniature of the pair: wrong links as dots, missed ones as rings below them, where their target words are.
+function drawMiniature(pair) {
+  const { width, height, radius } = MINIATURE;
+  const errors = judgedErrors(pair);
+  const count = (kind) => errors.filter(([, one]) => one === kind).length;
+  const told = `${count("wrong")} wrong, ${count("missed")} missed`;
+  const picture = svg("svg", { class: "errors", width, height, role: "img", "aria-label": told });
+  picture.append(svg("title", {}, told), svg("path", { d: `M0 ${height / 2}H${width}` }));
+  for (const [key, kind] of errors) {
+    const cx = radius + 1 + ((width - 2 * radius - 2) * positions(key)[1]) / Math.max(1, pair.T - 1);
+    picture.append(svg("circle", { class: kind, cx, cy: kind === "wrong" ? 4 : height - 4, r: radius }));
+  }
+  return picture;
+}
+
+const UNSURE = 0.9; // of a pair score; where all are surer, they say nothing
+
 // The last ones are hidden where there is no room for them.
 function pairColumns() {
   const begin = (p) => html("span", { class: "begin", lang: data.languages[0] }, p.s.slice(0, 14).join(" "));
@@ -88,8 +112,8 @@ function pairColumns() {
     const head = `${data.gold ? "AER" : "F1"} ${shortNameOf(i)}`;
     columns.push([head, `other-${i}`, (p) => p.scoreOf(i) ?? -1, (p) => percent(p.scoreOf(i)), data.gold]);
   });
-  columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
-  if (pairs.some((p) => p.p !== null)) {
+  if (withErrors) columns.push(["Errors", "errors", (p) => judgedErrors(p).length, drawMiniature, true]);
+  if (pairs.some((p) => p.p !== null && p.p < UNSURE)) {
     columns.push([
       "Score",
       "score",
@@ -98,6 +122,7 @@ function pairColumns() {
       false,
     ]);
   }
+  columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
   return columns;
 }
 

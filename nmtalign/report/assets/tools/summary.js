@@ -1,7 +1,7 @@
 // The systems against the gold, the summary of the report, and the lexicon. What the report was made with has intervals
 // that a page cannot compute anew: after a correction it is called "as reported", and the new error stands beside it.
 
-import { byId, counted, data, directionOf, html, percent, state, svg } from "../page.js";
+import { byId, counted, data, directionOf, html, percent, state, svg, wideWindow } from "../page.js";
 import { directionOfSide, pairs } from "../pairs/pairs.js";
 import { badgeOf, hasLongNames } from "../panels.js";
 import { isChanged } from "../corrections/links.js";
@@ -169,7 +169,7 @@ export function drawSystems() {
   if (!data.systems) return;
   const { verdict, pairs: count, rows } = data.systems;
   const compared = Object.keys(data.systems.differences).length;
-  fold.open = window.innerWidth > 1000;
+  fold.open = wideWindow.matches;
   fold.querySelector("summary span").textContent = verdict.replaceAll("p = ", "p\u00a0=\u00a0");
   fold.querySelector("summary span").classList.add("of-gold");
   const about = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores of the systems" };
