@@ -15,9 +15,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import nmtalign as na
 from nmtalign import AlignedPair, Alignment, GoldAlignment, Link, evaluate
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
+from nmtalign.links.inputs import as_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.rescoring.gold_training import gold_of_pairs
@@ -320,6 +322,30 @@ def test_a_group_of_errors_lists_its_pairs(open_report: Open) -> None:
     page.execute_script("document.querySelector('#examples button').click()")
     wait(page, "return document.getElementById('search').value === 'pairs:17'")
     assert texts(page, "#found") == ["1 of 17 pairs (pairs by their numbers)"]
+
+
+def test_gold_links_that_may_be_wrong_are_a_group(open_report: Open) -> None:
+    lines = [("the black cat sleeps", "le chat noir dort"), ("the house is red", "la maison est rouge")]
+    batch = na.load().align_batch(lines)
+    golds = [as_gold("0-0 1-1 2-2 3-3"), as_gold("0-0 1-1 2-2 3-3")]
+    errors = batch.compare([gold.possible for gold in golds])
+    doubtful = errors[errors["doubt"] >= 0.9].sort_values("doubt", ascending=False)
+    page = open_report([SamplePair(n + 1, batch[n], gold) for n, gold in enumerate(golds)])
+    find(page, "#errors > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    choose(page, "group", "who may be wrong", "errors")
+    people = "people: the model is sure of the opposite"
+    kinds = doubtful["kind"].value_counts()
+    assert rows_of(page)[people][:2] == [kinds["wrong"], kinds["missed"]]
+    button = next(one for one in find(page, "#errors tbody button") if one.text == people)
+    page.execute_script("arguments[0].click()", button)
+    shown = texts(page, "#examples li")
+    assert len(shown) == len(doubtful)
+    assert doubtful["pair"].unique().tolist() == [0]
+    assert {line.split("?")[0] for line in shown} == {
+        "Pair 1 add this link to the gold",
+        "Pair 1 remove this link from the gold",
+    }
 
 
 @pytest.mark.parametrize("negated", [False, True])

@@ -1,7 +1,7 @@
 // Errors against the gold in groups: wrong links, sure links that are missing, and which of them two systems share.
 
-import { byId, counted, data, directionOf, html, lower, percent } from "../page.js";
-import { linksOf, pairs, positions } from "../pairs/pairs.js";
+import { byId, counted, data, directionOf, html, lower, percent, wholePercent } from "../page.js";
+import { linksOf, pairs, positions, weightsOf } from "../pairs/pairs.js";
 import { isError, judge } from "../panels.js";
 import { showPinned } from "../pairs/light.js";
 import { makeTable } from "./index.js";
@@ -35,6 +35,18 @@ function classOf(side, word) {
   return running[side].get(lower(word)) >= FUNCTION * total[side] ? "function word" : "other";
 }
 
+const DOUBTFUL = 0.9; // as in `check --gold`
+const LEAST_POSTERIOR = 0.5 / 255; // half a level of the weights of the page
+
+// How sure the model is that the gold is wrong in a cell, from 0 to 1, as `batch.compare` defines it.
+function doubtOf(pair, s, t) {
+  const key = `${s}-${t}`;
+  if (!pair.gold.has(key)) return (pair.links.get(key) ?? 0) / 1000;
+  return 1 - Math.sqrt(Math.max(LEAST_POSTERIOR, weightsOf(pair, "combined")[t * pair.S + s]));
+}
+
+const PEOPLE = "people: the model is sure of the opposite";
+
 // Each gives the name of the group of a cell.
 const GROUPS = {
   "word pair": (pair, s, t) => `${lower(pair.shown.s[s])} – ${lower(pair.shown.t[t])}`,
@@ -42,6 +54,7 @@ const GROUPS = {
   "target word": (pair, s, t) => lower(pair.shown.t[t]),
   class: (pair, s, t) => `${classOf("s", pair.s[s])} – ${classOf("t", pair.t[t])}`,
   "times the rarer word is seen": (pair, s, t) => bin(timesSeen(pair, s, t), 1, 2, 5, 10, 50),
+  "who may be wrong": (pair, s, t) => (doubtOf(pair, s, t) >= DOUBTFUL ? PEOPLE : "the model"),
   "words of the longer side": (pair) => bin(Math.max(pair.S, pair.T), 10, 20, 30, 40, 60),
 };
 
@@ -171,6 +184,8 @@ function rowsOfGroups({ group, view, against }) {
     row[cell.kind] += 1;
     if (cell.kind !== "right") row.cells.push(cell);
   }
+  const doubt = ({ pair, s, t }) => doubtOf(pair, s, t);
+  rows.get(PEOPLE)?.cells.sort((a, b) => doubt(b) - doubt(a));
   return rows;
 }
 
@@ -221,7 +236,13 @@ function showExamples({ name, cells }) {
       pair.pinned = { s, t };
       if (pair.card) showPinned(pair);
     });
-    const what = told === "missed" ? "missed link" : "wrong link";
+    const change = told === "missed" ? "remove this link from the gold" : "add this link to the gold";
+    const what =
+      name === PEOPLE
+        ? `${change}? ${wholePercent(doubtOf(pair, s, t))} sure`
+        : told === "missed"
+          ? "missed link"
+          : "wrong link";
     return html(
       "li",
       {},
