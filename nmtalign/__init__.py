@@ -18,6 +18,7 @@ _NAMES_OF_MODULE = {
     "applications.conversion": "convert",
     "applications.phrases": "phrases",
     "applications.projection": "project",
+    "applications.terminology": "terms",
     "checks.checking": "check",
     "corpus.bitext_index": "open_index",
     "dictionaries.reading": "read_dictionary",

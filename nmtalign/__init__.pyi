@@ -13,6 +13,7 @@ from nmtalign.applications.concordance import write_index as write_index
 from nmtalign.applications.conversion import convert as convert
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
+from nmtalign.applications.terminology import terms as terms
 from nmtalign.checks.checking import check as check
 from nmtalign.corpus.bitext_index import open_index as open_index
 from nmtalign.decoding.saved_batches import open_batch as open_batch

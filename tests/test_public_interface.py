@@ -141,6 +141,7 @@ PUBLIC_NAMES = {
     "save_embeddings",
     "save_heatmaps",
     "show",
+    "terms",
     "train",
     "write_index",
     "write_links",

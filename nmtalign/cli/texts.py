@@ -300,24 +300,32 @@ class LinkedOptions(PairsOptions):
         """The files that are named without an option."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
+    @property
+    def has_links(self) -> bool:
+        """Whether LINKS are among the arguments."""
+        return len(self.arguments) == (3 if self.pairs is None else 1)
+
+    def bitext(self) -> BitextOptions:
+        """Return the bitext without its links."""
+        sides = (self.source, self.target) if self.pairs is None else (None, None)
+        return BitextOptions(
+            source=sides[0], target=sides[1], pairs=self.pairs, sides=self.sides, encoding=self.encoding
+        )
+
     def text(self, *, lowercase: bool = False) -> LinkedText:
         """Return the bitext with its links; UsageError if a file is missing, or one too many."""
         from nmtalign.text.tokenization import SPACE_SETTINGS
 
-        sides: tuple[str | None, str | None] = (self.source, self.target)
         links = self.links
         if self.pairs is not None:
             if len(self.arguments) != 1:
                 raise UsageError("expected LINKS alone with --pairs FILE, which has both sides")
-            sides, links = (None, None), self.source
+            links = self.source
         if links is None:
             given = {"SOURCE": self.source, "TARGET": self.target, "LINKS": links}
             missing = " and ".join(name for name, path in given.items() if path is None)
             raise UsageError(f"expected SOURCE TARGET LINKS, or --pairs FILE LINKS; add {missing}")
-        bitext = BitextOptions(
-            source=sides[0], target=sides[1], pairs=self.pairs, sides=self.sides, encoding=self.encoding
-        )
-        return LinkedText(bitext, links, SPACE_SETTINGS.updated(WordSettings(lowercase=lowercase)))
+        return LinkedText(self.bitext(), links, SPACE_SETTINGS.updated(WordSettings(lowercase=lowercase)))
 
 
 # --- the unit that positions in links count ------------------------------------------------------

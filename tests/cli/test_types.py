@@ -43,7 +43,7 @@ OUTPUTS = {
     "vectors convert": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output priors vmap",
+    "lexicon": "output priors terms vmap",
 }
 
 

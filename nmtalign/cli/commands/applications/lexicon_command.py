@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import texts
+from nmtalign.cli import model_options, texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import path_of_prefix
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
-    from nmtalign.applications.linked_pairs import LinkedPair
+    from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
+MIN_LISTED_PROBABILITY = 0.01  # of a translation in either direction
 MAX_PRINTED_ROWS = 100  # of a table that is not written to a file
 MIN_WRITTEN_JUMPS = 0.01  # expected jumps of one width in the text of a model
 
@@ -113,20 +116,30 @@ class LexiconOptions(Settings):
         "Write a CTranslate2 vocabulary map: the target words of each source word.",
         kind="output",
     )
+    terms: str | None = setting(
+        None,
+        "--terms FILE",
+        "Write a list of terms to FILE.csv, for spreadsheets, or to FILE.tsv, and nothing else.",
+        kind="output",
+    )
     escape_formulas: bool = texts.formula_option()
     limit: int = setting(
         100, "--limit N", "Write at most N translations per word to the shortlists and to --vmap.", minimum=1
     )
-    min_probability: float = setting(
-        0.01,
+    min_links: int | None = setting(
+        None, "--min-links N", "List translations with at least N links.  [1; --terms: 3]", minimum=1
+    )
+    min_probability: float | None = setting(
+        None,
         "--min-probability",
-        "List translations whose probability is at least this, in either direction.",
+        "List translations whose probability is at least this, in either direction; terms in both."
+        "  [0.01; --terms: 0.2]",
         minimum=0,
     )
     model: str | None = setting(
         None,
         "--model DIR",
-        "List the translations of this learned model, instead of texts and links.",
+        "List the translations of this learned model, instead of texts and links; --terms aligns with it.",
         kind="input",
         section="Model",
     )
@@ -135,7 +148,15 @@ class LexiconOptions(Settings):
         """Return the entries that are listed."""
         from nmtalign.applications.bilingual_lexicon import choose_entries
 
-        return choose_entries(entries, min_probability=self.min_probability, word=self.word)
+        least = MIN_LISTED_PROBABILITY if self.min_probability is None else self.min_probability
+        chosen = choose_entries(entries, min_probability=least, word=self.word)
+        return [entry for entry in chosen if self.min_links is None or entry.links >= self.min_links]
+
+    @property
+    def minimums(self) -> dict[str, float]:
+        """The minimums that were given, as :func:`nmtalign.terms` names them."""
+        given = {"min_links": self.min_links, "min_probability": self.min_probability}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @command("lexicon")
@@ -151,14 +172,22 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     expected number), both probabilities, and for LINKS the log-likelihood ratio of the two words. Of LINKS,
     it counts words without the punctuation at their edges; the other files have the words as they are.
 
-    Example: nmtalign lexicon --model model -o lex
+    --terms lists terms for people: content words and sequences of them with their translations, the most
+    closely associated first, each with its number of links, both probabilities and an example. It needs no
+    LINKS: it aligns the texts with --model, or with what it learns from them.
+
+    Example: nmtalign lexicon text.en text.fr --terms terms.csv
     """
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, JumpAndFertilityCounts, most_frequent
 
+    if listed.terms is not None:
+        _write_terms(linked, errors, listed, listed.terms)
+        return
     uses_texts = bool(linked.arguments or linked.pairs or linked.lowercase or linked.spm)
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.arguments)):
-        raise UsageError("expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone")
+        expected = "expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone"
+        raise UsageError(f"{expected}; --terms FILE needs no LINKS")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
@@ -192,6 +221,63 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
         rows = _table_rows(most_frequent(table, MAX_PRINTED_ROWS), listed)
         print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
+
+
+def _write_terms(
+    linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions, path: str
+) -> None:
+    """Write the terms of a bitext, which is aligned if it has no links."""
+    from nmtalign.applications.terminology import TermText, format_terms, terms_format
+
+    others = {
+        "--output": listed.output,
+        "--priors": listed.priors,
+        "--vmap": listed.vmap,
+        "--word": listed.word,
+        "--spm": linked.spm,
+        "--lowercase": linked.lowercase or None,
+    }
+    given = [option for option, value in others.items() if value is not None]
+    if given:
+        raise UsageError(f"--terms cannot be combined with {', '.join(given)}; remove one")
+    kind = terms_format(path)
+    text = TermText()
+    with AtomicFiles() as outputs:
+        bad = errors.open(outputs)
+        for lines in _linked_lines(linked, listed.model, bad):
+            text.add(lines)
+        terms = text.terms(**listed.minimums)
+        rows = format_terms(terms, kind, escape_formulas=listed.escape_formulas)
+        outputs.text(path).writelines(rows)
+    where = "" if path == "-" else f" in {path}"
+    log(f"{with_plural(len(terms), 'term')}{where}", event="written")
+    errors.say(bad)
+
+
+def _linked_lines(linked: CountedTextOptions, model: str | None, bad: BadRecords) -> Iterator[LinkedLines]:
+    """Yield the lines of a bitext with their links: those of LINKS, of a model, or of a model of the text."""
+    from nmtalign.aligner.opening import fit_text
+    from nmtalign.applications.linked_pairs import LinkedLines, read_linked_lines
+    from nmtalign.text.bitext import named_languages
+
+    if linked.has_links:
+        if model is not None:
+            raise UsageError("LINKS and --model cannot be combined; remove one")
+        for lines, pair in linked.text().read(bad):
+            yield LinkedLines(lines.source, lines.target, pair)
+        return
+    bitext = linked.bitext()
+    opened = bitext.open(bad.add)
+    pairs = list(bad.track(opened))
+    if model is None:
+        log(f"learning an aligner from {with_plural(len(pairs), 'pair')}", event="learning")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", na.AdviceWarning)  # about arguments that are no options here
+            aligner = na.train(pairs, tokenizer="simple", languages=named_languages(opened))
+    else:
+        aligner = model_options.load_given(model=model, files=(bitext.source, bitext.target))
+        aligner, _ = fit_text(aligner, pairs, aligned_unit="tokens")
+    yield from read_linked_lines(aligner.align_batch(pairs, count="tokens"))
 
 
 def _no_translation(word: str) -> str:
