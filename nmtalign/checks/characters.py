@@ -6,63 +6,61 @@ A whole text is searched first, which is fast; its lines are looked at only wher
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from nmtalign.checks.findings import Finding, SideOfFinding
 from nmtalign.names import Side
 from nmtalign.text.escapes import ESCAPES_OF_MOSES_ONLY, find_escape
 
-Search = Callable[[str], str]  # returns what was found in a line, or ""
-
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
-# Zero-width spaces, soft hyphens, a byte order mark, and characters that change the direction of text. The
-# joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
-_INVISIBLE = re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ANY_TAG = re.compile("<[A-Za-z/][^<>]*+>")
 _ENTITY_IN_TEXT = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+# ftfy's pattern takes ten times as long; what it finds has two characters outside of ASCII side by side
+_MAY_BE_MOJIBAKE = re.compile("[^\x00-\x7f](?:[^\x00-\x7f]|(?<=[ÃÂ]) )")
+# What a line has if it may have a finding of a kind
+_PATTERNS = {
+    "tab": re.compile("\t"),
+    "bars": re.compile(r"\|\|\|"),
+    "carriage-return": re.compile("\r"),
+    "html-entity": _ENTITY_IN_TEXT,
+    "replacement-character": re.compile("\ufffd"),
+    "line-separator": re.compile("[\x85\u2028\u2029]"),
+    "mojibake": _MAY_BE_MOJIBAKE,
+    # Zero-width spaces, soft hyphens, a byte order mark, and characters that change the direction of text.
+    # The joiners of Indic, Arabic and emoji, and marks of one direction, are usual.
+    "invisible-character": re.compile("[\u00ad\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"),
+    "control-character": re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]"),
+}
+_SHOWN = {"\t": "\\t", "\r": "\\r", "|||": "|||"}  # other findings are shown by their number in Unicode
+_ANY_TAG = re.compile("<[A-Za-z/][^<>]*+>")
 
 
 def find_characters(lines: Sequence[str], side: Side) -> Iterator[Finding]:
     """Yield the findings about the characters of the lines of one side."""
     text = "\n".join(lines)
-    searches = _searches(text)
-    if not searches:
-        return
-    for number, line in enumerate(lines):
-        yield from _findings_of_line(number, line, side, searches)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    kinds_of_lines: defaultdict[int, list[str]] = defaultdict(list)
+    for kind, pattern in _PATTERNS.items():
+        for number in _lines_with(pattern, text, starts):
+            kinds_of_lines[number].append(kind)
+    for number in sorted(kinds_of_lines):
+        yield from _findings_of_line(number, lines[number], side, kinds_of_lines[number])
 
 
-def _searches(text: str) -> dict[str, Search]:
-    """Return the kinds of findings that occur in a text, with the functions that find them in a line."""
-    searches: dict[str, Search] = {}
-    if "\t" in text:
-        searches["tab"] = lambda line: "\\t" if "\t" in line else ""
-    if "|||" in text:
-        searches["bars"] = lambda line: "|||" if "|||" in line else ""
-    if "\r" in text:
-        searches["carriage-return"] = lambda line: "\\r" if "\r" in line else ""
-    if "&" in text and _ENTITY_IN_TEXT.search(text):
-        searches["html-entity"] = _entity_in_line
-    if "\ufffd" in text:
-        searches["replacement-character"] = lambda line: "U+FFFD" if "\ufffd" in line else ""
-    if not text.isascii():
-        if _LINE_SEPARATOR.search(text):
-            searches["line-separator"] = _line_separator_in_line
-        if _may_have_mojibake(text):
-            searches["mojibake"] = find_mojibake
-        if _INVISIBLE.search(text):
-            searches["invisible-character"] = _invisible_in_line
-    if _CONTROL.search(text):
-        searches["control-character"] = _control_in_line
-    return searches
+def _lines_with(pattern: re.Pattern[str], text: str, starts: Sequence[int]) -> Iterator[int]:
+    """Yield the numbers of the lines of a text in which a pattern occurs; each line begins at its start."""
+    position = 0
+    while match := pattern.search(text, position):
+        number = bisect_right(starts, match.start()) - 1
+        yield number
+        position = starts[number + 1]
 
 
-def _findings_of_line(
-    number: int, line: str, side: SideOfFinding, searches: dict[str, Search]
-) -> Iterator[Finding]:
-    for kind, search in searches.items():
-        value = search(line)
+def _findings_of_line(number: int, line: str, side: SideOfFinding, kinds: Sequence[str]) -> Iterator[Finding]:
+    """Yield the findings of a line that has the patterns of some kinds."""
+    for kind in kinds:
+        value = _value_of_finding(kind, line)
         if not value:
             continue
         if kind == "html-entity" and find_escape(line) and value in ESCAPES_OF_MOSES_ONLY:
@@ -70,6 +68,17 @@ def _findings_of_line(
         yield Finding(number, side, kind, value)
         if kind == "mojibake":
             return  # its invisible characters come from the wrong encoding
+
+
+def _value_of_finding(kind: str, line: str) -> str:
+    """Return what is wrong with a line that has the pattern of a kind, or "" if nothing is."""
+    if kind == "html-entity":
+        return _entity_in_line(line)
+    if kind == "mojibake":
+        return find_mojibake(line)
+    match = _PATTERNS[kind].search(line)
+    assert match is not None
+    return _SHOWN.get(match[0]) or f"U+{ord(match[0]):04X}"
 
 
 def _entity_in_line(line: str) -> str:
@@ -98,25 +107,7 @@ def _is_known_entity(entity: str) -> bool:
     return entity.startswith("&#") or entity[1:] in html5
 
 
-def _control_in_line(line: str) -> str:
-    match = _CONTROL.search(line)
-    return f"U+{ord(match[0]):04X}" if match else ""
-
-
-def _invisible_in_line(line: str) -> str:
-    match = _INVISIBLE.search(line)
-    return f"U+{ord(match[0]):04X}" if match else ""
-
-
-def _line_separator_in_line(line: str) -> str:
-    match = _LINE_SEPARATOR.search(line)
-    return f"U+{ord(match[0]):04X}" if match else ""
-
-
 # --- mojibake ------------------------------------------------------------------------------------
-
-# ftfy's pattern takes ten times as long; what it finds has two characters outside of ASCII side by side
-_may_have_mojibake = re.compile("[^\x00-\x7f]{2}|[ÃÂ] ").search
 
 
 def find_mojibake(line: str) -> str:
@@ -127,12 +118,12 @@ def find_mojibake(line: str) -> str:
     >>> find_mojibake("l'Ã©tÃ©"), find_mojibake("l'été À « »"), find_mojibake("„groß“")
     ('Ã©t', '', '')
     """
-    if _may_have_mojibake(line) is None:
+    if _MAY_BE_MOJIBAKE.search(line) is None:
         return ""
     from ftfy.badness import BADNESS_RE
 
     for found in BADNESS_RE.finditer(line):
         # a control character between others of ASCII is a finding of its own
-        if _may_have_mojibake(line, max(found.start() - 1, 0), found.end() + 1):
+        if _MAY_BE_MOJIBAKE.search(line, max(found.start() - 1, 0), found.end() + 1):
             return str(found[0])
     return ""
