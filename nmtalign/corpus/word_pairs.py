@@ -25,7 +25,7 @@ from nmtalign.files.array_files import TemporaryArrays
 
 MAX_BUCKET_RUN_CELLS = 1 << 22  # a run of buckets is numbered at a time: 32 MB of keys
 MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
-CELLS_PER_RUN = 1 << 18  # approximate; a run is a range of source words
+CELLS_PER_RUN = 1 << 17  # approximate; a run is a range of source words
 KEYS_PER_BLOCK = 1 << 17  # a block is processed at a time: one megabyte
 MAX_UNSHARED_CELLS = 1 << 26  # rare pairs of a larger bitext share a number
 MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
@@ -44,6 +44,11 @@ class WordPairIndex:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def in_blocks(self, size: int) -> Iterator[WordPairIndex]:
+        """Yield the pairs in blocks, without the numbers of the cells."""
+        for block in block_slices(len(self), size):
+            yield WordPairIndex(self.source[block], self.target[block], [])
 
     def count_meetings(self) -> Ints:
         """Return how often each pair occurs together, shape (P,)."""

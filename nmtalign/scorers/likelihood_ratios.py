@@ -106,8 +106,10 @@ def null_ratios(counts: FormCounts, smoothing: Smoothing) -> Doubles:
 
 def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
+    pair_ratios = word_pair_ratios(form_counts, workers)
+    pair_ratios[0] = 0  # the padding
     return Emissions(
-        pair_ratios=word_pair_ratios(form_counts, workers),
+        pair_ratios=pair_ratios,
         source_null=mean_null_ratios(form_counts, 0),
         target_null=mean_null_ratios(form_counts, 1),
     )
@@ -123,7 +125,7 @@ def mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
 
 
 def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
-    """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
+    """Return the geometric mean of the ratios of each word pair (P,), also of the padding."""
     first = form_counts.form_pairs[0]
     pair_count = len(first.source if first.pair_numbers is None else first.pair_numbers)
     kinds = list(zip(form_counts.form_pairs, form_counts.counts, strict=True))
@@ -137,7 +139,7 @@ def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
 def mean_of_kinds(
     ratios_of_kinds: Iterable[tuple[Floats, Ints | None]], pair_count: int, kinds: int, workers: int = 1
 ) -> Floats:
-    """Return the geometric mean over the kinds of form for each word pair (P,), 0 for the padding.
+    """Return the geometric mean over the kinds of form for each word pair (P,), also of the padding.
 
     Of each kind, the ratios of the pairs of forms (Q,) are given, and the pair of forms of each word pair
     (P,); None if the numbers are the same.
@@ -150,7 +152,6 @@ def mean_of_kinds(
 
         _in_blocks(multiply, pair_count, workers)
     _in_blocks(lambda part: _take_root(product[part], kinds), pair_count, workers)
-    product[:1] = 0
     return product
 
 

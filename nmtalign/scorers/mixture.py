@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs of a tex
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +17,9 @@ from nmtalign.errors import UsageError
 from nmtalign.positions.position_model import Emissions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import (
+    WORD_PAIRS_PER_BLOCK,
     TextFormCounts,
-    emission_ratios,
+    mean_null_ratios,
     without_one_link,
     word_pair_ratios,
 )
@@ -26,25 +27,24 @@ from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
 
-def interpolate(emissions: Emissions, scorers: Sequence[MixedScorer], text: EncodedText) -> Emissions:
-    """Interpolate the emissions of a lexicon with scorers, one after another.
+def interpolate(pair_ratios: Floats, scorers: Sequence[MixedScorer], text: EncodedText) -> Floats:
+    """Interpolate the ratios of a lexicon (P,) with scorers, one after another.
 
     ``log r = (1 - weight) log r_before + weight log r_scorer`` for the word pairs that a scorer knows
     (log-linear interpolation, Klakow 1998); the ratios of other word pairs stay.
     """
+    pair_ratios = pair_ratios.copy()
     for scorer in scorers:
         indices, values = scorer.log_ratios(text)
-        ratios = emissions.pair_ratios.copy()
-        mixed = ratios.take(indices)
+        mixed = pair_ratios.take(indices)
         possible = mixed > 0  # ratios of 0 stay 0
         np.log(np.maximum(mixed, MIN_RATIO, out=mixed), out=mixed)
         mixed *= np.float32(1 - scorer.weight)
         mixed += values * np.float32(scorer.weight)
         np.exp(mixed, out=mixed)
         mixed *= possible
-        ratios[indices] = mixed
-        emissions = emissions._replace(pair_ratios=ratios)
-    return emissions
+        pair_ratios[indices] = mixed
+    return pair_ratios
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,13 +106,27 @@ class Mixture(Scorer):
 
         `form_counts` are the counts of its words and word pairs; by default, the lexicon looks them up.
         """
-        if form_counts is None:
-            form_counts = self.lexicon.lookup(text.source, text.target, text.word_pairs)
-        mixed = interpolate(emission_ratios(form_counts), self.others, text)
-        # the evidence of a link comes from all other links of its word pair
-        ratios_of_others = word_pair_ratios(without_one_link(form_counts))
-        evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))
-        return WordPairScores(text, mixed, evidence, self.lexicon)
+        pair_ratios: list[Floats] = []
+        evidence: list[Floats] = []
+        for part, counts in self._parts(text) if form_counts is None else [(text, form_counts)]:
+            pair_ratios.append(interpolate(word_pair_ratios(counts), self.others, part))
+            # the evidence of a link comes from all other links of its word pair
+            ratios_of_others = word_pair_ratios(without_one_link(counts))
+            evidence.append(np.log(np.maximum(ratios_of_others, np.float32(1))))
+        emissions = Emissions(
+            pair_ratios=np.concatenate(pair_ratios),
+            # all parts have all words
+            source_null=mean_null_ratios(counts, 0),
+            target_null=mean_null_ratios(counts, 1),
+        )
+        emissions.pair_ratios[0] = 0  # the padding
+        return WordPairScores(text, emissions, np.concatenate(evidence), self.lexicon)
+
+    def _parts(self, text: EncodedText) -> Iterator[tuple[EncodedText, TextFormCounts]]:
+        """Yield the text with a block of its word pairs at a time, to bound the memory, and their counts."""
+        for word_pairs in text.word_pairs.in_blocks(WORD_PAIRS_PER_BLOCK):
+            counts = self.lexicon.lookup(text.source, text.target, word_pairs)
+            yield replace(text, numbered_pairs=word_pairs), counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -137,7 +137,7 @@ class MixedScorer(Protocol):
     def weight(self) -> float: ...
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
-        """Return the log likelihood ratios of the word pairs of a text."""
+        """Return the log likelihood ratios of the word pairs of a text, or of a block of these pairs."""
         ...
 
     def state(self) -> State:

@@ -848,7 +848,7 @@ def _check_no_pair(sentence: Any, number: int) -> None:
 
 # --- chunks --------------------------------------------------------------------------------------
 
-PAIRS_PER_CHUNK = 20_000  # large enough to fill the buckets of all lengths
+PAIRS_PER_CHUNK = 10_000  # large enough to fill the buckets of all lengths
 MAX_CHUNK_CHARS = 4_000_000  # a chunk of very long lines has fewer pairs
 MAX_MATRIX_CELLS = 16_000_000  # weights (target by source words) in memory; a million take 8 MB
 

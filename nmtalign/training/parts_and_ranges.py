@@ -372,7 +372,9 @@ def _word_pair_ratios(part: TextPart, ratios: RatioSlices) -> Floats:
     """Return the ratios of the word pairs of a part from the slices of all ranges, shape (word pairs,)."""
     ratios_of_kinds = [np.concatenate(of_ranges) for of_ranges in zip(*ratios, strict=True)]
     kinds = zip(ratios_of_kinds, part.form_pair_numbers, strict=True)
-    return mean_of_kinds(kinds, part.word_pair_count, len(part.form_pair_numbers))
+    pair_ratios = mean_of_kinds(kinds, part.word_pair_count, len(part.form_pair_numbers))
+    pair_ratios[:1] = 0  # the padding
+    return pair_ratios
 
 
 def _sum_by_form(part: TextPart, cuts_of_kinds: list[Longs], pair_counts: Doubles) -> list[Doubles]:

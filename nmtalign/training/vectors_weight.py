@@ -170,7 +170,8 @@ def likeliest_weight(
 
     weight = INITIAL_WEIGHT
     for _ in range(ROUNDS):
-        mixed = interpolate(emissions, [replace(vectors, weight=weight)], sample)
+        mixed_ratios = interpolate(emissions.pair_ratios, [replace(vectors, weight=weight)], sample)
+        mixed = emissions._replace(pair_ratios=mixed_ratios)
         buckets = []
         for k, bucket in enumerate(sample.buckets):
             cells = sample.word_pairs.pair_numbers[k]

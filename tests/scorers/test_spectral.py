@@ -34,7 +34,8 @@ def emissions_of(aligner, pairs):
     text = encode_text(pairs)
     sides, word_pairs = (text.source, text.target), text.word_pairs
     before = emission_ratios(aligner.lexicon.lookup(*sides, word_pairs))
-    return before, interpolate(before, aligner.scorer.others, text), sides, word_pairs
+    after = before._replace(pair_ratios=interpolate(before.pair_ratios, aligner.scorer.others, text))
+    return before, after, sides, word_pairs
 
 
 def test_the_padding_stays_impossible(aligner):
@@ -48,7 +49,7 @@ def test_the_padding_stays_impossible(aligner):
         def log_ratios(self, text):
             return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
 
-    mixed = interpolate(before, [All()], text).pair_ratios
+    mixed = interpolate(before.pair_ratios, [All()], text)
     assert mixed[0] == 0
     np.testing.assert_allclose(mixed[1:], before.pair_ratios[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 

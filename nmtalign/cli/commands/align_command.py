@@ -282,11 +282,9 @@ def _align_chunks(
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    # smaller chunks keep all cores busy until the end
-    size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
     max_cells = math.inf if contents.values is None else MAX_MATRIX_CELLS
     is_awaited = is_input_awaited if "-" in bitext.files else None
-    chunks = chunk_pairs(pairs, chunk_size=size, cells=max_cells, is_awaited=is_awaited)
+    chunks = chunk_pairs(pairs, chunk_size=PAIRS_PER_CHUNK, cells=max_cells, is_awaited=is_awaited)
     if run is not None:
         chunks = run.missing(pairs)
     if client is None:
