@@ -1059,3 +1059,18 @@ def test_axe_finds_no_violation_in_the_tools(open_report: Open, axe: str, width:
     word(page, "black").click()
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     assert_no_violation(page, axe)
+
+
+def test_the_key_e_begins_at_the_first_word_and_escape_returns_to_the_button(open_report: Open) -> None:
+    page = open_report([CAT, *corpus(2, 5)], width=1200)
+    focused = "return document.activeElement.dataset.at ?? document.activeElement.className"
+    top = "return document.querySelector('.token').getBoundingClientRect().top + scrollY"
+    before = page.execute_script(top)
+    press_letter(page, "e")
+    assert page.execute_script(focused) == "0"
+    assert page.execute_script(top) == before  # nothing moves
+    press(page, "ARROW_RIGHT", "ENTER", "ARROW_DOWN", "ARROW_RIGHT", "ENTER")  # black, noir; dort
+    assert find(page, ".changes li")
+    press(page, "ESCAPE", "ESCAPE")
+    assert page.execute_script(focused) == "edit"
+    assert find(page, ".edit")[0].get_attribute("aria-pressed") == "false"

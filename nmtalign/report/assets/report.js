@@ -15,7 +15,7 @@ import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
 import { drawFirst } from "./tools/first.js";
-import { makeEditor, nextPair } from "./tools/editor.js";
+import { edit, makeEditor, nextPair } from "./tools/editor.js";
 import { listKeys } from "./tools/keys.js";
 
 function chooseTheme() {
@@ -128,7 +128,7 @@ function followKeys(event) {
   const shown = shownPairs();
   if (step === undefined || !shown.length) return;
   const y = barHeight() + 40;
-  if (event.key === "e") return pairAt(y).card.querySelector(".edit").click();
+  if (event.key === "e") return edit(pairAt(y));
   if (event.key === "n") return nextPair(pairAt(y));
   const above = shown.indexOf(pairAt(y));
   const begun = list.getBoundingClientRect().top < y;

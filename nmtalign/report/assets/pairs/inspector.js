@@ -17,8 +17,15 @@ const HINTS = {
   ],
 };
 
+// Where nothing can be pointed at, and there are no keys.
+const TOUCH_HINTS = {
+  idle: ["Tap a word, a curve or a cell to see why."],
+  kept: ["Tap it again, or the ground, to let it go."],
+};
+const isTouched = window.matchMedia("(pointer: coarse)").matches;
+
 function hintOf(name) {
-  const parts = HINTS[name].map((part) =>
+  const parts = ((isTouched ? TOUCH_HINTS : HINTS)[name] ?? []).map((part) =>
     typeof part === "string" ? part : html("kbd", {}, part[0]),
   );
   return html("p", { class: "hint" }, ...parts);

@@ -63,6 +63,7 @@ function editButton(pair, redraw) {
     node.setAttribute("aria-label", name());
     node.lastChild.textContent = name();
     redraw();
+    node.focus({ preventScroll: true }); // the word that had the focus is drawn anew
   }, "pen");
   node.setAttribute("aria-pressed", String(pair.editing));
   return node;

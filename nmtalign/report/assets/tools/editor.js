@@ -119,8 +119,13 @@ export function nextPair(from) {
   if (!next) return say("All pairs of the list are reviewed");
   if (from?.editing) from.card.querySelector(".edit").click();
   openCard(next);
-  if (!next.editing) next.card.querySelector(".edit").click();
-  next.card.querySelector(".edit").focus({ preventScroll: true });
+  if (!next.editing) edit(next);
+}
+
+// Begin to edit a pair at its first word, or end it.
+export function edit(pair) {
+  pair.card.querySelector(".edit").click();
+  if (pair.editing) pair.card.querySelector(".token")?.focus({ preventScroll: true });
 }
 
 function leastCertainFirst() {
