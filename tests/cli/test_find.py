@@ -130,9 +130,9 @@ def test_a_long_line_is_shown_around_the_word(capsys, tmp_path, monkeypatch):
     words = [f"w{n}" for n in range(100)]
     for name, text in (("a", " ".join(words)), ("b", " ".join(words[::-1])), ("c", "50-49")):
         (tmp_path / name).write_text(f"{text}\n")
-    _, out, _ = run(capsys, "find", "w50", *named(tmp_path, *"abc"), "--side", "source")
+    _, out, _ = run(capsys, "find", "w50", *named(tmp_path, *"abc"))
     assert f"        1  … {' '.join(words[41:50])} [w50] {' '.join(words[51:60])} …" in out
-    _, out, _ = run(capsys, "find", "w9", *named(tmp_path, *"abc"), "--side", "source")
+    _, out, _ = run(capsys, "find", "w9", *named(tmp_path, *"abc"))
     assert "(no link)" in out
     assert f"           {' '.join(words[::-1][:19])} …" in out
 
@@ -158,10 +158,6 @@ def test_nothing_found_is_an_error(capsys, files):
     code, out, err = run(capsys, "find", "zebra", *files)
     assert (code, out) == (3, "")
     assert "'zebra' does not occur in these 4 pairs" in err
-    assert (
-        "does not occur in the target side of these 4"
-        in run(capsys, "find", "sits", *files, "--side", "target")[2]
-    )
 
 
 LINKED = ["source", "target", "--links", "links"]

@@ -133,7 +133,7 @@ def test_a_bad_word_is_named_by_its_pair(files, capsys):
 
 
 def test_a_model_aligns_the_pairs_that_are_searched(files, capsys):
-    line = ["find", "cat", "en", "fr", "--model", "en_fr_model", "--side", "source"]
+    line = ["find", "cat", "en", "fr", "--model", "en_fr_model"]
     assert run(*line) == 0
     expected = capsys.readouterr().out
     assert (

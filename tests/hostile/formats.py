@@ -639,7 +639,7 @@ FORMATS: dict[str, Format] = {
         in_index,
         (
             "find cat --index x.db",
-            "find chat --index x.db --side target",
+            "find chat --index x.db",
             "find cat --index x.db --translation chat",
         ),
         "x.db",

@@ -82,7 +82,6 @@ class SearchOptions(Settings):
         kind="input",
         section="Input",
     )
-    side: Side | None = setting(None, "--side", "Search this side only.  [both]")
     translation: str | None = setting(
         None, "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
@@ -113,7 +112,7 @@ def find_command(
     word = options.word
     index = _open_index(options.index, linked, errors, named)
     shown = 0
-    for side in SIDES if options.side is None else (options.side,):
+    for side in SIDES:
         result = search(
             index,
             word,
@@ -127,8 +126,7 @@ def find_command(
             click.echo(f"\n{text}" if shown else text)
             shown += 1
     if not shown:
-        where = f"the {options.side} side of these" if options.side else "these"
-        error = DataError(f"{word!r} does not occur in {where} {with_plural(index.pair_count, 'pair')}")
+        error = DataError(f"{word!r} does not occur in these {with_plural(index.pair_count, 'pair')}")
         raise error if options.index is None else error.at(options.index)
 
 
