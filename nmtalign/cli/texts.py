@@ -19,7 +19,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import ReadLinksFormat
+from nmtalign.names import LinkUnitName, ReadLinksFormat
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.errors import OnError
+    from nmtalign.links.alignments import BothWords
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -216,9 +217,20 @@ class LinkedLine(NamedTuple):
     pair: LinkedPair
 
 
+def unit_of_links(path: str, *, format: str, encoding: str) -> LinkUnitName | None:
+    """Return what the positions of a file of links or of posteriors count, if the file says so."""
+    from nmtalign.decoding.saved_batches import is_batch_file, read_batches
+    from nmtalign.links.formats import stated_unit
+
+    if is_batch_file(path):
+        first = next(read_batches(path), None)
+        return None if first is None else first.unit
+    return stated_unit(path, format=format, encoding=encoding)
+
+
 @dataclass(frozen=True)
 class LinkedText:
-    """A bitext, and a file of the links of its space-separated words."""
+    """A bitext, and a file of the links of its space-separated words, or of their posteriors."""
 
     bitext: BitextOptions
     links: str
@@ -244,18 +256,35 @@ class LinkedText:
         lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
         unit_check = UnitCheck(self.links)
-        for number, (pair, links) in enumerate(lines, 1):
-            linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
+        for number, (pair, (links, words)) in enumerate(lines, 1):
+            linked = None
+            if not bad.has_current:
+                linked = self._checked(pair, links, number, bad, separator)
+            if linked is not None and words is not None and not _are_same_words(words, linked.pair):
+                expected = f"expected links of {pair.source!r:.80}, found links of {' '.join(words[0])!r:.80}"
+                bad.add(DataError(f"{expected}; align this text again").at(self.links, line=number))
+                linked = None
             if linked is not None:
                 unit_check.add(number, links, linked.pair.source, linked.pair.target)
             yield linked or LinkedLine(pair._replace(source="", target=""), empty)
         if warning := unit_check.warning():
             warn(warning)
 
-    def _read_links(self, bad: BadRecords) -> Iterator[frozenset[na.Link]]:
+    def _read_links(self, bad: BadRecords) -> Iterator[tuple[frozenset[na.Link], BothWords | None]]:
+        """Yield the links of each pair, and its words, if the file has them."""
+        from nmtalign.decoding.saved_batches import is_batch_file, read_batches
         from nmtalign.links.formats import read_links
+        from nmtalign.links.inputs import iter_links
 
-        return read_links(self.links, format=self.format, encoding=self.bitext.encoding, on_error=bad.add)
+        if is_batch_file(self.links):
+            for batch in read_batches(self.links):
+                origin = batch.origin
+                for n, links in enumerate(iter_links(batch)):
+                    yield links, None if origin is None else origin.tokens(n)
+            return
+        encoding = self.bitext.encoding
+        for links in read_links(self.links, format=self.format, encoding=encoding, on_error=bad.add):
+            yield links, None
 
     def _checked(
         self,
@@ -285,6 +314,12 @@ class LinkedText:
         except DataError as error:
             bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(self.links, line=number))
             return None
+
+
+def _are_same_words(words: BothWords, pair: LinkedPair) -> bool:
+    """Return whether the words of saved links are those of a pair, which may be in lower case."""
+    sides = zip(words, (pair.source, pair.target), strict=True)
+    return all([word.lower() for word in own] == [word.lower() for word in read] for own, read in sides)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``nmtalign evaluate LINKS SOURCE TARGET --model DIR``: expected scores of links without gold links."""
+"""``nmtalign evaluate`` without gold links: expected scores of links, or of a file of posteriors alone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.messages import log, print_json, print_text, printable
 from nmtalign.cli.model_options import check_folder
-from nmtalign.cli.texts import BitextOptions, LinkedText
-from nmtalign.errors import DataError
+from nmtalign.cli.texts import BitextOptions, LinkedText, unit_of_links
+from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
@@ -22,8 +22,25 @@ if TYPE_CHECKING:
 MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 
+def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
+    """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+
+    results = {}
+    for path in paths:
+        if not is_batch_file(path):
+            expected = "expected GOLD, or the text, SOURCE TARGET or --pairs FILE, and --model DIR"
+            found = f"a file of align --posteriors needs neither, but {path} is a file of links"
+            raise UsageError(f"{expected}; {found}")
+        try:
+            results[path] = na.evaluate(na.open_batch(path))
+        except (DataError, UsageError) as error:
+            raise DataError(str(error)).at(path) from None
+    return results
+
+
 def judge_files(
-    paths: Sequence[str], source: str, target: str, *, model: str, format: ReadLinksFormat, encoding: str
+    paths: Sequence[str], text: BitextOptions, *, model: str, format: ReadLinksFormat
 ) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of links of the same text, by the probabilities of a model.
 
@@ -31,7 +48,6 @@ def judge_files(
     """
     check_folder("model", model)
     aligner = na.load(model)
-    text = BitextOptions(source=source, target=target, encoding=encoding)
     samples = {path: _read_sample(path, text, format) for path in paths}
     lines = [record.lines for record in samples[paths[0]]]
     judge = na.fit_to(aligner, lines).align_batch(lines)
@@ -47,10 +63,9 @@ def judge_files(
 def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> list[LinkedLine]:
     """Return pairs of a text with their links; all of them are read and checked."""
     from nmtalign.aligner.preparation import RandomSample
-    from nmtalign.links.formats import stated_unit
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
-    unit = stated_unit(path, format=format, encoding=text.encoding)
+    unit = unit_of_links(path, format=format, encoding=text.encoding)
     if unit not in (None, "words"):
         raise DataError(f"expected links of space-separated words, found links of {unit}").at(path)
     linked_text = LinkedText(text, path, SPACE_SETTINGS, format)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import nmtalign as na
@@ -586,3 +587,60 @@ def test_links_of_another_text_or_unit_are_refused_with_the_place(capsys, judged
     code, _, err = run(capsys, "evaluate", links, *text, "--model", "en_fr_model", "--links-format", "jsonl")
     assert code == 3
     assert "links.jsonl: expected links of space-separated words, found links of tokens" in err
+
+
+@pytest.fixture
+def kept(capsys, judged, tmp_path):
+    """The posteriors and the links of the text of `judged`, and the text as one file."""
+    _, _, source, target = judged
+    for name, options in {"kept.npz": (), "argmax.npz": ("--extract", "argmax")}.items():
+        links = tmp_path / name.replace("npz", "links")
+        outputs = "-o", links, "--posteriors", tmp_path / name
+        assert run(capsys, "align", source, target, "--model", "en_fr_model", *options, *outputs)[0] == 0
+    lines = (path.read_text().splitlines() for path in (source, target))
+    write(tmp_path / "text.tsv", *map("\t".join, zip(*lines, strict=True)))
+    return tmp_path
+
+
+def test_posteriors_are_evaluated_without_gold_text_or_model(capsys, kept):
+    code, out, _ = run(capsys, "evaluate", kept / "kept.npz", "--json")
+    assert code == 0
+    expected = na.evaluate(na.open_batch(kept / "kept.npz"))
+    assert json.loads(out)["files"][str(kept / "kept.npz")] == expected.to_dict()
+    two = "evaluate", kept / "kept.npz", "--compare", kept / "argmax.npz"
+    code, out, _ = run(capsys, *two)
+    assert code == 0
+    assert "no verdict: " in out
+    for links in (kept / "kept.links", kept / "kept.npz"):
+        code, _, err = run(capsys, "evaluate", kept / "kept.links", "--compare", links)
+        assert code == 2
+        assert "expected GOLD, or the text" in err
+
+
+def test_links_and_posteriors_are_judged_with_a_text_of_one_file(capsys, judged, kept):
+    model = "--model", "en_fr_model", "--json"
+    found = []
+    one_file = "--pairs", kept / "text.tsv"
+    for text in (judged[2:], one_file, (*one_file, "--sides", "1,2")):
+        for links in (kept / "kept.links", kept / "kept.npz"):
+            code, out, err = run(capsys, "evaluate", links, *text, *model)
+            assert code == 0, err
+            found.append(json.loads(out)["files"][str(links)])
+    assert all(one == found[0] for one in found)
+
+
+def test_posteriors_of_another_text_are_refused_with_the_place(capsys, judged, kept):
+    _, _, source, target = judged
+    model = "--model", "en_fr_model"
+    lines = source.read_text().splitlines()
+    other = write(kept / "other.en", lines[0], lines[1], "we have a dog")
+    code, _, err = run(capsys, "evaluate", kept / "kept.npz", other, target, *model)
+    assert (code, "kept.npz, line 3: expected links of 'we have a dog'" in err) == (3, True)
+    short = [write(kept / f"short{n}", "a", "b") for n in (0, 1)]
+    assert run(capsys, "evaluate", kept / "kept.npz", *short, *model)[0] == 3
+    given = na.links_from([("a b", "x")], matrices=[np.array([[0.2, 0.8]])])
+    given.save(kept / "given.npz")
+    code, _, err = run(capsys, "evaluate", kept / "given.npz")
+    assert (code, "given.npz: the links of this batch have no probabilities" in err) == (3, True)
+    for options in (("--sides", "1,2"), ("gold", "--pairs", kept / "text.tsv")):
+        assert run(capsys, "evaluate", kept / "kept.npz", *options, *model)[0] == 2

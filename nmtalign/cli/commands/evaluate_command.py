@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
-from nmtalign.cli import texts
 from nmtalign.cli.curve_output import check_curve, write_curve
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
-from nmtalign.declarations import Settings, argument, setting
+from nmtalign.cli.texts import BitextOptions, PairsOptions, unit_of_links
+from nmtalign.declarations import argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
 
@@ -27,13 +27,13 @@ MIN_PAIRS_OUTSIDE = 5  # fewer pairs with links beyond the last gold link may be
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredOptions(Settings):
-    """The links that are scored, and the gold links."""
+class ScoredOptions(PairsOptions):
+    """The links that are scored, and the gold links, or the text."""
 
     section = "Input"
 
     links: str = argument(kind="input")
-    gold: str = argument(kind="input", metavar="GOLD|SOURCE")
+    gold: str | None = argument(kind="input", required=False, metavar="[GOLD|SOURCE]")
     target: str | None = argument(kind="input", required=False)
     links_format: ReadLinksFormat = setting(
         "pharaoh", "--links-format", "Format of LINKS and of the --compare file."
@@ -49,7 +49,6 @@ class ScoredOptions(Settings):
         "Also score LINKS2, and test whether the difference is significant.",
         kind="input",
     )
-    encoding: str = texts.encoding_option()
     model: str | None = setting(
         None,
         "--model DIR",
@@ -75,29 +74,33 @@ class ScoredOptions(Settings):
 def evaluate_command(scored: ScoredOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
-    Without gold links, give the text instead (SOURCE TARGET) and a --model that knows it. The scores that
-    gold links would give are then estimated, for two styles of annotation: sure and possible links, or dense
-    links, which join each word that has a counterpart.
+    Without gold links, give the text instead (SOURCE TARGET, or --pairs) and a --model that knows it. The
+    scores that gold links would give are then estimated, for two styles of annotation: sure and possible
+    links, or dense links, which join each word that has a counterpart. LINKS may be a file of align
+    --posteriors, which needs neither text nor model.
 
     \b
     Example: nmtalign evaluate links.txt gold.pharaoh
              nmtalign evaluate links.txt text.en text.fr --model model
+             nmtalign evaluate posteriors.npz
              nmtalign evaluate posteriors.npz gold.pharaoh --curve curve.png
     """
     if scored.curve is not None:
         check_curve(scored.curve, scored.links)
-    if scored.model is not None or scored.target is not None:
+    gold = scored.gold
+    of_text = scored.model, scored.target, scored.pairs, scored.sides
+    if gold is None or any(option is not None for option in of_text):
         _evaluate_without_gold(scored)
         return
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections
     from nmtalign.links.scoring import Bootstrap
 
-    links, gold, compare = scored.links, scored.gold, scored.compare
-    golds, systems = _read_scored(scored)
+    links, compare = scored.links, scored.compare
+    golds, systems = _read_scored(scored, gold)
     if scored.curve is not None:
         write_curve(scored.curve, links, golds)
-    _check_units(scored)
+    _check_units(scored, gold)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = Bootstrap()
@@ -125,23 +128,28 @@ def evaluate_command(scored: ScoredOptions) -> None:
 
 def _evaluate_without_gold(scored: ScoredOptions) -> None:
     """Estimate the scores of LINKS, and of the --compare file, by a model; UsageError if it misses a text."""
-    from nmtalign.cli.without_gold import judge_files, print_expected
+    from nmtalign.cli.without_gold import estimate_files, judge_files, print_expected
 
-    if scored.model is None or scored.target is None:
-        missing = "--model DIR" if scored.model is None else "the text, SOURCE TARGET"
+    text = BitextOptions(
+        source=scored.gold,
+        target=scored.target,
+        pairs=scored.pairs,
+        sides=scored.sides,
+        encoding=scored.encoding,
+    )
+    has_text = scored.target is not None or scored.pairs is not None
+    needs_model = has_text or scored.gold is not None or scored.model is not None
+    if needs_model and (scored.model is None or not has_text):
+        missing = "--model DIR" if scored.model is None else "the text, SOURCE TARGET or --pairs FILE"
         example = "nmtalign evaluate LINKS SOURCE TARGET --model DIR"
         raise UsageError(f"without gold links, a model of the text judges: {example}; add {missing}")
     if scored.by_sentence or scored.gold_format != "pharaoh" or scored.curve is not None:
         raise UsageError("--by-sentence, --gold-format and --curve need gold links; remove them, or --model")
     paths = [path for path in (scored.links, scored.compare) if path is not None]
-    results = judge_files(
-        paths,
-        scored.gold,
-        scored.target,
-        model=scored.model,
-        format=scored.links_format,
-        encoding=scored.encoding,
-    )
+    if scored.model is None:
+        results = estimate_files(paths)
+    else:
+        results = judge_files(paths, text, model=scored.model, format=scored.links_format)
     print_expected(results, as_json=scored.json)
 
 
@@ -157,16 +165,16 @@ def _print_json(results: dict[str, na.Evaluation], bootstrap: Bootstrap) -> None
 
 
 def _read_scored(
-    scored: ScoredOptions,
+    scored: ScoredOptions, gold: str
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links, and the links of each system."""
     from nmtalign.links.formats import are_corrections, read_link_records
 
     golds: Sequence[na.GoldAlignment]
-    if scored.gold_format == "pharaoh" and are_corrections(scored.gold):
-        golds = na.read_gold(scored.gold, encoding=scored.encoding)
+    if scored.gold_format == "pharaoh" and are_corrections(gold):
+        golds = na.read_gold(gold, encoding=scored.encoding)
     else:
-        records = read_link_records(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+        records = read_link_records(gold, format=scored.gold_format, encoding=scored.encoding)
         golds = [record.gold for record in records]
     systems: dict[str, list[frozenset[na.Link]]] = {}
     for path in (scored.links, scored.compare):
@@ -186,27 +194,15 @@ def _links_of_file(path: str, scored: ScoredOptions) -> list[frozenset[na.Link]]
     return list(read_links(path, format=scored.links_format, encoding=scored.encoding))
 
 
-def _unit_of_file(path: str, scored: ScoredOptions) -> str | None:
-    """Return what the positions of a file of links or of posteriors count, if the file says so."""
-    from nmtalign.decoding.saved_batches import is_batch_file
-    from nmtalign.links.formats import stated_unit
-
-    if is_batch_file(path):
-        return na.open_batch(path).unit
-    return stated_unit(path, format=scored.links_format, encoding=scored.encoding)
-
-
-def _check_units(scored: ScoredOptions) -> None:
+def _check_units(scored: ScoredOptions, gold: str) -> None:
     """Raise DataError if two files say that their positions count different units."""
-    from nmtalign.links.formats import stated_unit
-
-    gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+    gold_unit = unit_of_links(gold, format=scored.gold_format, encoding=scored.encoding)
     for path in (scored.links, scored.compare):
         if path is None:
             continue
-        unit = _unit_of_file(path, scored)
+        unit = unit_of_links(path, format=scored.links_format, encoding=scored.encoding)
         if unit is not None and gold_unit is not None and unit != gold_unit:
-            raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
+            raise DataError(f"expected links of {gold_unit}, as in {gold}, found links of {unit}").at(
                 path
             )
 
