@@ -616,6 +616,41 @@ def test_the_makefile_of_the_page_makes_the_links(place: Path):
     assert (place / "links.txt").read_bytes() == (place / "expected.txt").read_bytes()
 
 
+# --- Translate Toolkit ----------------------------------------------------------------------------
+
+UNITS = """
+from translate.storage import factory
+answer = []
+for name in names:
+    for unit in factory.getobject(name).units:
+        parts = [part.__class__.__name__ for string in unit.rich_target for part in string.flatten()]
+        answer.append([str(unit.source), str(unit.target), "G" in parts, "X" in parts])
+"""
+
+
+def test_translate_toolkit_reads_files_with_placed_tags(place: Path):
+    """Its XLIFF units have the tags as elements; its TMX units, with the codes as text."""
+    source = 'The <g id="1">cat</g> sees <x id="2"/>you'
+    unit = f"<trans-unit id='1'><source>{source}</source><target>Le chat te voit</target></trans-unit>"
+    head = "<xliff version='1.2' xmlns='urn:oasis:names:tc:xliff:document:1.2'>"
+    file = "<file original='a' source-language='en' target-language='fr' datatype='html'><body>"
+    (place / "page.xlf").write_text(f"{head}{file}{unit}</body></file></xliff>", encoding="utf-8")
+    bold = '<bpt i="1">[b]</bpt>', '<ept i="1">[/b]</ept>'
+    segments = {"de": "Die Katze", "en": f"The {bold[0]}cat{bold[1]}", "fr": "Le chat"}
+    variants = "".join(f"<tuv xml:lang='{name}'><seg>{text}</seg></tuv>" for name, text in segments.items())
+    tmx = f"<tmx version='1.4'><header srclang='en'/><body><tu>{variants}</tu></body></tmx>"
+    (place / "memory.tmx").write_text(tmx, encoding="utf-8")
+    (place / "page.links").write_text("0-0 1-1 2-3 3-2\n", encoding="utf-8")
+    (place / "memory.links").write_text("0-0 1-1\n", encoding="utf-8")
+    ours("project --pairs page.xlf page.links -o new.xlf --quiet")
+    ours("project --pairs memory.tmx --sides en,fr memory.links -o new.tmx --quiet")
+    changed = tmx.replace("Le chat", f"Le {bold[0]}chat{bold[1]}")
+    assert (place / "new.tmx").read_text("utf-8") == changed
+    answer = ask("translate", UNITS, names=["new.xlf", "new.tmx"])
+    assert answer[0] == ["The cat sees you", "Le chat te voit", True, True]
+    assert len(answer) == 2
+
+
 # --- PyGlossary -----------------------------------------------------------------------------------
 
 FREEDICT = """<?xml version="1.0" encoding="UTF-8"?>

@@ -313,7 +313,7 @@ def _decoded(text: str, entity: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     for match in entity.finditer(text):
         yield from _characters(text, position, match.start())
         decoded = html.unescape(match[0])
-        yield match.start(), decoded.replace(" ", "")
+        yield match.start(), decoded.replace("\n", " ").replace(" ", "")
         position = match.end()
     yield from _characters(text, position, len(text))
 

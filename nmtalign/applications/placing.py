@@ -179,8 +179,9 @@ def place_markup(
     targets_of: Sequence[Sequence[int]],
     *,
     split: bool = False,
+    escape: Callable[[str], str] = str,
 ) -> Placed:
-    """Return the target line with the markup of a source line.
+    """Return the target line with the markup of a source line; `escape` is applied to its text.
 
     An element goes around the target atoms that its own atoms are linked to, and around all atoms between
     them, but not around target atoms of another element in the same parent. If several parts remain, the
@@ -200,19 +201,19 @@ def place_markup(
     placing.fill(tree, [root])
     for element in marked.overlapping:
         placing.add_overlapping(positions.node(element), root)
-    text = "".join(_rendered(root, target.line))
-    return Placed(f"{target.line[:start]}{text}{target.line[end:]}", placing.unlinked)
+    text = "".join(_rendered(root, target.line, escape))
+    return Placed(f"{escape(target.line[:start])}{text}{escape(target.line[end:])}", placing.unlinked)
 
 
-def _rendered(part: PlacedPart, line: str) -> Iterator[str]:
+def _rendered(part: PlacedPart, line: str, escape: Callable[[str], str]) -> Iterator[str]:
     """Yield a part of the line with its markup."""
     yield part.node.opening
     position = part.start
     for child in sorted(part.children, key=lambda child: (child.start, child.end, child.number)):
-        yield line[position : child.start]
-        yield from _rendered(child, line)
+        yield escape(line[position : child.start])
+        yield from _rendered(child, line, escape)
         position = child.end
-    yield line[position : part.end]
+    yield escape(line[position : part.end])
     yield part.node.closing
 
 

@@ -7,11 +7,13 @@ and `labels` read annotations, `atoms` splits lines at punctuation, `placing` in
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, overload
+from xml.sax.saxutils import escape as escape_xml
 
 from nmtalign.applications.conllu_projection import project_sentence
 from nmtalign.applications.labels import (
@@ -114,7 +116,31 @@ def _is_label(format: TagFormat) -> TypeGuard[LabelFormat | Literal["labels"]]:
 def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: bool) -> ProjectedLine:
     """Insert the markup of a line, whose text is that of the source line, in the target line."""
     check_target(lines.target, format)
+    placed = _place_markup(line, lines, format, split)
+    if "<" in lines.target and not _has_text(placed.text, lines.target, format):
+        raise DataError("expected a target line whose < is not taken for a tag; write &lt; for it")
+    return placed
+
+
+def project_into_text(line: str, lines: LinkedLines, *, split: bool = False) -> ProjectedLine:
+    """Insert the inline elements of a segment of XLIFF or TMX in a target without escapes, and escape it."""
+    return _place_markup(line, lines, "xliff", split, escape=escape_xml)
+
+
+def words_on_lines(text: str) -> list[tuple[int, int]]:
+    """Return where the words of a segment are, which spaces and line breaks separate.
+
+    >>> words_on_lines("le chat\\nnoir")
+    [(0, 2), (3, 7), (8, 12)]
+    """
+    return [word.span() for word in re.finditer("[^ \n]+", text)]
+
+
+def _place_markup(
+    line: str, lines: LinkedLines, format: MarkupFormat, split: bool, *, escape: Callable[[str], str] = str
+) -> ProjectedLine:
     marked = parse_markup(line, format)
+    marked = marked._replace(text=marked.text.replace("\n", " "))  # segments of files may have several lines
     offset = matched_offsets(marked.text, lines.source, format)
     if offset is None:
         raise DataError(_difference(lines.source, marked.text))
@@ -122,9 +148,7 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     source = split_line(lines.source, source_spans)
     target = split_line(lines.target, target_spans)
     targets_of = link_atoms(source, target, lines.pair.links)
-    placed = place_markup(marked, offset, source, target, targets_of, split=split)
-    if "<" in lines.target and not _has_text(placed.text, lines.target, format):
-        raise DataError("expected a target line whose < is not taken for a tag; write &lt; for it")
+    placed = place_markup(marked, offset, source, target, targets_of, split=split, escape=escape)
     return ProjectedLine(*placed)
 
 

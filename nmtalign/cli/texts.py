@@ -242,17 +242,24 @@ class LinkedText:
         """The files of the bitext, and that of the links."""
         return [*self.bitext.files, self.links]
 
-    def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedLine]:
+    def read(
+        self,
+        bad: BadRecords,
+        *,
+        separator: str | None = None,
+        pairs: Iterator[SentencePair] | None = None,
+    ) -> Iterator[LinkedLine]:
         """Yield the sentence pairs with their links, one for each pair and line of links.
 
-        With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
-        words; "" stands for a file of white space alone. Bad pairs have no words.
+        `pairs` are those of the bitext, if the caller has opened it. With a `separator`, pairs are bad if a
+        word cannot be written into a plain file that has it between words; "" stands for a file of white
+        space alone. Bad pairs have no words.
         """
         from nmtalign.applications.linked_pairs import LinkedPair
         from nmtalign.corpus.units import UnitCheck
 
         bitext = self.bitext
-        columns = bitext.read(bad.add), self._read_links(bad)
+        columns = pairs or bitext.read(bad.add), self._read_links(bad)
         lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
         unit_check = UnitCheck(self.links)

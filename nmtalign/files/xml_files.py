@@ -74,9 +74,11 @@ class _ElementBuilder:
         self._is_closed = False  # whether the end of the root was found past damage
         self._in_cdata = False
         self._encoding: str | None = None  # that is declared
-        self._start_parser(None, lines=0)
+        # where the tags of the elements in a unit begin, in bytes: kept if the file is written again
+        self.tags: dict[Element, tuple[int, int]] | None = None
+        self.start_parser(None, lines=0)
 
-    def _start_parser(self, encoding: str | None, *, lines: int) -> None:
+    def start_parser(self, encoding: str | None, *, lines: int) -> None:
         self.parser = expat.ParserCreate(encoding)
         self._lines_before = lines
         self.parser.buffer_text = True
@@ -103,7 +105,7 @@ class _ElementBuilder:
         path, self._path = self._path, []
         self._builder, self.name, self._in_cdata = None, "", False
         encoding = self._encoding or "utf-8"
-        self._start_parser(encoding, lines=lines)
+        self.start_parser(encoding, lines=lines)
         opening = "".join(f"<{name}>" for name in path).encode(encoding)
         self.parser.Parse(opening, False)
         self.done.clear()  # of a head that is open
@@ -165,7 +167,9 @@ class _ElementBuilder:
             if self._depth > self._limits.max_depth:
                 raise DataError(f"expected elements nested at most {self._limits.max_depth} deep")
             self._grow(_CHARS_PER_ELEMENT + sum(map(len, (name, *attributes, *attributes.values()))))
-            self._builder.start(name, attributes)
+            element = self._builder.start(name, attributes)
+            if self.tags is not None:
+                self.tags[element] = (self.parser.CurrentByteIndex, 0)
 
     def _data(self, text: str) -> None:
         if self._builder is not None:
@@ -179,7 +183,9 @@ class _ElementBuilder:
 
     def _end(self, name: str) -> None:
         if self._builder is not None:
-            self._builder.end(name.rpartition(":")[2])
+            element = self._builder.end(name.rpartition(":")[2])
+            if self.tags is not None:
+                self.tags[element] = (self.tags[element][0], self.parser.CurrentByteIndex)
             self._depth -= 1
             if not self._depth:
                 self.done.append((self._line, self._builder.close()))
@@ -214,7 +220,8 @@ def iter_elements(
     """
     elements = _ElementBuilder(names, limits, head)
     count = 0
-    with _errors_of_file(path), _open_xml(path) as file:
+    with _errors_of_file(path), _open_stream(path) as stream:
+        file = _XmlFile(path, stream)
         while True:
             error = file.parse(elements)
             count += len(elements.done)
@@ -238,6 +245,98 @@ def iter_elements(
         if not count and elements.root != root:
             expected = f"expected a file with the root element <{root}>"
             raise DataError(f"{expected}, found <{elements.root}>").at(path)
+
+
+class XmlPart(NamedTuple):
+    """An element of a file, and the bytes of UTF-8 of this element and of what is before it.
+
+    `contents` are the parts of `text` between the tags of each element inside; elements without an end tag
+    have none. The last part of a file has no element.
+    """
+
+    line: int
+    element: Element | None
+    before: bytes
+    text: bytes
+    contents: dict[Element, slice]
+
+
+def declared_encoding(head: bytes) -> str:
+    """Return the encoding of an XML file by its first bytes; DataError if it is not a common one."""
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(mark):
+            return name
+    declaration = _DECLARATION.match(head)
+    name = "utf-8" if declaration is None else declaration[1].decode("ascii")
+    if not re.fullmatch(_SAFE_ENCODINGS, name, re.IGNORECASE):
+        raise DataError(f"expected a common encoding such as UTF-8, found {name[:40]!r}")
+    return name
+
+
+def split_at_elements(
+    path: str | Path,
+    names: Collection[str],
+    limits: XmlLimits,
+    *,
+    root: str,
+    head: str | None = None,
+) -> Iterator[XmlPart]:
+    """Yield all bytes of a well-formed file, in UTF-8, with its elements that have these names.
+
+    One element and one block of the file are in memory. The element `head` comes without bytes. DataError
+    is raised for damage, and if the file has another root element than `root`.
+    """
+    elements = _ElementBuilder(names, limits, head)
+    tags: dict[Element, tuple[int, int]] = {}
+    elements.tags = tags
+    elements.start_parser("utf-8", lines=0)
+    rest = b""  # read, and not yet yielded
+    passed = 0  # bytes before the rest
+    with _errors_of_file(path), _open_stream(path) as stream:
+        block = stream.read(_XML_BLOCK_BYTES)
+        check_readable(block, expected="XML", may_be_xml=True)
+        decoder = codecs.getincrementaldecoder(declared_encoding(block))()
+        while True:
+            data = decoder.decode(block, not block).encode()
+            rest += data
+            try:
+                elements.parser.Parse(data, not block)
+            except (expat.ExpatError, DataError) as error:
+                place = max(0, elements.parser.ErrorByteIndex - passed)
+                raise _describe(error, rest, place).at(path, line=elements.line) from None
+            for line, element in elements.done:
+                if element not in tags:
+                    yield XmlPart(line, element, b"", b"", {})
+                    continue
+                start = tags[element][0] - passed
+                contents = {part: _content(rest, passed, *tags.pop(part)) for part in element.iter()}
+                start_of_content, end = contents[element].start, contents[element].stop
+                if start_of_content < end or not rest.endswith(b"/>", 0, end):  # it has an end tag
+                    end = rest.index(b">", end) + 1
+                for part, content in contents.items():
+                    contents[part] = slice(content.start - start, content.stop - start)
+                yield XmlPart(line, element, rest[:start], rest[start:end], contents)
+                rest = rest[end:]
+                passed += end
+            elements.done.clear()
+            if elements.root not in ("", root):
+                expected = f"expected a file with the root element <{root}>"
+                raise DataError(f"{expected}, found <{elements.root}>").at(path)
+            if not block:
+                break
+            if not elements.name and (complete := elements.parser.CurrentByteIndex - passed) > 0:
+                yield XmlPart(elements.line, None, rest[:complete], b"", {})
+                rest = rest[complete:]
+                passed += complete
+            block = stream.read(_XML_BLOCK_BYTES)
+    yield XmlPart(elements.line, None, rest, b"", {})
+
+
+def _content(text: bytes, passed: int, start: int, end: int) -> slice:
+    """Return the content of an element whose tags begin at bytes of the file."""
+    opening = _OPENING_TAG.match(text, start - passed)
+    assert opening is not None
+    return slice(opening.end(), max(opening.end(), end - passed))
 
 
 class _XmlFile:
@@ -291,10 +390,10 @@ class _XmlFile:
 
 
 @contextmanager
-def _open_xml(path: str | Path) -> Iterator[_XmlFile]:
+def _open_stream(path: str | Path) -> Iterator[BinaryIO]:
     stream = open_binary(path)
     try:
-        yield _XmlFile(path, stream)
+        yield stream
     finally:
         if str(path) != "-":
             stream.close()
@@ -315,6 +414,8 @@ def _errors_of_file(path: str | Path) -> Iterator[None]:
         raise DataError(reason).at(path) from None
 
 
+_DECLARATION = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_OPENING_TAG = re.compile(rb"""<(?>(?:[^<>"']+|"[^"]*"|'[^']*')*)>""")
 _find_tag = re.compile(rb"(?=<)").search
 _find_end_of_tag = re.compile(rb">").search
 _find_end_of_comment = re.compile(rb"-->").search

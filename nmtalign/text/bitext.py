@@ -22,6 +22,7 @@ from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
+from nmtalign.files.records import PairOrError, Select
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS, check_sentences
 from nmtalign.files.text_files import (
     UnequalLinesError,
@@ -50,8 +51,6 @@ from nmtalign.text.headers import find_side_columns, language_of_column
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
-    PairOrError,
-    Select,
     languages_of_sides,
     read_pair_records,
 )

@@ -19,18 +19,16 @@ import csv
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from xml.etree.ElementTree import Element
 
-from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
+from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import parse_json, try_lines
 from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record
@@ -40,11 +38,9 @@ from nmtalign.text.headers import (
     language_of_column,
     refuse_identifiers,
 )
-from nmtalign.text.languages import is_variant, language_tag
 from nmtalign.text.tokenization import Languages
+from nmtalign.text.xml_bitexts import languages_of_memory, read_tmx, read_xliff
 
-PairOrError = tuple[str, str] | DataError
-Select = tuple[str, str] | None  # columns, keys or languages of the two sides
 LineOrError = str | DataError
 Row = TypeVar("Row")
 TableRow = tuple[int, list[str] | DataError]  # the number of its first line, and its fields
@@ -88,16 +84,8 @@ def languages_of_sides(path: str | Path, format: str, select: Select) -> Languag
         return (None, None) if source == target or None in (source, target) else (source, target)
     if format != "tmx" or str(path) == "-":  # standard input can be read only once
         return None, None
-    source_language = ""
     with reraise_as_data_error(path):
-        for _, unit in _iter_units(path, "tmx", {"tu"}, head="header"):
-            if isinstance(unit, DataError):
-                continue
-            if unit.tag == "header":
-                source_language = language_tag(unit.get("srclang", ""))
-            elif found := _first_languages(_variants_of_unit(unit)[0], source_language):
-                return found
-    return None, None
+        return languages_of_memory(path)
 
 
 _FORMATS_WITH_FIXED_SIDES = ("fast-align", "xliff", "po", "po-fuzzy")
@@ -113,11 +101,6 @@ def _without_identifiers(
     if format not in _FORMATS_WITH_FIXED_SIDES:
         advice = f"choose both texts (`select=A,B`), or {advice}"
     return refuse_identifiers(records, advice)
-
-
-def _check_no_select(select: Select, kind: str) -> None:
-    if select is not None:
-        raise UsageError(f"{kind} has one source and one target; {','.join(select)} cannot be chosen")
 
 
 def _format_of_line(line: LineOrError, path: str | Path) -> str:
@@ -141,11 +124,6 @@ def _parse_rows(
             yield error.at(path, line=line)
 
 
-def _warn(place: str | Path, text: str) -> None:
-    """Warn about a file, or a line of a file, that is read."""
-    warn_caller(f"{place}: {text}")
-
-
 def _on_one_line(text: str) -> str:
     return text.replace("\r\n", " ").replace("\n", " ")
 
@@ -154,12 +132,12 @@ def _on_one_line(text: str) -> str:
 
 
 def _read_fast_align(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
-    _check_no_select(select, "a line of the format 'fast-align'")
+    check_no_select(select, "a line of the format 'fast-align'")
     first = list(islice(lines, 1))
     names = first[0].split("|||") if first and isinstance(first[0], str) else []
     if len(names) == 2 and find_side_columns([name.strip(" ") for name in names]):
         reason = "this format has no names of columns, so the line is read as a sentence pair"
-        _warn(f"{path}, line 1", f"{reason}; remove it if it is a header")
+        warn_at(f"{path}, line 1", f"{reason}; remove it if it is a header")
     return _parse_rows(enumerate(chain(first, lines), 1), path, _parse_fast_align)
 
 
@@ -308,7 +286,7 @@ def _warn_about_first_row(
     """
     cells = [row[column] for column in first.columns if column < len(row)]
     if first.is_header and all(len(cell) > 2 and cell[0] == cell[-1] == '"' for cell in cells):
-        _warn(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
+        warn_at(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
     if first.is_certain or len(cells) < 2:
         yield from rows
         return
@@ -325,10 +303,10 @@ def _warn_about_first_row(
         if not is_above_texts:
             names = ",".join(cells)
             reason = f"{names} is read as the names of the columns, not as a sentence pair"
-            _warn(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
+            warn_at(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
     elif _are_names(row) or (is_above_texts and all(map(_IDENTIFIER.fullmatch, cells))):
         reason = f"{cells[0]} and {cells[1]} are read as a sentence pair"
-        _warn(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
+        warn_at(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
     yield from rows
 
 
@@ -529,9 +507,9 @@ def _read_po(
     place of its message. A warning counts the messages without a translation, with a guess, and with plural
     forms.
     """
-    _check_no_select(select, "a PO file")
+    check_no_select(select, "a PO file")
     message = _PoMessage()
-    notes = _Notes("message")
+    notes = ReaderNotes("message")
     is_next_fuzzy = False  # whether a comment has marked the next message as fuzzy
     keyword = ""  # the keyword of the string that the current line begins or continues
     for number, line in enumerate(lines, 1):
@@ -588,7 +566,7 @@ class _PoMessage:
     def text(self, keyword: str) -> str:
         return "".join(self.strings.get(keyword, ()))
 
-    def pair(self, path: str | Path, fuzzy: bool, notes: _Notes) -> Iterator[PairOrError]:
+    def pair(self, path: str | Path, fuzzy: bool, notes: ReaderNotes) -> Iterator[PairOrError]:
         """Yield and count the pair, or the problem of the message; the header yields nothing."""
         source, target = self.text("msgid"), self.text("msgstr") or self.text("msgstr[0]")
         if self.problem is None and self.strings and "msgid" not in self.strings:
@@ -607,301 +585,6 @@ class _PoMessage:
             yield source, "" if is_guess else target
 
 
-# --- XML: translation memories and localisation files --------------------------------------------
-
-_INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
-_PLACEHOLDERS = {"x", "ph", "it", "ut"}  # elements that stand for something without an end
-_LINE_BREAK_TYPES = {"lb", "xlf:lb", "x-lb", "x-br", "linebreak", "x-linebreak"}
-_LINE_BREAK_CODE = re.compile(r"\s*(?:<br\b|\\n|\\line\b|\n)", re.IGNORECASE)
-_ANNOTATIONS = {"note", "prop"}  # elements whose text does not belong to the sentence
-_MAX_XML_DEPTH = 100  # the depth of the elements in a unit
-MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as 100 characters
-
-
-def _iter_units(
-    path: str | Path, root: str, names: set[str], *, head: str | None = None
-) -> Iterator[tuple[int, Element | DataError]]:
-    """Yield the elements with these names, and the empty `head`, with their lines; errors for damage.
-
-    DataError is raised if there is none and another root.
-    """
-    from nmtalign.files.xml_files import XmlLimits, iter_elements
-
-    limits = XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
-    return iter_elements(path, names, limits, root=root, head=head)
-
-
-def _text_of_element(element: Element | None) -> str:
-    """Return the words of a sentence without the codes inside it; line ends, also as codes, become spaces.
-
-    Words on both sides of a line break, or of the edge of a marked segment, do not become one word.
-    """
-    if element is None:
-        return ""
-    pieces = [element.text or ""]  # only the first one may be empty
-    for child in element:
-        is_segment = child.tag == "mrk" and child.get("mtype") == "seg"
-        text = "" if child.tag in _INLINE_CODES | _ANNOTATIONS else _text_of_element(child)
-        following = child.tail or ""
-        for part, is_apart in ((text, is_segment), (following, is_segment or _is_line_break(child))):
-            has_space = not part or not pieces[-1] or pieces[-1][-1].isspace() or part[0].isspace()
-            if is_apart and not has_space:
-                pieces.append(" ")
-            if part:
-                pieces.append(part)
-    return "".join(pieces).replace("\n", " ")
-
-
-_TEXT_IN_CODES = "with text inside of codes (sub), which is not read"
-
-
-def _has_text_in_codes(unit: Element) -> bool:
-    """Return whether codes have text that is translated as well, such as a footnote, in a ``sub``."""
-    return any(text.strip() for sub in unit.iter("sub") for text in sub.itertext())
-
-
-def _is_line_break(element: Element) -> bool:
-    """Return whether a placeholder stands for a line break, by its type or by its code.
-
-    The words around it would become one word without it.
-    """
-    if element.tag not in _PLACEHOLDERS:
-        return False
-    types = {element.get(name, "").lower() for name in ("ctype", "type", "subType")}
-    code = element.text or element.get("equiv-text") or element.get("equiv") or element.get("disp") or ""
-    return not types.isdisjoint(_LINE_BREAK_TYPES) or _LINE_BREAK_CODE.match(code) is not None
-
-
-class _Variant(NamedTuple):
-    """The text of a unit in one language; `language` is in the form of `language_tag`."""
-
-    language: str
-    text: str
-
-
-_MAX_LANGUAGES_SHOWN = 20
-
-
-def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
-    """Yield a pair for each unit of a TMX file that has a text in both languages.
-
-    `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
-    first two languages of the first unit that has two, the header's source language first. Units that lack
-    one of the languages are omitted, and a warning counts them. Raises DataError if no unit has both.
-    """
-    languages: tuple[str, str] | None = None
-    if select is not None:
-        languages = language_tag(select[0]), language_tag(select[1])
-    source_language = ""  # the one that the header names
-    languages_of_units: dict[str, None] = {}  # in the order of their occurrence
-    notes = _Notes("unit")
-    pairs = 0
-    for line, unit in _iter_units(path, "tmx", {"tu"}, head="header"):
-        notes.total += isinstance(unit, DataError) or unit.tag != "header"
-        if isinstance(unit, DataError):
-            pairs += 1
-            yield unit
-            continue
-        if unit.tag == "header":
-            source_language = language_tag(unit.get("srclang", ""))
-            continue
-        variants, has_more = _variants_of_unit(unit)
-        if len(languages_of_units) < _MAX_LANGUAGES_SHOWN:
-            languages_of_units |= dict.fromkeys(variant.language for variant in variants)
-        if languages is None:
-            languages = _first_languages(variants, source_language)
-        wanted_source, wanted_target = languages or ("", "")
-        source = _variants_in_language(variants, wanted_source)
-        target = _variants_in_language(variants, wanted_target)
-        place = f"line {line:,}"
-        # one text may be a variant of both languages: en-CA if en and en-CA are wanted
-        is_pair = bool(source and target) and source[0] is not target[0]
-        has_more |= len(source) > 1 or len(target) > 1
-        notes.add("skipped without a text in {languages}", not is_pair, place)
-        notes.add("with several texts in a language, of which the first is read", is_pair and has_more, place)
-        notes.add(_TEXT_IN_CODES, is_pair and _has_text_in_codes(unit), place)
-        if is_pair:
-            pairs += 1
-            yield source[0].text, target[0].text
-    if notes.total and not pairs:
-        raise _no_units_in_languages(languages, languages_of_units).at(path)
-    if select is None and languages:
-        _warn_about_other_languages(path, languages, languages_of_units)
-    notes.warn(path, languages=" and ".join(languages or ()))
-
-
-def _no_units_in_languages(languages: tuple[str, str] | None, languages_of_units: Iterable[str]) -> DataError:
-    """Return the error for a file of which no unit has a text in both languages."""
-    found = ", ".join(filter(None, languages_of_units)) or "none"
-    wanted = f"{languages[0]} and {languages[1]}" if languages else "two languages"
-    reason = f"expected units in {wanted}, found the languages {found[:200]}"
-    return DataError(f"{reason}; choose two that the units have: `select=A,B`")
-
-
-def _warn_about_other_languages(
-    path: str | Path, languages: tuple[str, str], languages_of_units: Iterable[str]
-) -> None:
-    """Warn if units have texts in languages that nobody has chosen or rejected."""
-    others = []
-    for name in languages_of_units:
-        is_read = any(is_variant(name, language) for language in languages)
-        if name and not is_read:
-            others.append(name)
-    if others:
-        names = ", ".join(others)[:200]
-        _warn(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
-
-
-def _variants_of_unit(unit: Element) -> tuple[list[_Variant], bool]:
-    """Return the texts of a unit, and whether one of its languages has more than one of them.
-
-    A text is in a seg, or directly in the tuv. A tuv without both has none.
-    """
-    variants = []
-    has_more = False
-    for element in unit.findall("tuv"):
-        name = element.get("xml:lang") or element.get("lang") or ""
-        segments = element.findall("seg")
-        has_more |= len(segments) > 1
-        text = _text_of_element(segments[0]) if segments else _text_of_element(element).strip()
-        if segments or text:
-            variants.append(_Variant(language_tag(name), text))
-    return variants, has_more
-
-
-def _first_languages(variants: list[_Variant], source_language: str) -> tuple[str, str] | None:
-    """Return the two languages of the first unit that has two, without their regions if they differ."""
-    names = list(dict.fromkeys(variant.language for variant in variants if variant.language))
-    if len(names) < 2:
-        return None
-    primary = source_language.partition("-")[0]
-    source = next((name for name in names if name.partition("-")[0] == primary), names[0])
-    source = source_language if source_language in names else source
-    others = [name for name in names if name != source]
-    primary = source.partition("-")[0]
-    target = next((name for name in others if name.partition("-")[0] != primary), others[0])
-    if target.partition("-")[0] == primary:
-        return source, target
-    return primary, target.partition("-")[0]
-
-
-def _variants_in_language(variants: list[_Variant], language: str) -> list[_Variant]:
-    """Return the variants in a language, or else in its regional variants; in the order of the unit."""
-    exact = [variant for variant in variants if variant.language == language]
-    return exact or [variant for variant in variants if is_variant(variant.language, language)]
-
-
-class _Notes:
-    """How many records of a file are not read as they are, why, and where the first one of each kind is."""
-
-    def __init__(self, record: str) -> None:
-        self.total = 0
-        self._record = record  # what the file calls a record
-        self._counts: Counter[str] = Counter()
-        self._first_places: dict[str, str] = {}
-
-    def add(self, kind: str, number: int, place: str) -> None:
-        """Count so many records, or parts of a record, of a kind."""
-        if number:
-            self._counts[kind] += number
-            self._first_places.setdefault(kind, place)
-
-    def warn(self, path: str | Path, **names: str) -> None:
-        """Warn once, at the end of a file; `names` are put into the kinds."""
-        notes = []
-        for kind, count in self._counts.items():
-            notes.append(f"{count:,} {kind.format(**names)} (the first in {self._first_places[kind]})")
-        if not self.total:
-            _warn(path, f"the file has no {self._record}s")
-        elif notes:
-            records = with_plural(self.total, self._record)
-            _warn(path, f"of {records}: {'; '.join(notes)}")
-
-
-def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
-    """Yield a pair for each segment, without proposals (``alt-trans``).
-
-    Segments are the elements of that name in XLIFF 2.0. In 1.2 they are marked (``mrk``) inside a unit, or
-    the unit is one. The target is empty where there is none; a warning counts these segments, and texts that
-    belong to no segment.
-    """
-    _check_no_select(select, "an XLIFF file")
-    notes = _Notes("segment")
-    for line, unit in _iter_units(path, "xliff", {"trans-unit", "segment", "ignorable"}):
-        if isinstance(unit, DataError):
-            notes.total += 1
-            yield unit
-            continue
-        name = f"{unit.tag} {unit.get('id')!r}, " if unit.get("id") else ""
-        place = f"{name}line {line:,}"
-        source = unit.find("source")
-        targets = unit.findall("target")
-        if unit.tag == "ignorable":
-            texts = map(_text_of_element, (source, *targets))
-            notes.add(_OUTSIDE_OF_SEGMENTS, any(text.strip() for text in texts), place)
-            continue
-        if source is None:
-            notes.total += 1
-            yield DataError("expected a unit with a source, found none").at(path, line=line)
-            continue
-        notes.add("with several targets, of which the first is read", len(targets) > 1, place)
-        notes.add(_TEXT_IN_CODES, _has_text_in_codes(unit), place)
-        for pair in _marked_pairs(unit, source, targets[0] if targets else None, notes, place):
-            notes.total += 1
-            notes.add("without a translation, whose target is empty", not pair[1].strip(), place)
-            yield pair
-    notes.warn(path)
-
-
-_OUTSIDE_OF_SEGMENTS = "with text outside of segments, which is not read"
-
-
-def _marked_pairs(
-    unit: Element, source: Element, target: Element | None, notes: _Notes, place: str
-) -> list[tuple[str, str]]:
-    """Return the pairs of a unit, by the ``mid`` of its marked segments; note what belongs to none.
-
-    The unit is one pair if its source has one segment, or only its source has any.
-    """
-    marked = unit.find("seg-source")
-    sources = _MarkedSegments(source if marked is None else marked)
-    targets = _MarkedSegments(target)
-    target_text = _text_of_element(target)
-    if len(sources.by_mid) < 2 or (target_text.strip() and not targets.by_mid):
-        return [(_text_of_element(source), target_text)]
-    lone = targets.by_mid.keys() - sources.by_mid.keys()
-    without_source = "of a target that have no source segment with their mid, and are not read"
-    notes.add(without_source, len(lone), place)
-    notes.add(_OUTSIDE_OF_SEGMENTS, sources.has_more or targets.has_more, place)
-    return [(text, targets.by_mid.get(mid, "")) for mid, text in sources.by_mid.items()]
-
-
-class _MarkedSegments:
-    """The marked segments (``mrk``) of a side in their order, and whether there is text outside of them.
-
-    A segment is known by its ``mid`` and by how many others before it have the same one.
-    """
-
-    def __init__(self, side: Element | None) -> None:
-        self.by_mid: dict[tuple[str | None, int], str] = {}
-        self.has_more = False
-        self._counts: Counter[str | None] = Counter()
-        if side is not None:
-            self._add_parts(side)
-
-    def _add_parts(self, element: Element) -> None:
-        texts = [element.text]
-        for child in element:
-            if child.tag == "mrk" and child.get("mtype") == "seg":
-                mid = child.get("mid")
-                self.by_mid[mid, self._counts[mid]] = _text_of_element(child)
-                self._counts[mid] += 1
-            elif child.tag not in _INLINE_CODES | _ANNOTATIONS:
-                self._add_parts(child)
-            texts.append(child.tail)
-        self.has_more |= any(text and text.strip() for text in texts)
-
-
 _LINE_READERS: dict[str, Callable[[Iterator[LineOrError], str | Path, Select], Iterator[PairOrError]]] = {
     "fast-align": _read_fast_align,
     "jsonl": _read_json,
@@ -911,8 +594,8 @@ _LINE_READERS: dict[str, Callable[[Iterator[LineOrError], str | Path, Select], I
     "po-fuzzy": partial(_read_po, fuzzy=True),
 }
 _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[PairOrError]]] = {
-    "tmx": _read_tmx,
-    "xliff": _read_xliff,
+    "tmx": read_tmx,
+    "xliff": read_xliff,
     "parquet": _read_parquet,
 }
 PAIR_FILE_FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)

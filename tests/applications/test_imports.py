@@ -14,6 +14,7 @@ FORMATS = {
     "nmtalign.text.containers",
     "nmtalign.text.punctuation",
     "nmtalign.text.subwords",
+    "nmtalign.text.xml_bitexts",
 }
 # A concordance searches arrays of word numbers, which the public interface does not have
 # A conversion checks, as all commands do, whether links fit the unit of their text

@@ -26,7 +26,8 @@ from nmtalign.applications.concordance import search
 from nmtalign.applications.conllu_projection import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
-from nmtalign.applications.projection import project_line
+from nmtalign.applications.projection import project_into_text, project_line, words_on_lines
+from nmtalign.applications.tagged_segments import TaggedSegments
 from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.errors import DataError
@@ -184,6 +185,31 @@ def _project(path: Path) -> None:
                 project_line(line, LinkedLines(source, "un deux", pair), format, split=True)
 
 
+def _tag_targets(path: Path) -> None:
+    """Place tags in all targets; the file must be the same where there are none to place."""
+    segments = TaggedSegments(path, path.suffix.strip("."), None)
+    written, has_changed = "", False
+    for source, _ in segments.pairs(_raise):
+        tagged, target = segments.tagged_source, segments.plain_target
+        if tagged is not None and target is not None:
+            words = [word for word in source.split(" ") if word]
+            spans = words_on_lines(target)
+            targets = [target[start:end] for start, end in spans]
+            links = {(n, n % len(spans)) for n in range(len(words))}
+            pair = LinkedPair(words, targets, nmtalign.Alignment(links, len(words), len(spans)))
+            with contextlib.suppress(DataError):
+                lines = LinkedLines(source, target, pair, (None, spans))
+                segments.set_target(project_into_text(tagged, lines).text)
+                has_changed = True
+        written += segments.written()
+    written += segments.written()
+    assert has_changed or written.encode(segments.encoding) == path.read_bytes()
+
+
+def _raise(error: DataError) -> None:
+    raise error
+
+
 def _both_files(path: Path) -> object:
     """Read a file as both sides."""
     return list(read_bitext(path, path))
@@ -212,6 +238,13 @@ _TMX = (
 _XLIFF = (
     '<xliff version="2.0"><file><unit><segment><source>a</source>'
     "<target>b</target></segment></unit></file></xliff>"
+)
+
+
+_TAGGED = (
+    '<xliff><trans-unit><source>a <g id="1">b</g> c</source><seg-source><mrk mtype="seg" mid="1">a'
+    ' <g id="1">b</g></mrk> <mrk mtype="seg" mid="2">c<x/></mrk></seg-source><target><mrk mtype="seg"'
+    ' mid="1">d &amp; e</mrk><mrk mtype="seg" mid="2">f</mrk></target></trans-unit></xliff>'
 )
 
 
@@ -339,6 +372,8 @@ READERS = {
     "jsonl": Reader("x.jsonl", _bitext(), (b'{"source": "the\\ud83d\\ude00", "target": "le\\n"}\n',)),
     "tmx": Reader("x.tmx", _bitext(), (_TMX.encode(), _TMX.encode("utf-16"))),
     "xliff": Reader("x.xliff", _bitext(), (_XLIFF.encode(),)),
+    "tagged tmx": Reader("x.tmx", _tag_targets, (_TMX.encode(), _TMX.encode("utf-16"))),
+    "tagged xliff": Reader("x.xliff", _tag_targets, (_XLIFF.encode(), _TAGGED.encode())),
     "po": Reader("x.po", _bitext(), (_PO.encode(),)),
     "parquet": Reader("x.parquet", _bitext(), (_parquet(),)),
     **{

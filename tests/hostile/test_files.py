@@ -41,6 +41,7 @@ from nmtalign.files.text_files import read_json, read_lines
 from nmtalign.links.formats import read_link_records
 from nmtalign.state import fingerprints
 from nmtalign.text import readers as text_readers
+from nmtalign.text import xml_bitexts
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -495,7 +496,7 @@ def test_a_small_file_takes_little_memory(
 def test_a_unit_is_limited_while_it_is_read(
     filling: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 20_000)
+    monkeypatch.setattr(xml_bitexts, "MAX_UNIT_CHARS", 20_000)
     start = '<f><tu><tuv xml:lang="en"><seg>' if "tmx" in name else "<f><segment><source>"
     middle = '</seg></tuv><tuv xml:lang="fr"><seg>' if "tmx" in name else "</source><target>"
     end = "</seg></tuv></tu></f>" if "tmx" in name else "</target></segment></f>"
@@ -508,7 +509,7 @@ def test_a_unit_is_limited_while_it_is_read(
 
 
 def test_units_are_limited_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 2_000)
+    monkeypatch.setattr(xml_bitexts, "MAX_UNIT_CHARS", 2_000)
     unit = "<segment><source>a</source><target>b</target></segment>"
     (tmp_path / "x.xliff").write_text(f"<f>{'x' * 5000}{unit * 100}</f>", encoding="utf-8")
     assert len(list(read_bitext(tmp_path / "x.xliff"))) == 100

@@ -470,9 +470,7 @@ def test_a_fuzzy_translation_is_none_by_default(tmp_path):
     text = '#, fuzzy\nmsgid ""\nmsgstr "Language: fr\\n"\n\n' + text
     pairs, told = pairs_of(tmp_path, text, format="po")
     assert pairs == [("a", "a!"), ("guess", ""), ("b", "b!"), ("c", "c!")]
-    assert told == [
-        "of 4 messages: 1 with a fuzzy translation, whose target is empty (the first in line 10)"
-    ]
+    assert told == ["of 4 messages: 1 with a fuzzy translation, whose target is empty (the first in line 10)"]
     assert list(read_bitext(tmp_path / "a.po", format="po-fuzzy"))[1] == ("guess", "guess!")
 
 

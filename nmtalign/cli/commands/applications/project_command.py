@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
@@ -13,7 +14,7 @@ from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING
@@ -22,6 +23,7 @@ from nmtalign.names import TagFormat
 
 if TYPE_CHECKING:
     from nmtalign.applications.labels import LabeledSpan
+    from nmtalign.cli.texts import LinkedText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,8 @@ class AnnotationOptions(Settings):
 
     section = "Input"
 
-    tags: str = setting(
-        MISSING, "--tags FILE", "Read the annotations of SOURCE, one line per pair.", kind="input"
+    tags: str | None = setting(
+        None, "--tags FILE", "Read the annotations of SOURCE, one line per pair.", kind="input"
     )
     tags_format: TagFormat = setting("xml", "--tags-format", "Format of --tags.")
     split: bool = setting(
@@ -59,7 +61,12 @@ def project_command(
     element goes between the words next to it, and a label or span is omitted; the last message names the
     lines.
 
+    Without --tags, --pairs FILE is a TMX or XLIFF file, which is written with the tags of its source segments
+    in those targets that are plain text; nothing else in it changes.
+
+    \b
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
+             nmtalign project --pairs page.xlf links.txt -o tagged.xlf
     """
     from nmtalign.applications.conllu_projection import read_sentences, with_target_rows
     from nmtalign.applications.linked_pairs import LinkedLines
@@ -75,6 +82,9 @@ def project_command(
     linked_text = linked.text()
     bitext = linked_text.bitext
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
+    if tags is None:
+        _tag_targets(linked_text, annotations, errors, file.output)
+        return
     is_conllu = tags_format == "conllu"
     displaced_spans: list[tuple[int, LabeledSpan]] = []  # (number of the line, span)
     cut_spans: list[tuple[int, LabeledSpan]] = []
@@ -123,3 +133,56 @@ def project_command(
         log(describe_displaced(displaced_spans, "line"), event="displaced")
     if cut_spans:
         warn(describe_cut(cut_spans, "line"))
+
+
+def _tag_targets(
+    linked_text: LinkedText, annotations: AnnotationOptions, errors: ErrorOptions, output: str
+) -> None:
+    """Write a TMX or XLIFF file with the tags of its source segments in their targets."""
+    from nmtalign.applications.linked_pairs import LinkedLines
+    from nmtalign.applications.projection import describe_unlinked, project_into_text, words_on_lines
+    from nmtalign.applications.tagged_segments import TaggedSegments
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.readers import FORMAT_OF_ENDING
+
+    bitext = linked_text.bitext
+    path = bitext.pairs
+    format = None if path is None else FORMAT_OF_ENDING.get(format_ending(path))
+    if path is None or format not in ("tmx", "xliff") or annotations.tags_format not in ("xml", "xliff"):
+        raise UsageError("expected --tags FILE, or a TMX or XLIFF file with --pairs whose segments have tags")
+    segments = TaggedSegments(path, format, bitext.sides)
+    unlinked_pairs: list[int] = []  # a pair occurs once for each element whose words have no link
+    placed = kept = 0
+
+    def parts_of_file() -> Iterator[str]:
+        nonlocal placed, kept
+        texts = starmap(SentencePair, segments.pairs(bad.add))
+        pairs = linked_text.read(bad, pairs=texts)
+        for number, (lines, pair) in enumerate(pairs, 1):
+            tagged, target = segments.tagged_source, segments.plain_target
+            kept += tagged is not None and target is None and bool(lines.target.strip())
+            if tagged is not None and target is not None and not bad.has_current:
+                linked_lines = LinkedLines(lines.source, target, pair, (None, words_on_lines(target)))
+                try:
+                    result = project_into_text(tagged, linked_lines, split=annotations.split)
+                    segments.set_target(result.text)
+                    unlinked_pairs.extend([number] * result.unlinked)
+                    placed += 1
+                except DataError as error:
+                    place, line = bitext.place(number, 0)
+                    bad.add(error.at(place, line=line))
+            yield segments.written()
+        yield segments.written()
+
+    with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
+        bad = errors.open(outputs)
+        file = outputs.binary(output)
+        encoding = segments.encoding
+        for part in progress.done_one_by_one(parts_of_file()):
+            file.write(part.encode(encoding, "xmlcharrefreplace"))
+    log_written(f"tags of {with_plural(placed, 'segment')}", [output], progress)
+    errors.say(bad)
+    if kept:
+        log(f"targets with tags of their own, which were not changed: {kept:,}", event="kept")
+    if unlinked_pairs:
+        log(describe_unlinked(unlinked_pairs, "xliff", "pair"), event="unlinked")

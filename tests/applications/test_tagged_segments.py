@@ -1,0 +1,158 @@
+"""Files of translators' tools are written again with the tags of their sources in plain targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+from nmtalign.files import xml_files
+from tests.applications.test_localization_files import SAMPLES
+from tests.cli.running import run
+
+XLIFF = """<?xml version="1.0" encoding="{encoding}"?>
+<!DOCTYPE xliff PUBLIC "-//XLIFF//DTD XLIFF//EN" "xliff.dtd">
+<xliff version="1.2" xmlns:sdl="s"><file source-language='en' target-language="fr"><header><sdl:ref a=">"/>
+</header><body><!-- <target>no</target> --><trans-unit id="1">
+{units}
+</trans-unit></body></file></xliff>
+"""
+# each unit as it is, the links of its segments, and what takes the place of a part of it
+UNITS = {
+    "plain target": (
+        '<source>the <g id="1">cat</g> &amp; I</source>\n  <target state="final">le chat &#38; moi…</target>',
+        ["0-0 1-1 2-2 3-3"],
+        ("le chat &#38; moi…", 'le <g id="1">chat</g> &amp; moi…'),
+    ),
+    "lines": (
+        '<source>one\n<x\nid="1"/>cat</source><target>un\nchat &lt;</target>',
+        ["0-0 1-1"],
+        ("un\nchat &lt;", 'un\n<x\nid="1"/>chat &lt;'),
+    ),
+    "segments": (
+        '<source>A <g id="1">cat</g>. A <g id="2">dog</g>.</source><seg-source><mrk mtype="seg" mid="a">A'
+        ' <g id="1">cat</g>.</mrk> <mrk mtype="seg" mid="b">A <g id="2">dog</g>.</mrk></seg-source>'
+        '<target><mrk mtype="seg" mid="b">Un chien.</mrk> <mrk mtype="seg" mid="a">Un chat.</mrk></target>',
+        ["0-0 1-1", "0-0 1-1"],
+        (
+            'mid="b">Un chien.</mrk> <mrk mtype="seg" mid="a">Un chat.</mrk></target>',
+            'mid="b">Un <g id="2">chien</g>.</mrk> <mrk mtype="seg" mid="a">Un <g id="1">chat</g>.</mrk>'
+            "</target>",
+        ),
+    ),
+    "target in a marker": (
+        '<source>A <x id="1"/>cat</source><target><mrk mtype="seg" mid="0">Un chat</mrk></target>',
+        ["0-0 1-1"],
+        ("Un chat", 'Un <x id="1"/>chat'),
+    ),
+    "target with tags": (
+        '<source>A <g id="1">cat</g></source><target>Un <g id="1">chat</g></target>',
+        ["0-0"],
+        None,
+    ),
+    "empty target": ('<source>A <g id="1">cat</g></source><target/>', [""], None),
+    "no target": ('<source>A <g id="1">cat</g></source>', [""], None),
+    "no tags": ("<source>A cat</source><target>Un &#x63;hat</target>", ["0-0 1-1"], None),
+    "proposal": (
+        '<source>A <x id="1"/>cat</source><alt-trans><target>Le chat</target></alt-trans>'
+        "<target>Un chat</target>",
+        ["0-0 1-1"],
+        (">Un chat", '>Un <x id="1"/>chat'),
+    ),
+}
+
+
+def tagged(file: Path, links: list[str], capsys: pytest.CaptureFixture[str], *options: str) -> bytes:
+    """Run the command, and return the bytes of the file that it writes."""
+    link_file = file.parent / "links"
+    link_file.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    output = file.parent / f"new{file.suffix}"
+    assert run("project", "--pairs", file, link_file, "-o", output, *options) == 0
+    assert "bad record" not in capsys.readouterr().err
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("block", [200, 1 << 16])
+@pytest.mark.parametrize(
+    ("encoding", "end"), [("utf-8", "\n"), ("utf-8-sig", "\r\n"), ("utf-16", "\r\n"), ("latin-1", "\n")]
+)
+def test_nothing_but_plain_targets_changes(encoding, end, block, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(xml_files, "_XML_BLOCK_BYTES", block)
+    ids = '</trans-unit>\n<trans-unit id="2">'
+    units = ids.join(unit for unit, _, _ in UNITS.values())
+    new_units = ids.join(unit.replace(*change) if change else unit for unit, _, change in UNITS.values())
+    file = tmp_path / "page.xlf"
+    name = encoding.removesuffix("-sig")
+
+    def encoded(units: str) -> bytes:
+        text = XLIFF.format(encoding=name, units=units).replace("\n", end)
+        return text.encode(encoding, "xmlcharrefreplace")
+
+    file.write_bytes(encoded(units))
+    links = [line for _, lines, _ in UNITS.values() for line in lines]
+    assert tagged(file, links, capsys) == encoded(new_units)
+
+
+# without the sample whose segment has a marker, and the one whose target is already escaped
+XLIFF_SAMPLES = sorted(
+    name
+    for name, sample in SAMPLES.items()
+    if sample.format == "xliff" and name not in ("sdlxliff", "escapes")
+)
+
+
+@pytest.mark.parametrize("name", XLIFF_SAMPLES)
+@pytest.mark.parametrize("ending", [".xlf", ".tmx"])
+def test_targets_get_the_tags_that_lines_get(name, ending, tmp_path, capsys):
+    sample = SAMPLES[name]
+    file = tmp_path / f"one{ending}"
+    body = {
+        ".xlf": "<xliff><trans-unit><source>%s</source><target>%s</target></trans-unit></xliff>",
+        ".tmx": '<tmx><tu><tuv xml:lang="en"><seg>%s</seg></tuv><tuv xml:lang="de"><seg>x</seg></tuv>'
+        '<tuv xml:lang="fr-CA"><seg>%s</seg></tuv></tu></tmx>',
+    }[ending]
+    file.write_text(body % (sample.tagged, escape(sample.target)), encoding="utf-8")
+    options = ["--sides", "en,fr"] if ending == ".tmx" else []
+    found = tagged(file, [sample.links], capsys, *options)
+    assert found.decode() == body % (sample.tagged, sample.expected)
+
+
+def test_the_command_says_what_it_did(tmp_path, capsys):
+    file, links = tmp_path / "page.xlf", tmp_path / "links"
+    units = [UNITS[name][0] for name in ("plain target", "target with tags")]
+    text = XLIFF.format(encoding="utf-8", units='</trans-unit><trans-unit id="2">'.join(units))
+    file.write_text(text, encoding="utf-8")
+    links.write_text("0-0\n\n", encoding="utf-8")
+    assert run("project", "--pairs", file, links) == 0
+    err = capsys.readouterr().err
+    assert "tags of 1 segment" in err
+    assert "tags of their own, which were not changed: 1" in err
+    assert "1 annotation has no linked word" in err
+    links.write_text("0-0\n", encoding="utf-8")
+    assert run("project", "--pairs", file, links) == 3
+    (tmp_path / "pairs.tsv").write_text("a\tb\n", encoding="utf-8")
+    assert run("project", "--pairs", tmp_path / "pairs.tsv", links) == 2
+    assert "expected --tags FILE, or a TMX or XLIFF file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["<trans-unit>", "&nbsp;", "</body>", "<target>"])
+def test_a_damaged_file_is_not_written_again(damage, tmp_path, capsys):
+    file = tmp_path / "page.xlf"
+    text = XLIFF.format(encoding="utf-8", units=UNITS["plain target"][0])
+    file.write_text(text.replace("</source>", f"</source>{damage}"), encoding="utf-8")
+    (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
+    output = tmp_path / "new.xlf"
+    assert run("project", "--pairs", file, tmp_path / "links", "-o", output) == 3
+    assert "page.xlf, line " in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_what_is_before_a_unit_is_passed_on_block_by_block(tmp_path):
+    file = tmp_path / "page.xlf"
+    text = XLIFF.format(encoding="utf-8", units=UNITS["plain target"][0])
+    file.write_text(text.replace("<header>", "<header>" + "<y>z</y>" * 100_000), encoding="utf-8")
+    limits = xml_files.XmlLimits("a unit", max_chars=1_000, max_depth=9)
+    parts = list(xml_files.split_at_elements(file, {"trans-unit"}, limits, root="xliff"))
+    assert b"".join(part.before + part.text for part in parts) == file.read_bytes()
+    assert max(len(part.before) for part in parts) < 1 << 18
