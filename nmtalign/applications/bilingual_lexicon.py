@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import groupby, islice
+from itertools import groupby
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +28,7 @@ from nmtalign.validation import check_number, check_type
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_TRANSLATIONS = 100  # the default number of translations per word in a shortlist
+NULL_WORD = "NULL"  # the null word in shortlists, as in Moses
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 LEXICON_COLUMNS = (
@@ -91,11 +91,7 @@ class LinkCounts:
     def entries(self) -> list[LexiconEntry]:
         """Return the linked words by source word, the most frequent target first."""
         counts = self._counts
-        source_total: Counter[str | None] = Counter()
-        target_total: Counter[str | None] = Counter()
-        for (source, target), links in counts.items():
-            source_total[source] += links
-            target_total[target] += links
+        source_total, target_total = self._totals()
         all_links = counts.total() - source_total[None] - target_total[None]
         entries: list[LexiconEntry] = []
         for (source, target), links in counts.items():
@@ -116,6 +112,28 @@ class LinkCounts:
             )
             entries.append(entry)
         return sorted(entries, key=lambda entry: (entry.source, -entry.links, entry.target))
+
+    def null_entries(self) -> Iterator[LexiconEntry]:
+        """Yield the words that are linked to the null word, which is called `NULL_WORD`."""
+        source_total, target_total = self._totals()
+        for (source, target), links in self._counts.items():
+            if source is None or target is None:
+                yield LexiconEntry(
+                    source=NULL_WORD if source is None else source,
+                    target=NULL_WORD if target is None else target,
+                    links=links,
+                    forward=links / source_total[source],
+                    reverse=links / target_total[target],
+                )
+
+    def _totals(self) -> tuple[Counter[str | None], Counter[str | None]]:
+        """Return the number of links of each source and each target word."""
+        source_total: Counter[str | None] = Counter()
+        target_total: Counter[str | None] = Counter()
+        for (source, target), links in self._counts.items():
+            source_total[source] += links
+            target_total[target] += links
+        return source_total, target_total
 
 
 def _without_marks(word: str | None) -> str | None:
@@ -162,9 +180,13 @@ def entries_of_model(aligner: Aligner) -> Iterator[LexiconEntry]:
 
 
 def choose_entries(
-    entries: Iterable[LexiconEntry], *, min_probability: float = 0.0, word: str | None = None
+    entries: Iterable[LexiconEntry],
+    *,
+    min_links: float = 0,
+    min_probability: float = 0.0,
+    word: str | None = None,
 ) -> list[LexiconEntry]:
-    """Return the entries whose probability in either direction is at least `min_probability`.
+    """Return the entries with `min_links`, and with `min_probability` in either direction.
 
     With a `word`, only its entries are returned, in upper or lower case; if there are none, those of the word
     without the punctuation at its edges.
@@ -176,7 +198,8 @@ def choose_entries(
     chosen: list[LexiconEntry] = []
     for entry in entries:
         is_of_word = word is None or _has_word(entry, word)
-        if is_of_word and max(entry.forward, entry.reverse) >= min_probability:
+        is_probable = max(entry.forward, entry.reverse) >= min_probability
+        if is_of_word and is_probable and entry.links >= min_links:
             chosen.append(entry)
     return chosen
 
@@ -196,28 +219,34 @@ def format_priors(entries: Iterable[LexiconEntry]) -> Iterator[str]:
             yield f"LEX\t{entry.source}\t{entry.target}\t{entry.links:.4f}\n"
 
 
-def format_vocabulary_map(entries: Iterable[LexiconEntry], *, limit: int = MAX_TRANSLATIONS) -> Iterator[str]:
-    """Yield the lines of a ``vmap.txt`` of CTranslate2: a source word, a tab, and its target words."""
-    rows = sorted((entry.source, -entry.forward, entry.target) for entry in entries)
-    for source, rows_of_word in groupby(rows, key=lambda row: row[0]):
-        targets = [target for _, _, target in islice(rows_of_word, limit)]
+def format_vocabulary_map(entries: Iterable[LexiconEntry], *, min_probability: float = 0.0) -> Iterator[str]:
+    """Yield the lines of a ``vmap.txt`` of CTranslate2: a source word, a tab, and its target words.
+
+    These have at least the probability `min_probability`, and the most probable ones come first.
+    """
+    rows = [
+        (entry.source, -entry.forward, entry.target) for entry in entries if entry.forward >= min_probability
+    ]
+    for source, rows_of_word in groupby(sorted(rows), key=lambda row: row[0]):
+        targets = [target for _, _, target in rows_of_word]
         yield f"{source}\t{' '.join(targets)}\n"
 
 
 def format_shortlist(
-    entries: Iterable[LexiconEntry], *, reverse: bool = False, limit: int = MAX_TRANSLATIONS
+    entries: Iterable[LexiconEntry], *, reverse: bool = False, min_probability: float = 0.0
 ) -> Iterator[str]:
-    """Yield the lines of a Marian shortlist, ``target source p(target|source)``: at most `limit` per source.
+    """Yield the lines of a Marian shortlist, ``target source p(target|source)``, the most probable first.
 
     With `reverse`, yield the lines of ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
+    Smaller probabilities than `min_probability` are left out.
     """
     if reverse:
         rows = [(entry.target, entry.source, entry.reverse) for entry in entries]
     else:
         rows = [(entry.source, entry.target, entry.forward) for entry in entries]
     rows.sort(key=lambda row: (row[0], -row[2], row[1]))
-    for _, rows_of_word in groupby(rows, key=lambda row: row[0]):
-        for word, translation, probability in islice(rows_of_word, limit):
+    for word, translation, probability in rows:
+        if probability >= min_probability:
             yield f"{translation} {word} {probability:.7f}\n"
 
 
@@ -305,8 +334,7 @@ def lexicon(
     if word is not None:
         check_type(word, str, "a `word` as text")
     entries = entries_of_model(pairs) if isinstance(pairs, Aligner) else _count_words(pairs).entries()
-    chosen = choose_entries(entries, min_probability=min_probability, word=word)
-    chosen = [entry for entry in chosen if entry.links >= min_links]
+    chosen = choose_entries(entries, min_links=min_links, min_probability=min_probability, word=word)
     links = 0.5 if isinstance(pairs, Aligner) else 1
     table = table_of_rows(chosen, LEXICON_COLUMNS, LexiconEntry("", "", links, 0.5, 0.5))
     return table.astype({"association": float})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -18,6 +19,7 @@ from nmtalign.applications.bilingual_lexicon import (
 )
 from nmtalign.applications.linked_pairs import LinkedPair, read_linked_pairs
 from nmtalign.applications.phrases import PhraseFormatter, phrase_pairs
+from tests.cli.running import run
 
 
 def consistent(links, pair, longest):
@@ -94,6 +96,50 @@ def test_probabilities_are_counts_over_counts(corpus):
         assert sum(entry.forward for entry in entries if entry.source == word) <= 1 + 1e-12
 
 
+def moses_lexicon(corpus):
+    """Return the lines of both lexical tables, as ``get_lexical`` of Moses' train-model.perl counts them."""
+    joint, of_source, of_target = Counter(), Counter(), Counter()
+    for source, target, links in corpus:
+        aligned_source = {s for s, _ in links}
+        aligned_target = {t for _, t in links}
+        pairs = [(source[s], target[t]) for s, t in links]
+        pairs += [(word, "NULL") for s, word in enumerate(source) if s not in aligned_source]
+        pairs += [("NULL", word) for t, word in enumerate(target) if t not in aligned_target]
+        joint.update(pairs)
+        of_source.update(source for source, _ in pairs)
+        of_target.update(target for _, target in pairs)
+    return (
+        {f"{t} {s} {count / of_source[s]:.7f}\n" for (s, t), count in joint.items()},
+        {f"{s} {t} {count / of_target[t]:.7f}\n" for (s, t), count in joint.items()},
+    )
+
+
+@given(sentences)
+def test_shortlists_are_the_lexical_tables_of_moses(corpus):
+    counts = LinkCounts()
+    checked = []
+    for source, target, drawn in corpus:
+        links = {(s, t) for s, t in drawn if s < len(source) and t < len(target)}
+        counts.add(LinkedPair(source, target, na.Alignment(links, len(source), len(target))))
+        checked.append((source, target, links))
+    rows = [*counts.entries(), *counts.null_entries()]
+    for reverse, expected in zip((False, True), moses_lexicon(checked), strict=True):
+        found = list(format_shortlist(rows, reverse=reverse))
+        assert len(found) == len(expected)
+        assert set(found) == expected
+
+
+def test_the_null_word_is_not_a_word(tmp_path, capsys):
+    for name, lines in {"en": "is NULL null", "fr": "est NULL de", "links": "0-0 1-1"}.items():
+        (tmp_path / name).write_text(f"{lines}\n")
+    files = [tmp_path / name for name in ("en", "fr", "links")]
+    assert run("lexicon", *files, "-o", tmp_path / "lex", "--min-probability", 0) == 0
+    assert "omit 1 pair with the word 'NULL', which stands for no word there" in capsys.readouterr().err
+    rows = (tmp_path / "lex.s2t").read_text().splitlines()
+    assert sorted(rows) == ["NULL null 1.0000000", "de NULL 1.0000000", "est is 1.0000000"]
+    assert "NULL\tNULL\t1" in (tmp_path / "lex.tsv").read_text()  # the table has words only
+
+
 @given(st.tuples(*[st.integers(0, 30)] * 4))
 def test_association_equals_scipy(table):
     stats = pytest.importorskip("scipy.stats")
@@ -112,5 +158,5 @@ def test_a_word_that_is_always_linked_alone():
 
 def test_shortlists_are_pruned_and_sorted():
     entries = [LexiconEntry("s", target, n, n / 10, 1.0, 0.0) for n, target in enumerate("cba", 1)]
-    assert list(format_shortlist(entries, limit=2)) == ["a s 0.3000000\n", "b s 0.2000000\n"]
+    assert list(format_shortlist(entries, min_probability=0.2)) == ["a s 0.3000000\n", "b s 0.2000000\n"]
     assert list(format_shortlist(entries, reverse=True)) == [f"s {t} 1.0000000\n" for t in "abc"]

@@ -389,8 +389,12 @@ def test_lexicon_of_links(capsys, tmp_path):
     code, shown, err = run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")
     names = ", ".join(f"{tmp_path}/lex.{end}" for end in ("s2t", "t2s", "tsv"))
     assert (code, shown, err) == (0, "", f"nmtalign: 3 word pairs in {names}\n")
-    assert (tmp_path / "lex.s2t").read_text() == "chat cat 1.0000000\nchien dog 1.0000000\nle the 1.0000000\n"
-    assert (tmp_path / "lex.t2s").read_text() == "cat chat 1.0000000\ndog chien 1.0000000\nthe le 1.0000000\n"
+    assert (tmp_path / "lex.s2t").read_text() == (
+        "x NULL 1.0000000\nchat cat 1.0000000\nchien dog 1.0000000\nle the 1.0000000\n"
+    )
+    assert (tmp_path / "lex.t2s").read_text() == (
+        "cat chat 1.0000000\ndog chien 1.0000000\nthe le 1.0000000\nNULL x 1.0000000\n"
+    )
     assert (tmp_path / "lex.tsv").read_text().splitlines()[1:] == sorted(out[1:])
 
 

@@ -123,17 +123,14 @@ class LexiconOptions(Settings):
         kind="output",
     )
     escape_formulas: bool = texts.formula_option()
-    limit: int = setting(
-        100, "--limit N", "Write at most N translations per word to the shortlists and to --vmap.", minimum=1
-    )
     min_links: int | None = setting(
         None, "--min-links N", "List translations with at least N links.  [1; --terms: 3]", minimum=1
     )
     min_probability: float | None = setting(
         None,
         "--min-probability",
-        "List translations whose probability is at least this, in either direction; terms in both."
-        "  [0.01; --terms: 0.2]",
+        "List translations of at least this probability: in the direction of a shortlist; of the table, in"
+        " either; of terms, in both.  [0.01; --terms: 0.2]",
         minimum=0,
     )
     model: str | None = setting(
@@ -144,13 +141,18 @@ class LexiconOptions(Settings):
         section="Model",
     )
 
+    @property
+    def least(self) -> float:
+        """The minimum probability of word pairs."""
+        return MIN_LISTED_PROBABILITY if self.min_probability is None else self.min_probability
+
     def choose(self, entries: Iterable[LexiconEntry]) -> list[LexiconEntry]:
         """Return the entries that are listed."""
         from nmtalign.applications.bilingual_lexicon import choose_entries
 
-        least = MIN_LISTED_PROBABILITY if self.min_probability is None else self.min_probability
-        chosen = choose_entries(entries, min_probability=least, word=self.word)
-        return [entry for entry in chosen if self.min_links is None or entry.links >= self.min_links]
+        return choose_entries(
+            entries, min_links=self.min_links or 0, min_probability=self.least, word=self.word
+        )
 
     @property
     def minimums(self) -> dict[str, float]:
@@ -167,7 +169,8 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     Words without a link count as linked to the null word. With --spm, a link of two words is a link of all
     their pieces, as in the links of `align --spm`, and each piece is counted as a word is.
 
-    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`.
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`;
+    as in Moses, words of LINKS without a link have rows with the word NULL.
     The table, also in PREFIX.tsv, has one line per word pair: the number of its links (of a model, the
     expected number), both probabilities, and for LINKS the log-likelihood ratio of the two words. Of LINKS,
     it counts words without the punctuation at their edges; the other files have the words as they are.
@@ -192,10 +195,12 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
         others: Iterable[str] = ()  # lines of priors beside word pairs
+        null_entries: list[LexiconEntry] = []
         if listed.model is None:
             jumps = None if listed.priors is None else JumpAndFertilityCounts()
             counts = _counts_of_links(linked, bad, plain=plain, others=jumps)
             units = listed.choose(counts.entries())
+            null_entries = listed.choose(counts.null_entries())
             table = (
                 units if linked.spm is not None else listed.choose(_counts_without_marks(counts).entries())
             )
@@ -206,7 +211,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
             others = _jumps_of_model(aligner)
         if listed.word is not None and not units and not table:
             raise DataError(_no_translation(listed.word))
-        files = _files(units, table, listed, others)
+        files = _files(units, null_entries, table, listed, others)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
     if files and listed.model is not None and (listed.output is not None or listed.vmap is not None):
@@ -286,11 +291,16 @@ def _no_translation(word: str) -> str:
 
 
 def _files(
-    units: list[LexiconEntry], table: list[LexiconEntry], listed: LexiconOptions, others: Iterable[str]
+    units: list[LexiconEntry],
+    null_entries: list[LexiconEntry],
+    table: list[LexiconEntry],
+    listed: LexiconOptions,
+    others: Iterable[str],
 ) -> dict[str, Iterable[str]]:
     """Return the lines of each file that is written, by its path; `others` are priors beside word pairs.
 
-    Programs read the `units` that links count, people the words of the `table`.
+    Programs read the `units` that links count, people the words of the `table`. Shortlists also have the
+    `null_entries`, of units without a link.
     """
     from nmtalign.applications.bilingual_lexicon import (
         TABLE_HEADER,
@@ -300,18 +310,31 @@ def _files(
     )
 
     files: dict[str, Iterable[str]] = {}
+    least = listed.least
     if listed.output is not None:
-        files[path_of_prefix(listed.output, ".s2t")] = format_shortlist(units, limit=listed.limit)
+        rows = [*_without_null_word(units), *null_entries] if null_entries else units
+        files[path_of_prefix(listed.output, ".s2t")] = format_shortlist(rows, min_probability=least)
         files[path_of_prefix(listed.output, ".t2s")] = format_shortlist(
-            units, reverse=True, limit=listed.limit
+            rows, reverse=True, min_probability=least
         )
-        rows = chain([TABLE_HEADER], _table_rows(table, listed))
-        files[path_of_prefix(listed.output, ".tsv")] = (f"{row}\n" for row in rows)
+        table_rows = chain([TABLE_HEADER], _table_rows(table, listed))
+        files[path_of_prefix(listed.output, ".tsv")] = (f"{row}\n" for row in table_rows)
     if listed.priors is not None:
         files[listed.priors] = chain(format_priors(units), others)
     if listed.vmap is not None:
-        files[listed.vmap] = format_vocabulary_map(units, limit=listed.limit)
+        files[listed.vmap] = format_vocabulary_map(units, min_probability=least)
     return files
+
+
+def _without_null_word(entries: list[LexiconEntry]) -> list[LexiconEntry]:
+    """Return the entries of a shortlist without those of a word that would be read as the null word."""
+    from nmtalign.applications.bilingual_lexicon import NULL_WORD
+
+    kept = [entry for entry in entries if NULL_WORD not in (entry.source, entry.target)]
+    if len(kept) < len(entries):
+        count = with_plural(len(entries) - len(kept), "pair")
+        warn(f"the shortlists omit {count} with the word {NULL_WORD!r}, which stands for no word there")
+    return kept
 
 
 def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
