@@ -27,6 +27,7 @@ MIN_CLOSE_CALL = 0.05  # less likely cells are not close
 MAX_DISTANCE_OF_CALL = 0.3  # cells that are farther from what a link needs are not close
 SURE_PROBABILITY = 0.9
 LEFT_TO_RIGHT_MARK = "\u200e"  # invisible
+SUBSCRIPT_ZERO = 0x2080
 MAX_SHOWN_PARTNERS = 2  # words of a group of bars, next to the partner and "no partner"
 MIN_SHOWN_SHARE = 0.005  # of a bar that is seen
 NO_PARTNER = "no partner"
@@ -279,10 +280,25 @@ def closest_calls(content: CardContent) -> list[Bar]:
     bars: list[Bar] = []
     for _, _, link in sorted(calls)[:MAX_CLOSE_CALLS]:
         # the mark keeps the source word first, in whatever direction it is written
-        name = LEFT_TO_RIGHT_MARK + " – ".join(map(_isolated, content.names(link)))
+        words = content.matrix.source_tokens, content.matrix.target_tokens
+        numbers = (_occurrence(side, position) for side, position in zip(words, link, strict=True))
+        numbered = map(str.__add__, content.names(link), numbers)
+        name = LEFT_TO_RIGHT_MARK + " – ".join(map(_isolated, numbered))
         limit = None if link in links else threshold
         bars.append(Bar(name, content.probability(link), content.kinds.get(link, ""), limit))
     return bars
+
+
+def _occurrence(words: Sequence[str], position: int) -> str:
+    """Return the number of a word that occurs several times, as subscripts, else nothing.
+
+    >>> _occurrence(("le", "chat", "le"), 2), _occurrence(("le", "chat", "le"), 1)
+    ('₂', '')
+    """
+    if words.count(words[position]) == 1:
+        return ""
+    number = words[: position + 1].count(words[position])
+    return "".join(chr(SUBSCRIPT_ZERO + int(digit)) for digit in str(number))
 
 
 def _isolated(word: str) -> str:

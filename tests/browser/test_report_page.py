@@ -15,6 +15,7 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Lin
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.report.card_reasons import (
     CardContent,
+    closest_calls,
     explain_word,
     matrix_with_probabilities,
     pinned_word,
@@ -1487,3 +1488,26 @@ def test_what_the_pairs_show_is_behind_a_button_unless_two_are_compared(open_rep
         wait(page, "return document.documentElement.dataset.ready === ''")
         assert find(page, "[data-key=view]")[0].is_displayed() == is_open
         assert find(page, "#bar > summary")[0].text == "View"
+
+
+def test_closest_calls_number_words_that_occur_several_times(open_report: Open) -> None:
+    weights = np.array([[0.6, 0.1], [0.4, 0.1], [0.1, 0.5]])
+    pair = AlignedPair(
+        Alignment(frozenset({(0, 0)}), 2, 3),
+        AlignmentMatrix(weights, ("the", "pots"), ("les", "les", "pots")),
+        probabilities={Link(0, 0): 0.6},
+        extraction="posterior",
+        threshold=DEFAULT_THRESHOLD,
+    )
+    page = open_report([SamplePair(1, pair)])
+    kinds = kinds_of_links(pair.matrix, pair.links, None)
+    content = CardContent(
+        matrix=matrix_with_probabilities(pair),
+        kinds=kinds,
+        gold=None,
+        threshold=pair.threshold,
+        has_second_words=False,
+    )
+    names = [bar.name.replace("\u200e", "") for bar in closest_calls(content)]
+    assert names == ["the – les₁", "pots – pots", "the – les₂"]
+    assert [plain(text) for text in texts(page, ".calls .name")] == names

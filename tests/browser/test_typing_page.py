@@ -12,7 +12,7 @@ import pytest
 
 from nmtalign.cli.commands.serve_command import Server
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.browser.conftest import wait
+from tests.browser.conftest import wait, wait_until_still
 from tests.browser.test_report_page import assert_no_violation, find, point_at, texts
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
@@ -215,7 +215,10 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     (tmp_path / "notebook.html").write_text(f"<!DOCTYPE html><meta charset=utf-8>{cards}", encoding="utf-8")
     chromium.get(f"file://{tmp_path}/notebook.html")
     chromium.switch_to.frame(0)
-    wait(chromium, "return document.querySelector('.matrix svg')")
+    # the frame has the height of its card, after which nothing is drawn anew
+    wait(chromium, "return document.documentElement.dataset.ready === ''")
+    wait(chromium, "return document.documentElement.scrollHeight <= innerHeight")
+    wait_until_still(chromium)
     point_at(chromium, find(chromium, ".token")[2])
     wait(chromium, "return document.querySelector('.pair.lit .why')")
     assert "is linked to" in texts(chromium, ".why .headline")[0]

@@ -260,9 +260,18 @@ const nameOfLink = (pair, key) => {
   return `${wordOf(pair, "s", s)} – ${wordOf(pair, "t", t)}`;
 };
 
+// The number of a word that the sentence has several times, such as "₂".
+function occurrenceOf(words, i) {
+  if (words.indexOf(words[i]) === words.lastIndexOf(words[i])) return "";
+  const number = words.slice(0, i + 1).filter((word) => word === words[i]).length;
+  return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
+}
+
 // Isolated, so that the source word comes first in whatever direction it is written.
-const shortName = (pair, side, i) =>
-  `\u2068${isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side])}\u2069`;
+function shortName(pair, side, i) {
+  const word = isolate(shortenWord(pair[side][i], MAX_NAME), pair.directions[side]);
+  return `\u2068${word}${occurrenceOf(pair[side], i)}\u2069`;
+}
 
 // The errors of the pair, then the other cells whose number is near to what a link needs; null where there are none, or
 // people made all of the links.
