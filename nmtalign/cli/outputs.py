@@ -133,8 +133,6 @@ class LinkOutputOptions(Settings):
 
     def checked_paths(self) -> dict[str, str]:
         """Return the files by what they contain; raise UsageError if the format of the table is unknown."""
-        from nmtalign.report.tables import table_format
-
         given = {
             "links": self.output,
             "probabilities": self.probabilities,
@@ -144,6 +142,8 @@ class LinkOutputOptions(Settings):
         }
         paths = {name: path for name, path in given.items() if path is not None}
         if self.table is not None:
+            from nmtalign.report.tables import table_format
+
             table_format(self.table)  # before the work
         if self.tokens is not None:
             paths |= {side: path_of_prefix(self.tokens, f".{side}") for side in SIDES}
@@ -355,9 +355,10 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return a function that formats an output; the ending of `path` is the format of a table."""
     from nmtalign.links.formats import format_costs, format_guided_batch, format_pharaoh_batch
-    from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
+        from nmtalign.report.tables import table_format, table_text
+
         kind = table_format(path)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
@@ -394,13 +395,10 @@ def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
-    from nmtalign.decoding.saved_batches import open_batch_file
-    from nmtalign.external.attention_archive import write_pair
-    from nmtalign.external.matrix_files import LINKABLE
-    from nmtalign.files.array_files import NpzWriter
-    from nmtalign.report.tables import open_table
-
     if output == "given":
+        from nmtalign.external.attention_archive import write_pair
+        from nmtalign.files.array_files import NpzWriter
+
         given_archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 
         def write_given(chunk: AlignedChunk) -> None:
@@ -409,6 +407,9 @@ def open_sink(
 
         return write_given
     if output == "attention":
+        from nmtalign.external.matrix_files import LINKABLE
+        from nmtalign.files.array_files import NpzWriter
+
         archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 
         def write(chunk: AlignedChunk) -> None:
@@ -419,9 +420,13 @@ def open_sink(
 
         return write
     if output == "posteriors":
+        from nmtalign.decoding.saved_batches import open_batch_file
+
         write_batch = files.enter_context(open_batch_file(path, files))
         return lambda chunk: write_batch(chunk.as_batch())
     if output == "table":
+        from nmtalign.report.tables import open_table
+
         write_rows = open_table(path, files, unit=unit)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))

@@ -19,19 +19,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
-from multiprocessing import current_process, get_context
-from multiprocessing.connection import Connection, wait
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from nmtalign.arrays import AnyArray
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, WorkerError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 MAX_RESULTS_AHEAD = 1  # finished results that may wait in a process for their turn
 MAX_THREAD_CHECKS = 10  # the system lists a finished thread for a moment, so it is looked at again
@@ -103,6 +103,8 @@ def parallel_imap(function: Callable[[Item], Value], items: Iterable[Item], work
 
 def may_fork() -> bool:
     """Return whether a fork is safe: on Linux, without other threads, in a process that may have children."""
+    from multiprocessing import current_process
+
     if sys.platform != "linux" or current_process().daemon or threading.active_count() > 1:
         return False
     for _ in range(MAX_THREAD_CHECKS):
@@ -118,6 +120,8 @@ def may_fork() -> bool:
 def _map_in_threads(
     function: Callable[[Item], Value], items: Iterable[Item], workers: int
 ) -> Iterator[Value]:
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool:
         futures: deque[Any] = deque()  # in the order of the items
         for item in items:
@@ -147,6 +151,7 @@ def _imap_in_processes(
     function: Callable[[Item], Value], items: Iterator[Item], workers: int
 ) -> Iterator[Value]:
     """Send each process an item whenever it is idle."""
+    from multiprocessing.connection import wait
 
     def serve(n: int, pipe: Connection) -> None:
         _serve_items(function, pipe)
@@ -168,7 +173,7 @@ def _imap_in_processes(
             # if the next answer is there, only look whether others are, without waiting for them
             timeout = 0 if yielded in answers else None
             for ready in wait(list(busy), timeout):
-                pipe = cast(Connection, ready)
+                pipe = cast("Connection", ready)
                 answers[busy.pop(pipe)] = _receive(pipe)
                 idle.append(pipe)
             if yielded in answers:
@@ -179,6 +184,8 @@ def _imap_in_processes(
 @contextmanager
 def _forked_processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
     """Fork processes that do `work(number, pipe)`; they end with the block, or with this process."""
+    from multiprocessing import get_context
+
     fork = get_context("fork")
     # The C library keeps much of the memory that was freed; children would inherit it. Not every C library
     # has this function.

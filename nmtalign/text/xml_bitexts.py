@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from xml.etree.ElementTree import Element
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nmtalign.errors import DataError
 from nmtalign.files.records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
@@ -15,6 +14,8 @@ from nmtalign.text.languages import is_variant, language_tag
 from nmtalign.text.tokenization import Languages
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from nmtalign.files.xml_files import XmlLimits
 
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
@@ -26,8 +27,8 @@ _MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # counts all languages of a unit; an element counts as 100 characters
 
 
-Unit = tuple[int, Element | DataError]  # with the number of its line
-ElementPair = tuple[Element, Element | None]  # what contains the text of both sides
+Unit: TypeAlias = "tuple[int, Element | DataError]"  # with the number of its line
+ElementPair: TypeAlias = "tuple[Element, Element | None]"  # what contains the text of both sides
 UNITS: dict[str, tuple[set[str], str | None]] = {
     "tmx": ({"tu"}, "header"),
     "xliff": ({"trans-unit", "segment", "ignorable"}, None),

@@ -375,6 +375,22 @@ def test_help_has_an_example_and_loads_nothing_slow():
     assert not {"numpy", "pandas", "matplotlib", "gensim", "scipy"} & set(json.loads(out.splitlines()[-1]))
 
 
+def test_a_pair_from_the_shell_loads_only_what_it_needs():
+    program = (
+        "import sys; from nmtalign.cli import main\n"
+        "try: main(['align', '--pairs', '-', '-q'])\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules)"
+    )
+    arguments = [sys.executable, "-c", program]
+    done = subprocess.run(arguments, input="the house ||| la maison\n", capture_output=True, text=True)
+    links, modules = done.stdout.splitlines()
+    assert links == "0-0 1-1"
+    unneeded = {"scipy", "pandas", "matplotlib", "gensim", "concurrent.futures", "multiprocessing"}
+    unneeded |= {"xml.etree.ElementTree", "nmtalign.report.tables", "nmtalign.external"}
+    assert not unneeded.intersection(modules.split())
+
+
 def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, tmp_path, capsys):
     for path, text in zip(bitext, ("The  cat\n\nblack", "Le chat\n\nnoir"), strict=True):
         path.write_text(text + "\n", encoding="utf-8")

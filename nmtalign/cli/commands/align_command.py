@@ -73,10 +73,10 @@ class AlignOutputOptions(LinkOutputOptions):
     )
 
     def checked_paths(self) -> dict[str, str]:
-        from nmtalign.decoding.saved_batches import check_batch_path
-
         paths = super().checked_paths()
         if self.posteriors is not None:
+            from nmtalign.decoding.saved_batches import check_batch_path
+
             check_batch_path(self.posteriors)
         more = {
             "forward": self.forward,
