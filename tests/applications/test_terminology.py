@@ -276,6 +276,7 @@ def test_minimums_of_terms(texts):
         ("en fr links --terms t.csv --model en_fr_model", "LINKS and --model cannot be combined"),
         ("en --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),
         ("", "--terms FILE needs no LINKS"),
+        ("en fr", "--terms FILE needs no LINKS"),
     ],
 )
 def test_options_that_make_no_terms(options, says, texts, capsys):

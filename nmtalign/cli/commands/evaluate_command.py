@@ -202,9 +202,7 @@ def _check_units(scored: ScoredOptions, gold: str) -> None:
             continue
         unit = unit_of_links(path, format=scored.links_format, encoding=scored.encoding)
         if unit is not None and gold_unit is not None and unit != gold_unit:
-            raise DataError(f"expected links of {gold_unit}, as in {gold}, found links of {unit}").at(
-                path
-            )
+            raise DataError(f"expected links of {gold_unit}, as in {gold}, found links of {unit}").at(path)
 
 
 def _keep_reviewed(

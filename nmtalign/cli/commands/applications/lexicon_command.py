@@ -188,7 +188,9 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
         _write_terms(linked, errors, listed, listed.terms)
         return
     uses_texts = bool(linked.arguments or linked.pairs or linked.lowercase or linked.spm)
-    if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.arguments)):
+    is_complete = linked.has_links if uses_texts else listed.model is not None
+    is_mixed = uses_texts and listed.model is not None
+    if is_mixed or not is_complete or any(map(os.path.isdir, linked.arguments)):
         expected = "expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone"
         raise UsageError(f"{expected}; --terms FILE needs no LINKS")
     with AtomicFiles() as outputs:
