@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -24,13 +24,20 @@ from nmtalign.text.xml_bitexts import (
 class TaggedSegments:
     """The segments of a TMX or XLIFF file, whose targets can be written with the tags of their sources.
 
-    Read :meth:`pairs`, call :meth:`set_target` after some of them, and write :meth:`written` after each, and
-    at the end: it is the file, in which the contents of these targets alone are replaced.
+    Read :meth:`pairs` to their end, and call :meth:`set_target` after some of them: `write` gets the parts of
+    the file, in which the contents of these targets alone are replaced.
     """
 
-    def __init__(self, path: str | Path, format: str, select: tuple[str, str] | None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        format: str,
+        select: tuple[str, str] | None,
+        write: Callable[[bytes], object],
+    ) -> None:
         self._path, self._format, self._select = path, format, select
-        self._done: list[bytes] = []
+        self._encoding = _encoding_of(path)
+        self._write = write
         self._part: XmlPart | None = None  # whose targets may be replaced
         self._targets: list[tuple[slice, str]] = []
         self._pair: ElementPair | None = None
@@ -47,12 +54,6 @@ class TaggedSegments:
                 self._pair = pair
                 yield texts_of_pair(pair)
 
-    @property
-    def encoding(self) -> str:
-        """The encoding of the file."""
-        with open_binary(self._path) as file:
-            return declared_encoding(file.read(HEAD_BYTES))
-
     def _units(self) -> Iterator[Unit]:
         names, head = UNITS[self._format]
         parts = split_at_elements(self._path, names, unit_limits(), root=self._format, head=head)
@@ -66,12 +67,14 @@ class TaggedSegments:
     def _finish_part(self) -> None:
         if self._part is None:
             return
-        self._done.append(self._part.before)
+        parts = [self._part.before]
         position = 0
         for content, target in sorted(self._targets, key=lambda replaced: replaced[0].start):
-            self._done += self._part.text[position : content.start], target.encode()
+            parts += self._part.text[position : content.start], target.encode()
             position = content.stop
-        self._done.append(self._part.text[position:])
+        parts.append(self._part.text[position:])
+        text = b"".join(parts).decode()
+        self._write(text.encode(self._encoding, "xmlcharrefreplace"))
         self._part = None
         self._targets.clear()
 
@@ -108,11 +111,10 @@ class TaggedSegments:
             return None
         return self._part.text[self._part.contents[element]].decode().replace("\r\n", "\n")
 
-    def written(self) -> str:
-        """Return what is finished of the new file since the last call."""
-        text = b"".join(self._done).decode()
-        self._done.clear()
-        return text
+
+def _encoding_of(path: str | Path) -> str:
+    with open_binary(path) as file:
+        return declared_encoding(file.read(HEAD_BYTES))
 
 
 def _inside_of_marker(side: Element | None) -> Element | None:

@@ -24,6 +24,7 @@ from nmtalign.files.file_signatures import check_readable
 
 _XML_BLOCK_BYTES = 1 << 16
 _CHARS_PER_ELEMENT = 100  # the characters that an element counts as
+_MAX_BYTES_PER_CHAR = 8  # of a unit that is written again, with its entities and comments
 # Encodings that write markup as plain bytes; not utf-7, unicode_escape and the like
 _SAFE_ENCODINGS = r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]"
 
@@ -290,7 +291,8 @@ def split_at_elements(
     tags: dict[Element, tuple[int, int]] = {}
     elements.tags = tags
     elements.start_parser("utf-8", lines=0)
-    rest = b""  # read, and not yet yielded
+    rest = bytearray()  # read, and not yet yielded
+    max_bytes = _MAX_BYTES_PER_CHAR * limits.max_chars
     passed = 0  # bytes before the rest
     with _errors_of_file(path), _open_stream(path) as stream:
         block = stream.read(_XML_BLOCK_BYTES)
@@ -303,7 +305,7 @@ def split_at_elements(
                 elements.parser.Parse(data, not block)
             except (expat.ExpatError, DataError) as error:
                 place = max(0, elements.parser.ErrorByteIndex - passed)
-                raise _describe(error, rest, place).at(path, line=elements.line) from None
+                raise _describe(error, bytes(rest), place).at(path, line=elements.line) from None
             for line, element in elements.done:
                 if element not in tags:
                     yield XmlPart(line, element, b"", b"", {})
@@ -315,8 +317,8 @@ def split_at_elements(
                     end = rest.index(b">", end) + 1
                 for part, content in contents.items():
                     contents[part] = slice(content.start - start, content.stop - start)
-                yield XmlPart(line, element, rest[:start], rest[start:end], contents)
-                rest = rest[end:]
+                yield XmlPart(line, element, bytes(rest[:start]), bytes(rest[start:end]), contents)
+                del rest[:end]
                 passed += end
             elements.done.clear()
             if elements.root not in ("", root):
@@ -325,14 +327,17 @@ def split_at_elements(
             if not block:
                 break
             if not elements.name and (complete := elements.parser.CurrentByteIndex - passed) > 0:
-                yield XmlPart(elements.line, None, rest[:complete], b"", {})
-                rest = rest[complete:]
+                yield XmlPart(elements.line, None, bytes(rest[:complete]), b"", {})
+                del rest[:complete]
                 passed += complete
+            if len(rest) > max_bytes:
+                found = f"expected at most {max_bytes:,} bytes in {limits.what}, with its comments"
+                raise DataError(found).at(path, line=elements.line)
             block = stream.read(_XML_BLOCK_BYTES)
-    yield XmlPart(elements.line, None, rest, b"", {})
+    yield XmlPart(elements.line, None, bytes(rest), b"", {})
 
 
-def _content(text: bytes, passed: int, start: int, end: int) -> slice:
+def _content(text: bytearray, passed: int, start: int, end: int) -> slice:
     """Return the content of an element whose tags begin at bytes of the file."""
     opening = _OPENING_TAG.match(text, start - passed)
     assert opening is not None

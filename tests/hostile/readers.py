@@ -187,8 +187,9 @@ def _project(path: Path) -> None:
 
 def _tag_targets(path: Path) -> None:
     """Place tags in all targets; the file must be the same where there are none to place."""
-    segments = TaggedSegments(path, path.suffix.strip("."), None)
-    written, has_changed = "", False
+    written = io.BytesIO()
+    segments = TaggedSegments(path, path.suffix.strip("."), None, written.write)
+    has_changed = False
     for source, _ in segments.pairs(_raise):
         tagged, target = segments.tagged_source, segments.plain_target
         if tagged is not None and target is not None:
@@ -201,9 +202,7 @@ def _tag_targets(path: Path) -> None:
                 lines = LinkedLines(source, target, pair, (None, spans))
                 segments.set_target(project_into_text(tagged, lines).text)
                 has_changed = True
-        written += segments.written()
-    written += segments.written()
-    assert has_changed or written.encode(segments.encoding) == path.read_bytes()
+    assert has_changed or written.getvalue() == path.read_bytes()
 
 
 def _raise(error: DataError) -> None:

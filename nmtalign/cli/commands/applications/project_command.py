@@ -150,11 +150,10 @@ def _tag_targets(
     format = None if path is None else FORMAT_OF_ENDING.get(format_ending(path))
     if path is None or format not in ("tmx", "xliff") or annotations.tags_format not in ("xml", "xliff"):
         raise UsageError("expected --tags FILE, or a TMX or XLIFF file with --pairs whose segments have tags")
-    segments = TaggedSegments(path, format, bitext.sides)
     unlinked_pairs: list[int] = []  # a pair occurs once for each element whose words have no link
     placed = kept = 0
 
-    def parts_of_file() -> Iterator[str]:
+    def place_tags(segments: TaggedSegments) -> Iterator[None]:
         nonlocal placed, kept
         texts = starmap(SentencePair, segments.pairs(bad.add))
         pairs = linked_text.read(bad, pairs=texts)
@@ -171,15 +170,13 @@ def _tag_targets(
                 except DataError as error:
                     place, line = bitext.place(number, 0)
                     bad.add(error.at(place, line=line))
-            yield segments.written()
-        yield segments.written()
+            yield None
 
     with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
         bad = errors.open(outputs)
-        file = outputs.binary(output)
-        encoding = segments.encoding
-        for part in progress.done_one_by_one(parts_of_file()):
-            file.write(part.encode(encoding, "xmlcharrefreplace"))
+        segments = TaggedSegments(path, format, bitext.sides, outputs.binary(output).write)
+        for _ in progress.done_one_by_one(place_tags(segments)):
+            pass
     log_written(f"tags of {with_plural(placed, 'segment')}", [output], progress)
     errors.say(bad)
     if kept:
