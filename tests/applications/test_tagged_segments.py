@@ -109,7 +109,7 @@ def test_targets_get_the_tags_that_lines_get(name, ending, tmp_path, capsys):
     file = tmp_path / f"one{ending}"
     body = {
         ".xlf": "<xliff><trans-unit><source>%s</source><target>%s</target></trans-unit></xliff>",
-        ".tmx": '<tmx><tu><tuv xml:lang="en"><seg>%s</seg></tuv><tuv xml:lang="de"><seg>x</seg></tuv>'
+        ".tmx": '<tmx><tu/><tu><tuv xml:lang="en"><seg>%s</seg></tuv><tuv xml:lang="de"><seg>x</seg></tuv>'
         '<tuv xml:lang="fr-CA"><seg>%s</seg></tuv></tu></tmx>',
     }[ending]
     file.write_text(body % (sample.tagged, escape(sample.target)), encoding="utf-8")
