@@ -103,6 +103,8 @@ def nearest_words(
     A zero vector has none.
     """
     _check_word_list(target)
+    if not words:
+        return {}  # before the hubness of all target words, which takes seconds
     queries = unit_rows(source.vectors(words))  # (N, D)
     keys = unit_rows(target.compact().matrix)  # (V, D)
     hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))

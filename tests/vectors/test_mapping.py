@@ -137,6 +137,11 @@ def test_neighbors_of_unknown_words_are_none() -> None:
     assert found["zz"] == []
 
 
+def test_no_words_cost_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmtalign.vectors.spaces.mean_of_nearest", None)
+    assert nearest_words(named("s", np.eye(4)), named("t", np.eye(4)), []) == {}
+
+
 def test_dictionaries_with_tabs_spaces_and_more_columns(tmp_path: Path) -> None:
     path = tmp_path / "d"
     path.write_text("the le\nNew York\tNew York\t0.9\n\nof de 0.5\n", encoding="utf-8")
