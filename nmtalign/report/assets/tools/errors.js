@@ -1,6 +1,6 @@
 // Errors against the gold in groups: wrong links, sure links that are missing, and which of them two systems share.
 
-import { byId, counted, data, directionOf, html, lower, percent, wholePercent } from "../page.js";
+import { byId, counted, data, directionOf, html, lower, percent } from "../page.js";
 import { linksOf, pairs, positions, weightsOf } from "../pairs/pairs.js";
 import { isError, judge } from "../panels.js";
 import { showPinned } from "../pairs/light.js";
@@ -35,17 +35,16 @@ function classOf(side, word) {
   return running[side].get(lower(word)) >= FUNCTION * total[side] ? "function word" : "other";
 }
 
-const DOUBTFUL = 0.9; // as in `check --gold`
-const LEAST_POSTERIOR = 0.5 / 255; // half a level of the weights of the page
+const PEOPLE = "people: the model is sure";
 
-// How sure the model is that the gold is wrong in a cell, from 0 to 1, as `batch.compare` defines it.
-function doubtOf(pair, s, t) {
+// How sure the model is that the gold is wrong in a cell, from 0 to 1, as `batch.compare` defines it; weights are
+// known to half a level.
+function doubtOf({ pair, s, t }) {
   const key = `${s}-${t}`;
-  if (!pair.gold.has(key)) return (pair.links.get(key) ?? 0) / 1000;
-  return 1 - Math.sqrt(Math.max(LEAST_POSTERIOR, weightsOf(pair, "combined")[t * pair.S + s]));
+  return pair.gold.has(key)
+    ? 1 - (weightsOf(pair, "combined")[t * pair.S + s] + 0.002) ** 0.5
+    : pair.links.get(key) / 1000;
 }
-
-const PEOPLE = "people: the model is sure of the opposite";
 
 // Each gives the name of the group of a cell.
 const GROUPS = {
@@ -54,7 +53,7 @@ const GROUPS = {
   "target word": (pair, s, t) => lower(pair.shown.t[t]),
   class: (pair, s, t) => `${classOf("s", pair.s[s])} – ${classOf("t", pair.t[t])}`,
   "times the rarer word is seen": (pair, s, t) => bin(timesSeen(pair, s, t), 1, 2, 5, 10, 50),
-  "who may be wrong": (pair, s, t) => (doubtOf(pair, s, t) >= DOUBTFUL ? PEOPLE : "the model"),
+  "who may be wrong": (pair, s, t) => (doubtOf({ pair, s, t }) > 0.9 ? PEOPLE : "the model"),
   "words of the longer side": (pair) => bin(Math.max(pair.S, pair.T), 10, 20, 30, 40, 60),
 };
 
@@ -149,8 +148,7 @@ function tellErrors() {
     fold.append(makeTools(), html("div", { class: "beside" }, table, exampleBox));
   }
   const count = (kind) => judged.reduce((sum, pair) => sum + errorsOf(pair)[kind], 0);
-  const told = `${counted(count("wrong"), "wrong link")}, ${count("missed")} missing`;
-  fold.querySelector("summary span").textContent = told;
+  fold.querySelector("summary span").textContent = `${counted(count("wrong"), "wrong link")}, ${count("missed")} missing`;
 }
 
 // After a correction: the same groups, sorted as they were, and the examples that are left of the one that is shown.
@@ -184,8 +182,7 @@ function rowsOfGroups({ group, view, against }) {
     row[cell.kind] += 1;
     if (cell.kind !== "right") row.cells.push(cell);
   }
-  const doubt = ({ pair, s, t }) => doubtOf(pair, s, t);
-  rows.get(PEOPLE)?.cells.sort((a, b) => doubt(b) - doubt(a));
+  rows.get(PEOPLE)?.cells.sort((a, b) => doubtOf(b) - doubtOf(a));
   return rows;
 }
 
@@ -236,13 +233,7 @@ function showExamples({ name, cells }) {
       pair.pinned = { s, t };
       if (pair.card) showPinned(pair);
     });
-    const change = told === "missed" ? "remove this link from the gold" : "add this link to the gold";
-    const what =
-      name === PEOPLE
-        ? `${change}? ${wholePercent(doubtOf(pair, s, t))} sure`
-        : told === "missed"
-          ? "missed link"
-          : "wrong link";
+    const what = told === "missed" ? "missed link" : "wrong link";
     return html(
       "li",
       {},
@@ -253,7 +244,6 @@ function showExamples({ name, cells }) {
       around(pair, "t", t),
     );
   };
-  const more = cells.length > MOST ? [html("p", {}, `and ${cells.length - MOST} more`)] : [];
   const chosen = [...new Set(cells.map(({ pair }) => pair))];
   const list = html("button", { type: "button" }, `List only ${counted(chosen.length, "pair")}`);
   list.addEventListener("click", () => {
@@ -262,7 +252,6 @@ function showExamples({ name, cells }) {
   exampleBox.replaceChildren(
     html("h3", { tabindex: -1 }, `${name}: ${counted(cells.length, "example")}`),
     html("ol", {}, ...cells.slice(0, MOST).map(line)),
-    ...more,
-    html("p", {}, list),
+    html("p", {}, cells.length > MOST ? `and ${cells.length - MOST} more ` : "", list),
   );
 }
