@@ -82,7 +82,10 @@ def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> 
     """Print the scores of one or two files in both styles of annotation, and which file is better."""
     from nmtalign.links.expected_scores import compare_expected
 
-    verdict = compare_expected(*results.values()) if len(results) == 2 else None
+    try:
+        verdict = compare_expected(*results.values()) if len(results) == 2 else None
+    except DataError as error:
+        raise error.at(" and ".join(results)) from None
     if as_json:
         found: dict[str, Any] = {"files": {path: result.to_dict() for path, result in results.items()}}
         if verdict is not None:

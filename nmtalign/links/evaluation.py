@@ -254,7 +254,8 @@ def evaluate(
     Raises
     ------
     DataError
-        If the numbers of pairs differ or are 0, or if links are None; the message names the pair.
+        If the numbers of pairs differ or are 0, or if links are None; the message names the pair. If
+        there are fewer than 10 pairs without gold links.
     UsageError
         If there are neither gold links nor probabilities.
 

@@ -57,6 +57,7 @@ COEFFICIENTS = {
 SURE_GOLD_PER_LINK = 0.73  # ρ
 HELD_OUT_SD = {"precision": 0.339, "recall": 0.35, "f1": 0.296, "aer": 0.296}  # of the logits
 SAMPLING_VARIANCES = 4  # times the bootstrap variance of an estimate
+MIN_PAIRS = 10  # the fewest for which intervals were measured; one pair has no bootstrap variance at all
 # A verdict about two results needs at least this difference of the expected error:
 MIN_DIFFERENCE_OF_OWN = 0.02  # each with the probabilities of its own aligner
 MIN_DIFFERENCE_OF_JUDGED = 0.06  # links of one text, which one model judges
@@ -311,9 +312,13 @@ def evaluate_pairs(pairs: Iterable[AlignedPair]) -> ExpectedEvaluation:
 def expected_evaluation(
     signals: LinkSignals, *, is_judged: bool, bootstrap: Bootstrap | None = None
 ) -> ExpectedEvaluation:
-    """Return the scores that the signals of N pairs lead to expect; DataError if there are no links."""
+    """Return the scores that the signals of N pairs lead to expect; DataError for few pairs or no links."""
     if not signals.links.sum():
         raise DataError("expected links, found none in all pairs; without links, nothing can be estimated")
+    count = len(signals.links)
+    if count < MIN_PAIRS:
+        found = f"found {count}; how good the links of fewer pairs are cannot be told without gold links"
+        raise DataError(f"expected at least {MIN_PAIRS} pairs, {found}")
     bootstrap = bootstrap or Bootstrap(confidence=0.9)
     drawn = signals.drawn(bootstrap)
     total = signals.sums()
@@ -331,7 +336,7 @@ def expected_evaluation(
             low, high = _from_logit(bounds).tolist()
             intervals[metric] = (low, high)
         styles[style] = ExpectedScores(values, intervals)
-    settings = f"pairs:{len(signals.links)}|expected|{bootstrap.settings}"
+    settings = f"pairs:{count}|expected|{bootstrap.settings}"
     return ExpectedEvaluation(
         dense=styles["dense"],
         sure_possible=styles["sure_possible"],

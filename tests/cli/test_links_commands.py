@@ -521,12 +521,12 @@ def test_links_are_inverted(tmp_path, capsys):
 
 @pytest.fixture
 def judged(tmp_path):
-    """The links of three pairs by the bundled model, other links, and both sides of the text."""
-    source = ["the black cat", "a house", "we have a car"]
-    target = ["le chat noir", "une maison", "nous avons une auto"]
+    """The links of twelve pairs by the bundled model, other links, and both sides of the text."""
+    source = ["the black cat", "a house", "we have a car"] * 4
+    target = ["le chat noir", "une maison", "nous avons une auto"] * 4
     return (
-        write(tmp_path / "links", "0-0 1-2 2-1", "0-0 1-1", "0-0 1-1 2-2 3-3"),
-        write(tmp_path / "other", "0-2 1-1 2-0", "0-1 1-0", "0-3 1-2 2-1 3-0"),
+        write(tmp_path / "links", *["0-0 1-2 2-1", "0-0 1-1", "0-0 1-1 2-2 3-3"] * 4),
+        write(tmp_path / "other", *["0-2 1-1 2-0", "0-1 1-0", "0-3 1-2 2-1 3-0"] * 4),
         write(tmp_path / "text.en", *source),
         write(tmp_path / "text.fr", *target),
     )
@@ -539,7 +539,7 @@ def test_evaluate_without_gold_prints_both_styles(capsys, judged):
     assert "sure and possible links" in out
     assert "dense links" in out
     batch = na.load().align_batch(na.read_bitext(*text))
-    expected = na.evaluate([batch.links(n) for n in range(3)], judge=batch)
+    expected = na.evaluate([batch.links(n) for n in range(12)], judge=batch)
     shown = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert f"{100 * expected.dense.aer:.1f}" in shown["aer"]
     assert expected.settings in shown["settings"]
@@ -577,17 +577,17 @@ def test_evaluate_without_gold_needs_a_model_and_a_text(capsys, judged):
 def test_links_of_another_text_or_unit_are_refused_with_the_place(capsys, judged, tmp_path):
     _, _, *text = judged
     for lines, place in (
-        (["0-0", "0-0"], "found 3 in"),
-        (["0-0", "0-5", "0-0"], "bad, line 2: link 0-5 is outside"),
-        (["0-0", "zero", "0-0"], "bad, line 2: expected links"),
-        (["", "", ""], "bad: expected links, found none"),
+        (["0-0", "0-0"], "found 12 in"),
+        (["0-0", "0-5", *["0-0"] * 10], "bad, line 2: link 0-5 is outside"),
+        (["0-0", "zero", *["0-0"] * 10], "bad, line 2: expected links"),
+        ([""] * 12, "bad: expected links, found none"),
     ):
         links = write(tmp_path / "bad", *lines)
         code, _, err = run(capsys, "evaluate", links, *text, "--model", "en_fr_model")
         assert code == 3
         assert place in err
     record = '{"links": [[0, 0]], "unit": "tokens"}'
-    links = write(tmp_path / "links.jsonl", record, record, record)
+    links = write(tmp_path / "links.jsonl", *[record] * 12)
     code, _, err = run(capsys, "evaluate", links, *text, "--model", "en_fr_model", "--links-format", "jsonl")
     assert code == 3
     assert "links.jsonl: expected links of space-separated words, found links of tokens" in err
@@ -637,12 +637,23 @@ def test_posteriors_of_another_text_are_refused_with_the_place(capsys, judged, k
     _, _, source, target = judged
     model = "--model", "en_fr_model"
     lines = source.read_text().splitlines()
-    other = write(kept / "other.en", lines[0], lines[1], "we have a dog")
+    other = write(kept / "other.en", *lines[:2], "we have a dog", *lines[3:])
     code, _, err = run(capsys, "evaluate", kept / "kept.npz", other, target, *model)
     assert (code, "kept.npz, line 3: expected links of 'we have a dog'" in err) == (3, True)
     short = [write(kept / f"short{n}", "a", "b") for n in (0, 1)]
     assert run(capsys, "evaluate", kept / "kept.npz", *short, *model)[0] == 3
-    given = na.links_from([("a b", "x")], matrices=[np.array([[0.2, 0.8]])])
+    gold = write(kept / "gold", "0-0", "0-0 2p1", *["0-0"] * 10)
+    code, _, err = run(capsys, "evaluate", kept / "kept.npz", gold)
+    assert code == 3
+    assert "gold, line 2: link 2-1 is outside a pair of 2 source and 2 target words in" in err
+    few = na.load().align_batch([("the cat", "le chat")] * 9, posteriors=True)
+    few.save(kept / "few.npz")
+    code, _, err = run(capsys, "evaluate", kept / "few.npz")
+    assert (code, "few.npz: expected at least 10 pairs, found 9" in err) == (3, True)
+    na.load().align_batch([("the cat", "le chat")] * 10, posteriors=True).save(kept / "ten.npz")
+    code, _, err = run(capsys, "evaluate", kept / "kept.npz", "--compare", kept / "ten.npz")
+    assert (code, "kept.npz and " in err) == (3, True)
+    given = na.links_from([("a b", "x")] * 10, matrices=[np.array([[0.2, 0.8]])] * 10)
     given.save(kept / "given.npz")
     code, _, err = run(capsys, "evaluate", kept / "given.npz")
     assert (code, "given.npz: the links of this batch have no probabilities" in err) == (3, True)

@@ -49,7 +49,7 @@ def naive_aer(links: float, sure: float, words: float, linked_words: float, styl
 
 @pytest.mark.parametrize("style", ["dense", "sure_possible"])
 def test_expected_scores_are_those_of_the_formulas(style: str) -> None:
-    signals = signals_of([(10, 6, 25, 19, 0, 0, 0), (20, 11, 47, 40, 0, 0, 0)])
+    signals = signals_of([(10, 6, 25, 19, 0, 0, 0), (20, 11, 47, 40, 0, 0, 0)] * 5)
     found = expected_evaluation(signals, is_judged=False).styles[style]
     assert found.aer == pytest.approx(naive_aer(30, 17, 72, 59, style))
     assert found.f1 == pytest.approx(2 / (1 / found.precision + 1 / found.recall))
@@ -99,7 +99,7 @@ def test_intervals_are_wider_for_fewer_pairs_and_for_more_confidence(batch: na.A
         assert low < result.dense.aer < high
         return high - low
 
-    everything, few = width(na.evaluate(batch)), width(na.evaluate(batch[:5]))
+    everything, few = width(na.evaluate(batch)), width(na.evaluate(batch[:10]))
     sure = width(na.evaluate(batch, bootstrap=Bootstrap(confidence=0.99)))
     assert everything < few
     assert everything < sure

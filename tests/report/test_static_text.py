@@ -49,16 +49,19 @@ def test_a_report_has_the_panel_only_if_something_is_wrong(tmp_path):
 def test_a_page_says_as_text_what_it_has():
     aligner = na.load()
     pairs = [aligner.align("the black cat", "le chat noir"), aligner.align("<b>", "&")]
-    page = report_page(list(map(SamplePair, (1, 2), pairs)), about="a.en, a.fr · <model>", date="2026-11-29")
+    pairs *= 5
+    shown = list(map(SamplePair, range(1, 11), pairs))
+    page = report_page(shown, about="a.en, a.fr · <model>", date="2026-11-29")
     head = re.search('<p id="about">(.*)</p>', page)[1]
     assert head.startswith(
-        "English → French · a.en, a.fr · &lt;model&gt; · 2 pairs · expected alignment error "
+        "English → French · a.en, a.fr · &lt;model&gt; · 10 pairs · expected alignment error "
     )
     assert head.endswith(", without gold links · 2026-11-29")
     static = re.search('<section id="static".*?</section>', page, re.DOTALL)[0]
-    assert "<li>Pairs shown: 2</li>" in static
+    assert "<li>Pairs shown: 10</li>" in static
     assert f"Settings: {html.escape(aligner.description)}" in static
     sentences = '<p dir="auto">the black cat</p><p dir="auto">le chat noir</p>'
     assert f"{sentences}<p>the – le, black – noir, cat – chat" in static
     assert "&lt;" in static
     assert "<b>" not in static
+    assert "expected alignment error" not in report_page(list(map(SamplePair, (1, 2), pairs)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
@@ -179,19 +180,40 @@ def _read_scored(
     systems: dict[str, list[frozenset[na.Link]]] = {}
     for path in (scored.links, scored.compare):
         if path is not None:
-            systems[path] = _links_of_file(path, scored)
+            systems[path] = _links_of_file(path, scored, golds, gold)
     return golds, systems
 
 
-def _links_of_file(path: str, scored: ScoredOptions) -> list[frozenset[na.Link]]:
-    """Return the links of each pair in a file of links or of posteriors."""
+def _links_of_file(
+    path: str, scored: ScoredOptions, golds: Sequence[na.GoldAlignment], gold: str
+) -> list[frozenset[na.Link]]:
+    """Return the links of each pair in a file of links or of posteriors, whose words the gold has to fit."""
     from nmtalign.decoding.saved_batches import is_batch_file
     from nmtalign.links.formats import read_links
     from nmtalign.links.inputs import iter_links
 
     if is_batch_file(path):
-        return list(iter_links(na.open_batch(path)))
+        batch = na.open_batch(path)
+        _check_gold_fits(batch, path, golds, gold)
+        return list(iter_links(batch))
     return list(read_links(path, format=scored.links_format, encoding=scored.encoding))
+
+
+def _check_gold_fits(
+    batch: na.AlignedBatch, path: str, golds: Sequence[na.GoldAlignment], gold: str
+) -> None:
+    """Raise DataError with the line if gold links are outside of the words of a batch."""
+    from nmtalign.links.alignments import links_inside
+
+    if batch.origin is None:
+        return
+    for number, links in enumerate(islice(golds, len(batch)), 1):
+        lengths = map(len, batch.origin.tokens(number - 1))
+        try:
+            links_inside(links.possible, *lengths)
+        except DataError as error:
+            found = f"{error} in {path}; are both of the same text, and do both count the same words?"
+            raise DataError(found).at(gold, line=number) from None
 
 
 def _check_units(scored: ScoredOptions, gold: str) -> None:

@@ -522,5 +522,6 @@ def _log_quality(
         links = "LINKS"
         if counts_words and outputs.links not in (None, "-"):
             links = shlex.quote(str(outputs.links))
-        text += f"; to know more: nmtalign evaluate {links} {files} --model {shlex.quote(outputs.output)}"
+        command = f"nmtalign evaluate {links} {files} --model {shlex.quote(outputs.output)}"
+        text += f"; to know more: {command}, and docs/quality.md"
     log(text, event="expected", dense=list(expected.dense.intervals["aer"]))
