@@ -271,20 +271,21 @@
 
   // --- first figure: how an aligner learns ---------------------------------------------------------
 
-  // What is to be seen at each step.
+  // What is to be seen at each step; words of the pair are between stars.
   const STORIES = [
     "All English words get the same attention.",
-    "Rare words are sure first: économique, signé, 1992. But zone prefers signed.",
-    "The others follow: sur becomes surer of on.",
-    "Most are firm. But zone still prefers signed, and L' and la cannot decide between The and the.",
-    "The neighbors help: zone finds Area, L' finds The, and la finds the.",
+    "Rare words are sure first: *économique*, *signé*, *1992*. But *zone* prefers *signed*.",
+    "The others follow: *sur* becomes surer of *on*.",
+    "Most are firm. But *zone* still prefers *signed*, and *L'* and *la* cannot decide between *The* and *the*.",
+    "The neighbors help: *zone* finds *Area*, *L'* finds *The*, and *la* finds *the*.",
     "The jumps are learned better, so the words are surer.",
-    "Both directions must agree, so was gets almost nothing from a.",
-    "Here, too, was prefers été, and no word prefers a.",
-    "Two links that people made are less sure: the – la and was – a.",
-    "This is the default. One link is missed: was – a.",
-    "Now was – a is a link, but so is Area – a, which is wrong.",
+    "Both directions must agree, so *was* gets almost nothing from *a*.",
+    "Here, too, *was* prefers *été*, and no word prefers *a*.",
+    "Two links that people made are less sure: *the – la* and *was – a*.",
+    "This is the default. One link is missed: *was – a*.",
+    "Now *was – a* is a link, but so is *Area – a*, which is wrong.",
   ];
+  const storyOf = (n) => STORIES[n].split("*").map((part, k) => (k % 2 ? html("em", {}, part) : part));
   const rounds = { uniform: 0, words: 0, positions: 0 };
   const STAGES = recorded.steps.map(({ model, weights }) => {
     const [kind, agree] = model.split(", ");
@@ -344,7 +345,7 @@
       title.textContent = `${n}. ${stage.title}`;
       slider.setAttribute("aria-valuetext", `${n}: ${stage.title}`);
       bars.forEach((bar, number) => bar.classList.toggle("now", number === n));
-      picture.show(stage.weights, stage.links, [`${stage.who} ${STORIES[n]}`]);
+      picture.show(stage.weights, stage.links, [`${stage.who} `, ...storyOf(n)]);
       figure.dataset.step = n;
     }
 

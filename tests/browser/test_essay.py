@@ -65,12 +65,17 @@ def text_of(page: Any, css: str) -> str:
 def test_the_slider_goes_through_all_steps_by_keyboard(open_essay: Callable[..., Any]) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    page = open_essay()
+    page = open_essay(width=390)
     slider = page.find_element("css selector", "#learning input")
-    told = []
+    told, stories, heights = [], [], set()
     for _ in range(11):
         told.append((text_of(page, "#learning .title"), text_of(page, "#learning .verdict")))
+        stories.append(text_of(page, "#learning .who"))
+        heights.add(page.find_element("css selector", "#learning .below").rect["height"])
         slider.send_keys(Keys.ARROW_RIGHT)
+    assert len(set(stories)) == 11
+    assert "zone still prefers signed" in stories[3]
+    assert len(heights) == 1  # the matrix stays where it is
     assert told[0] == ("0. Nothing is known", "0 right · × 0 wrong · + 14 missed")
     assert told[3] == ("3. Which words occur together: round 3", "10 right · × 1 wrong · + 4 missed")
     assert told[4] == ("4. Where they are: round 1", "13 right · × 0 wrong · + 1 missed")
@@ -79,6 +84,25 @@ def test_the_slider_goes_through_all_steps_by_keyboard(open_essay: Callable[...,
     assert slider.get_attribute("aria-valuetext") == "10: Both together: links of at least 5 %"
     page.find_element("css selector", "a[data-step='9']").click()
     assert text_of(page, "#learning .title") == told[9][0]
+
+
+def test_the_stories_of_the_steps_are_true() -> None:
+    words = recorded()
+    steps = [np.array(step["weights"]) for step in words["steps"]]
+
+    def best(step: int, word: str) -> str:
+        return str(words["source"][steps[step][words["target"].index(word)].argmax()])
+
+    assert [best(step, "zone") for step in (1, 2, 3, 4)] == ["signed", "signed", "signed", "Area"]
+    assert (best(1, "sur"), best(2, "sur"), best(4, "L'"), best(4, "la")) == ("on", "on", "The", "the")
+    article = steps[3][words["target"].index("la")][[0, 3]]  # The, the
+    assert article[0] == article[1]
+    joint = np.array(words["joint"])
+    links = {(words["source"][s], words["target"][t]) for t, s in np.argwhere(joint >= 0.05)}
+    people = {(words["source"][s], words["target"][t]) for s, t in words["sure"]}
+    assert links - people == {("Area", "a")}
+    surer = {(words["source"][s], words["target"][t]) for t, s in np.argwhere(joint >= 0.95)}
+    assert people - surer == {("the", "la"), ("was", "a")}
 
 
 def test_the_steps_that_the_text_names_exist() -> None:
