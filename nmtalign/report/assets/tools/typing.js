@@ -114,6 +114,7 @@ async function ask() {
     const advice = "Type a sentence and its translation; pairs of lines are pairs of sentences.";
     return tell(advice, { old: pairs.length > 0 });
   }
+  if (!pairs.length) tell("Aligning; the first time, a model is read.");
   const request = {
     method: "POST",
     headers: { "Content-Type": "application/json" },
