@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MIN_TERM_LINKS = 3  # how often a term and its translation are linked at least
-MAX_TERM_WORDS = 6
-MIN_TERM_PROBABILITY = 0.2  # of a translation, in both directions
+MAX_TERM_WORDS = 6  # longer sequences, of laws for example, are formulas rather than terms
+MIN_TERM_PROBABILITY = 0.2  # in both directions: most translations below are errors of links
 MAX_PART_SHARE = 0.7  # of the occurrences of a term that may be parts of one longer term
 MIN_TEXT_WORDS = 100  # frequencies are not counted in fewer: a word of a text of one line is not frequent
 PREFERRED_EXAMPLE_WORDS = 16
