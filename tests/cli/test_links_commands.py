@@ -645,7 +645,7 @@ def test_posteriors_of_another_text_are_refused_with_the_place(capsys, judged, k
     gold = write(kept / "gold", "0-0", "0-0 2p1", *["0-0"] * 10)
     code, _, err = run(capsys, "evaluate", kept / "kept.npz", gold)
     assert code == 3
-    assert "gold, line 2: link 2-1 is outside a pair of 2 source and 2 target words in" in err
+    assert "gold, line 2: gold link 2-1 is outside a pair of 2 source and 2 target words in" in err
     few = na.load().align_batch([("the cat", "le chat")] * 9, posteriors=True)
     few.save(kept / "few.npz")
     code, _, err = run(capsys, "evaluate", kept / "few.npz")

@@ -212,7 +212,7 @@ def _check_gold_fits(
         try:
             links_inside(links.possible, *lengths)
         except DataError as error:
-            found = f"{error} in {path}; are both of the same text, and do both count the same words?"
+            found = f"gold {error} in {path}; are both of the same text, and do both count the same words?"
             raise DataError(found).at(gold, line=number) from None
 
 

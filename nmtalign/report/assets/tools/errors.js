@@ -148,7 +148,8 @@ function tellErrors() {
     fold.append(makeTools(), html("div", { class: "beside" }, table, exampleBox));
   }
   const count = (kind) => judged.reduce((sum, pair) => sum + errorsOf(pair)[kind], 0);
-  fold.querySelector("summary span").textContent = `${counted(count("wrong"), "wrong link")}, ${count("missed")} missing`;
+  const wrong = counted(count("wrong"), "wrong link");
+  fold.querySelector("summary span").textContent = `${wrong}, ${count("missed")} missing`;
 }
 
 // After a correction: the same groups, sorted as they were, and the examples that are left of the one that is shown.
