@@ -90,8 +90,6 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         wait(chromium, "return document.documentElement.dataset.ready === ''")
         if width > 1080:
             chromium.execute_script("document.getElementById('bar').open = true")  # its tools can be clicked
-            if hash:
-                wait_until_still(chromium)  # at the pair that the address names
         if not beside and any(pair.others for pair in pairs):
             show_one_panel(chromium)
         return chromium

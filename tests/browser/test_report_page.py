@@ -24,7 +24,7 @@ from nmtalign.report.card_reasons import (
 from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.report.style import visible
-from tests.browser.conftest import wait, wait_until_still
+from tests.browser.conftest import show_one_panel, wait, wait_until_still
 from tests.report.sample_pairs import (
     CAT,
     GOLD_TO_EXPLAIN,
@@ -1511,3 +1511,12 @@ def test_closest_calls_number_words_that_occur_several_times(open_report: Open) 
     names = [bar.name.replace("\u200e", "") for bar in closest_calls(content)]
     assert names == ["the – les₁", "pots – pots", "the – les₂"]
     assert [plain(text) for text in texts(page, ".calls .name")] == names
+
+
+def test_choosing_a_view_leaves_the_pair_where_it_is(open_report: Open) -> None:
+    page = open_report([CAT], hash="#pair-17", beside=True)
+    wait_until_still(page)
+    top = "return document.querySelector('.pair').getBoundingClientRect().top"
+    before = page.execute_script(top)
+    show_one_panel(page)
+    assert abs(page.execute_script(top) - before) < 1
