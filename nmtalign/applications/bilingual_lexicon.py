@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_lines
-from nmtalign.links.separators import tsv_cell, without_formula
+from nmtalign.links.separators import tsv_cell
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.subwords import SPACE_MARK
@@ -250,18 +250,14 @@ def format_shortlist(
             yield f"{translation} {word} {probability:.7f}\n"
 
 
-def format_row(entry: LexiconEntry, *, escape_formulas: bool = False) -> str:
+def format_row(entry: LexiconEntry) -> str:
     """Return an entry as the cells of a TSV row under `TABLE_HEADER`, without a line end.
 
-    Expected counts have two decimals. `escape_formulas` puts an apostrophe before words that a spreadsheet
-    would take for formulas.
+    Expected counts have two decimals.
     """
-    source, target = entry.source, entry.target
-    if escape_formulas:
-        source, target = without_formula(source), without_formula(target)
     cells = (
-        tsv_cell(source),
-        tsv_cell(target),
+        tsv_cell(entry.source),
+        tsv_cell(entry.target),
         f"{entry.links:.2f}".removesuffix(".00"),
         f"{entry.forward:.4f}",
         f"{entry.reverse:.4f}",

@@ -464,17 +464,17 @@ def terms_format(path: str) -> str:
     return kind
 
 
-def format_terms(terms: Iterable[Term], kind: str, *, escape_formulas: bool = False) -> Iterator[str]:
+def format_terms(terms: Iterable[Term], kind: str) -> Iterator[str]:
     """Yield the lines of a file of terms.
 
-    CSV is for spreadsheets: it begins with a byte order mark, and formulas are always escaped.
+    CSV is for spreadsheets: it begins with a byte order mark, and formulas are escaped.
     """
     is_csv = kind == ".csv"
     separator, cell = (",", csv_cell) if is_csv else ("\t", tsv_cell)
     yield (CSV_MARK if is_csv else "") + separator.join(TERM_COLUMNS) + "\n"
     for term in terms:
         texts = [term.source, term.target, term.source_example, term.target_example]
-        if is_csv or escape_formulas:
+        if is_csv:
             texts = [without_formula(text) for text in texts]
         source, target, *examples = map(cell, texts)
         figures = f"{term.links}", f"{term.forward:.4f}", f"{term.reverse:.4f}", f"{term.association:.2f}"

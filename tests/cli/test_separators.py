@@ -237,9 +237,6 @@ def test_formulas_can_be_made_text(files, capsys):
     assert "a different escape formulas" in capsys.readouterr().err
     assert run(*aligned, "--table", "t.jsonl", "--escape-formulas") == 0
     assert f'"{word}"' in (files / "t.jsonl").read_text("utf-8")
-    assert run("lexicon", "a", "b", "l", "-o", "lex", "--escape-formulas") == 0
-    assert f"\n'{word}\t'{word}\t" in (files / "lex.tsv").read_text("utf-8")
-    assert f"\n{word} {word} " in "\n" + (files / "lex.s2t").read_text("utf-8")
 
 
 SUBTITLES = """1

@@ -27,7 +27,6 @@ COMMANDS = {  # with whether the word is shown
     "find the a b --links l": True,
     "find the a b --links l --translation le": True,
     "lexicon a b l": True,
-    "lexicon a b l --escape-formulas": True,
     "lexicon --model model": True,
     "vectors info v --neighbors the": True,
     "vectors info v": True,

@@ -199,9 +199,7 @@ def _links_of_file(
     return list(read_links(path, format=scored.links_format, encoding=scored.encoding))
 
 
-def _check_gold_fits(
-    batch: na.AlignedBatch, path: str, golds: Sequence[na.GoldAlignment], gold: str
-) -> None:
+def _check_gold_fits(batch: na.AlignedBatch, path: str, golds: Sequence[na.GoldAlignment], gold: str) -> None:
     """Raise DataError with the line if gold links are outside of the words of a batch."""
     from nmtalign.links.alignments import links_inside
 

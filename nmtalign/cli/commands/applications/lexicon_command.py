@@ -122,7 +122,6 @@ class LexiconOptions(Settings):
         "Write a list of terms to FILE.csv, for spreadsheets, or to FILE.tsv, and nothing else.",
         kind="output",
     )
-    escape_formulas: bool = texts.formula_option()
     min_links: int | None = setting(
         None, "--min-links N", "List translations with at least N links.  [1; --terms: 3]", minimum=1
     )
@@ -254,7 +253,7 @@ def _write_terms(
         for lines in _linked_lines(linked, listed.model, bad):
             text.add(lines)
         terms = text.terms(**listed.minimums)
-        rows = format_terms(terms, kind, escape_formulas=listed.escape_formulas)
+        rows = format_terms(terms, kind)
         outputs.text(path).writelines(rows)
     where = "" if path == "-" else f" in {path}"
     log(f"{with_plural(len(terms), 'term')}{where}", event="written")
@@ -343,7 +342,7 @@ def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iter
     from nmtalign.applications.bilingual_lexicon import format_row
 
     for entry in entries:
-        yield format_row(entry, escape_formulas=listed.escape_formulas)
+        yield format_row(entry)
 
 
 def _counts_of_links(
