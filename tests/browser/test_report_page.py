@@ -1514,7 +1514,7 @@ def test_closest_calls_number_words_that_occur_several_times(open_report: Open) 
 
 
 def test_choosing_a_view_leaves_the_pair_where_it_is(open_report: Open) -> None:
-    page = open_report([CAT], hash="#pair-17", beside=True)
+    page = open_report([CAT], hash="#pair-17&pin=t3", beside=True)
     wait_until_still(page)
     top = "return document.querySelector('.pair').getBoundingClientRect().top"
     before = page.execute_script(top)
