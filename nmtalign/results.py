@@ -251,9 +251,9 @@ class ViewableBatch(Result):
         >>> na.open_batch(json.loads(json.dumps(values))) == batch
         True
         """
-        from nmtalign.report.drawing import batch_to_dict
+        from nmtalign.report.drawing import batch_as_dict
 
-        return batch_to_dict(self)
+        return batch_as_dict(self)
 
     def _repr_html_(self) -> str:
         from nmtalign.report.drawing import batch_to_html

@@ -9,7 +9,7 @@ from importlib import metadata
 
 from nmtalign import __version__
 
-_NAME = re.compile(r"[\w.-]+")
+_PACKAGE_NAME = re.compile(r"[\w.-]+")
 _EXTRA = re.compile(r"extra == [\"'](\w+)")
 _EXTRAS_OF_DEVELOPERS = ("test", "docs", "fuzz")
 
@@ -42,7 +42,7 @@ def _required_packages() -> list[str]:
         return []
     names = []
     for requirement in requirements:
-        name = _NAME.match(requirement)
+        name = _PACKAGE_NAME.match(requirement)
         extra = _EXTRA.search(requirement)
         if name is not None and (extra is None or extra[1] not in _EXTRAS_OF_DEVELOPERS):
             names.append(name[0])

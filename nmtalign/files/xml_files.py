@@ -125,7 +125,7 @@ class _ElementBuilder:
             return None
         code = None if isinstance(error, DataError) else error.code  # a DataError is about an entity
         if code == _TAG_MISMATCH and self._is_past_damage:
-            name = _NAME.match(block, place)
+            name = _ELEMENT_NAME.match(block, place)
             self._leave("" if name is None else name[0].decode("utf-8", "replace"))
             return _Damage(_find_end_of_tag, place, is_reported=False)
         if code is not None and code not in _BAD_TEXT:
@@ -267,7 +267,7 @@ def declared_encoding(head: bytes) -> str:
     for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(mark):
             return name
-    declaration = _DECLARATION.match(head)
+    declaration = _XML_DECLARATION.match(head)
     name = "utf-8" if declaration is None else declaration[1].decode("ascii")
     if not re.fullmatch(_SAFE_ENCODINGS, name, re.IGNORECASE):
         raise DataError(f"expected a common encoding such as UTF-8, found {name[:40]!r}")
@@ -419,13 +419,13 @@ def _errors_of_file(path: str | Path) -> Iterator[None]:
         raise DataError(reason).at(path) from None
 
 
-_DECLARATION = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_XML_DECLARATION = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _OPENING_TAG = re.compile(rb"""<(?>(?:[^<>"']+|"[^"]*"|'[^']*')*)>""")
 _find_tag = re.compile(rb"(?=<)").search
 _find_end_of_tag = re.compile(rb">").search
 _find_end_of_comment = re.compile(rb"-->").search
 _find_end_of_cdata = re.compile(rb"\]\]>").search
-_NAME = re.compile(rb"[^\s<>/]+")
+_ELEMENT_NAME = re.compile(rb"[^\s<>/]+")
 _MAX_TAG_BYTES = 200  # a tag that is split between two blocks is found if it is shorter
 _ENTITY = re.compile(r"&#?[\w.:-]{1,40};?")
 _TAG_MISMATCH = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]

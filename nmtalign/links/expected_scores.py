@@ -57,7 +57,8 @@ COEFFICIENTS = {
 SURE_GOLD_PER_LINK = 0.73  # ρ
 HELD_OUT_SD = {"precision": 0.339, "recall": 0.35, "f1": 0.296, "aer": 0.296}  # of the logits
 SAMPLING_VARIANCES = 4  # times the bootstrap variance of an estimate
-MIN_PAIRS = 10  # the fewest for which intervals were measured; one pair has no bootstrap variance at all
+# the fewest for which intervals were measured; one pair has no bootstrap variance at all
+MIN_ESTIMATED_PAIRS = 10
 # A verdict about two results needs at least this difference of the expected error:
 MIN_DIFFERENCE_OF_OWN = 0.02  # each with the probabilities of its own aligner
 MIN_DIFFERENCE_OF_JUDGED = 0.06  # links of one text, which one model judges
@@ -316,9 +317,9 @@ def expected_evaluation(
     if not signals.links.sum():
         raise DataError("expected links, found none in all pairs; without links, nothing can be estimated")
     count = len(signals.links)
-    if count < MIN_PAIRS:
+    if count < MIN_ESTIMATED_PAIRS:
         found = f"found {count}; how good the links of fewer pairs are cannot be told without gold links"
-        raise DataError(f"expected at least {MIN_PAIRS} pairs, {found}")
+        raise DataError(f"expected at least {MIN_ESTIMATED_PAIRS} pairs, {found}")
     bootstrap = bootstrap or Bootstrap(confidence=0.9)
     drawn = signals.drawn(bootstrap)
     total = signals.sums()

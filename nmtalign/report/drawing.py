@@ -119,7 +119,7 @@ def save_batch(batch: Any, path: str | Path) -> None:
     saved_batches.write_batch(batch, path)
 
 
-def batch_to_dict(batch: Any) -> dict[str, Any]:
+def batch_as_dict(batch: Any) -> dict[str, Any]:
     """Return a batch as plain values, as :meth:`AlignedBatch.to_dict` does."""
     return saved_batches.batch_to_dict(batch)
 

@@ -21,7 +21,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
-from nmtalign.links.expected_scores import MIN_PAIRS, evaluate_pairs
+from nmtalign.links.expected_scores import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.formats import outside_link_error
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
@@ -403,7 +403,7 @@ def error_of(figures: Sequence[Figure]) -> str:
 def expected_error(pairs: Sequence[SamplePair]) -> str:
     """Return the error rate that is expected without gold; empty for few pairs, or without probabilities."""
     aligned = [pair.aligned for pair in pairs]
-    if len(aligned) < MIN_PAIRS or not any(pair.probabilities for pair in aligned):
+    if len(aligned) < MIN_ESTIMATED_PAIRS or not any(pair.probabilities for pair in aligned):
         return ""
     return evaluate_pairs(aligned).sentence
 

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from nmtalign.errors import DataError, UsageError, require_extra
+from nmtalign.files.bitext_records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.files.records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import parse_json, try_lines
 from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record

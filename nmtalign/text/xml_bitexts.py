@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nmtalign.errors import DataError
-from nmtalign.files.records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
+from nmtalign.files.bitext_records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
 from nmtalign.text.languages import is_variant, language_tag
 from nmtalign.text.tokenization import Languages
 
