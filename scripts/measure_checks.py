@@ -57,7 +57,7 @@ ESCAPES = str.maketrans(
         "]": "&#93;",
     }
 )
-LENGTH_OR_SCORE = {"length-ratio", "maybe-length-ratio", "not-translation", "low-score"}
+LENGTH_OR_SCORE = {"length-ratio", "maybe-length-ratio", "missing-text", "not-translation", "low-score"}
 EXPECTED = {
     "copy": {"copy"},
     "swap": {"swapped"},

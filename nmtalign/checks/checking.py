@@ -23,6 +23,7 @@ from nmtalign.checks.pairs import (
     find_duplicates,
     find_empty,
     find_low_scores,
+    find_missing_text,
     find_odd_lines,
     find_slips,
     find_unspaced_lines,
@@ -283,8 +284,13 @@ def _find_by_scores(
         return
     batch = aligner.align_batch(pairs, workers=workers)
     scores = np.asarray(batch.scores)
+    is_judged = is_judged.copy()
     is_low = scores[is_judged] < LOW_SCORE
     usual = bool(is_low.mean() <= MAX_LOW_SHARE) if len(is_low) else False
+    if usual:
+        for finding in find_missing_text(aligner, pairs, np.flatnonzero(is_judged & (scores < LOW_SCORE))):
+            is_judged[finding.line] = False
+            yield finding
     yield from find_low_scores(scores, translated, is_judged, usual=usual)
     for number in np.flatnonzero(pairs_without_links(batch) & is_judged).tolist():
         yield Finding(number, "pair", "no-links", "")

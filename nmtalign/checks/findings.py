@@ -56,6 +56,9 @@ KINDS: dict[str, Kind] = {
     "not-translation": Kind(
         "error", "pairs that are not translations", "look at the pair; remove it, or find the right partner"
     ),
+    "missing-text": Kind(
+        "hint", "lines with missing text", "compare the sides: complete this line, or remove the pair"
+    ),
     "low-score": Kind("hint", "pairs with a low score", "look at the pair: the translation may be free"),
     "low-scores": Kind(
         "error",

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags
+from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.checks.findings import Finding
 from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
 from nmtalign.names import SIDES, Side
 
 if TYPE_CHECKING:
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.slips import LineRun
 
@@ -171,6 +172,7 @@ PAIRS_PER_SCORE_BLOCK = 25
 MIN_LOW_SHARE_OF_RUN = 0.8  # a run of low scores consists of blocks with at least this share of low scores
 MAX_LOW_SHARE = 0.5  # if more of all scores are low, the model does not fit the text, and yields only hints
 _MIN_SCORE = 1e-4  # lower scores are raised to this one
+_MIN_MISSING_PROBABILITY = 0.97  # that a part of one side is missing
 # log-odds that a pair is a translation
 _MAX_ERROR_LOG_ODDS = -8.0
 _MAX_HINT_LOG_ODDS = -3.0
@@ -218,6 +220,16 @@ def find_low_scores(
     for number in np.flatnonzero(is_judged & (is_error | is_hint)).tolist():
         kind = "not-translation" if is_error[number] else "low-score"
         yield Finding(number, "pair", kind, f"score {scores[number]:.3f}")
+
+
+def find_missing_text(aligner: Aligner, pairs: Sequence[tuple[str, str]], chosen: Longs) -> Iterator[Finding]:
+    """Yield those of the chosen pairs, by their numbers, of which a side lacks a part of the other side."""
+    decoder = aligner.decoder_for_text(aligner.text_of_pairs([pairs[n] for n in chosen.tolist()]))
+    if not decoder.has_evidence:
+        return
+    missing = decoder.features_of_text().faults.missing_probability
+    for side, n in np.argwhere(missing > _MIN_MISSING_PROBABILITY).tolist():
+        yield Finding(int(chosen[n]), SIDES[side], "missing-text", f"probability {missing[side, n]:.3f}")
 
 
 def pairs_without_links(batch: AlignedBatch) -> Flags:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Longs, offsets_of
+from nmtalign.arrays import Doubles, Flags, Longs, offsets_of
 from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
@@ -251,6 +251,14 @@ def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> L
     counts = np.diff(chosen_before[side.offsets])
     sections = text.sections
     return np.bincount(sections.pair_of_section, counts, sections.pair_count).astype(np.int64)
+
+
+def mean_by_pair(text: EncodedText, side: EncodedSide, values: Doubles) -> Doubles:
+    """Return the mean of the values (V,) of the words of one side for each pair (N,); 0 without words."""
+    pair = np.repeat(text.sections.pair_of_section, side.lengths)
+    sums = np.bincount(pair, values[side.tokens], text.sections.pair_count)
+    counts = np.bincount(pair, minlength=text.sections.pair_count)
+    return np.asarray(sums / np.maximum(counts, 1))
 
 
 def _foreign_side(

@@ -92,13 +92,20 @@ class Sections:
 
     def core(self, bucket: Bucket) -> Flags | None:
         """Return which cells (T, S, B) of a bucket are in the core of their section; None if all are."""
+        core_words = self.core_words(bucket)
+        if core_words is None:
+            return None
+        is_core_source, is_core_target = core_words
+        return np.asarray(is_core_target[:, None] & is_core_source)
+
+    def core_words(self, bucket: Bucket) -> tuple[Flags, Flags] | None:
+        """Return which words (S, B), (T, B) of a bucket are in the core of their section; None if all are."""
         if not self.has_split_pairs:
             return None
         T, S, _ = bucket.shape
-        is_filled = bucket.is_filled
-        is_core_source = self._is_in_core(0, bucket.sections, S)  # (S, B)
-        is_core_target = is_filled & self._is_in_core(1, bucket.sections, T)  # (T, B)
-        return np.asarray(is_core_target[:, None] & is_core_source)
+        is_core_source = self._is_in_core(0, bucket.sections, S)
+        is_core_target = bucket.is_filled & self._is_in_core(1, bucket.sections, T)
+        return is_core_source, is_core_target
 
     def _is_in_core(self, side: int, section: Longs, size: int) -> Flags:
         """Return which of the first `size` words of sections (B,) are in the core, shape (size, B)."""

@@ -13,20 +13,19 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.coverage import foreign_pairs
+from nmtalign.corpus.coverage import foreign_pairs, mean_by_pair
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.text import EncodedText
 from nmtalign.decoding.extraction_methods import BucketAttention, Extraction
-from nmtalign.decoding.probabilities import (
+from nmtalign.decoding.pair_scores import (
     MAX_COST,
-    MIN_PROBABILITY,
-    LinkProbabilities,
-    TrainingSize,
-    evidence_of_pairs,
-    pair_costs,
-    parallel_probability,
+    PairEvidence,
+    PairFeatures,
+    link_evidence,
+    surprise_of_words,
 )
+from nmtalign.decoding.probabilities import MIN_PROBABILITY, LinkProbabilities, TrainingSize
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -41,6 +40,8 @@ from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, 
 from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.text.tokenization import Languages
 
+NO_EVIDENCE: Doubles = np.zeros((0, len(PairEvidence._fields)))  # of no sections
+
 
 class BucketLinks(NamedTuple):
     """Links of a bucket, each column (L,), and what makes the scores of its sections, (sections,)."""
@@ -51,7 +52,7 @@ class BucketLinks(NamedTuple):
     posterior: Reals  # joint
     probability: Reals
     sections: Longs  # numbers of the sections of the bucket
-    pair_sums: Doubles  # of these sections: their evidence, or the sums of the posteriors of their links
+    evidence: Doubles  # of these sections, (sections, fields of PairEvidence)
 
 
 class ExtractedLinks(NamedTuple):
@@ -139,27 +140,25 @@ class Decoder(NamedTuple):
         """Compute the links of bucket k, their probability, and the sums of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
-        core = self.text.sections.core(bucket)  # sections overlap; only the links of their cores count
         probability = posterior
         if cell_evidence is None:
             # without a null word, the sum of the posteriors of the links stands in for the evidence
+            core = self.text.sections.core(bucket)  # sections overlap; only the links of their cores count
             weights = posterior if core is None else posterior * core[t, s, b]
-            pair_sums = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
+            evidence = np.zeros((len(bucket.filled_columns), len(PairEvidence._fields)))
+            evidence[:, 0] = np.bincount(b, weights, len(bucket.sections))[bucket.filled_columns]
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
-            if core is not None:
-                cell_evidence = cell_evidence * core
-            pair_sums = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        filled_columns = bucket.filled_columns
+            evidence = self.evidence_of_sections(bucket, posteriors, cell_evidence)
         return BucketLinks(
             link_section=bucket.sections[b].astype(np.int32),
             source=s.astype(np.int32),
             target=t.astype(np.int32),
             posterior=posterior,
             probability=probability,
-            sections=bucket.sections[filled_columns],
-            pair_sums=pair_sums[filled_columns],
+            sections=bucket.sections[bucket.filled_columns],
+            evidence=evidence,
         )
 
     def chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
@@ -220,9 +219,9 @@ class Decoder(NamedTuple):
     def collect_links(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         all_sections = self.text.sections
-        no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
+        no_links = [*[np.zeros(0, np.int64)] * (len(BucketLinks._fields) - 1), NO_EVIDENCE]
         columns = [np.concatenate(column) for column in zip(no_links, *links_of_buckets, strict=True)]
-        link_section, source, target, posterior, probability, sections, section_sums = columns
+        link_section, source, target, posterior, probability, sections, evidence = columns
         kept, pair, source, target = all_sections.links_in_cores(
             link_section.astype(np.int64), source, target
         )
@@ -233,61 +232,99 @@ class Decoder(NamedTuple):
             (all_sections.source_lengths, all_sections.target_lengths),
             # the sections of a long pair overlap, so a word may have a link in each of several sections
             one_link=self.extraction.one_link if all_sections.has_split_pairs else ANY_LINKS,
-            scores=self.scores_of_sections(sections.astype(np.int64), section_sums.astype(np.float64)),
+            scores=self.scores_of_sections(sections, evidence),
         )
 
-    def scores_of_sections(self, sections: Longs, sums: Doubles) -> Doubles:
+    def evidence_of_sections(
+        self, bucket: Bucket, posteriors: BucketAttention, cell_evidence: Floats
+    ) -> Doubles:
+        """Return the :class:`PairEvidence` of the sections of a bucket, (sections, fields).
+
+        Sections overlap; only the words of their cores count.
+        """
+        assert self.scores is not None
+        source_surprise, target_surprise = self.scores.null_surprise
+        of_source = source_surprise[bucket.source]
+        of_target = target_surprise[bucket.target]
+        core_words = self.text.sections.core_words(bucket)
+        if core_words is not None:
+            is_core_source, is_core_target = core_words
+            of_source = of_source * is_core_source
+            of_target = of_target * is_core_target
+            cell_evidence = cell_evidence * (is_core_target[:, None] & is_core_source)
+        evidence = PairEvidence(
+            forward=link_evidence(posteriors.forward, cell_evidence),
+            reverse=link_evidence(posteriors.reverse, cell_evidence),
+            source_surprise=surprise_of_words(posteriors.reverse.sum(axis=0), of_source),
+            target_surprise=surprise_of_words(posteriors.forward.sum(axis=1), of_target),
+        )
+        return np.stack(evidence, axis=1)[bucket.filled_columns]
+
+    def pair_features(self, section: Longs, evidence: Doubles) -> PairFeatures:
+        """Return the features of all pairs, from the evidence of sections; `has_evidence` must be true."""
+        assert self.scores is not None
+        sections = self.text.sections
+        order = np.argsort(section)  # so that a sum does not depend on the other pairs of the text
+        section = section[order]
+        columns = [sections.sum_by_pair(section, column) for column in evidence[order].T]
+        source, target = self.text.source, self.text.target
+        of_source, of_target = self.scores.foreignness
+        return PairFeatures(
+            evidence=PairEvidence(*columns),
+            foreignness=(
+                mean_by_pair(self.text, source, of_source),
+                mean_by_pair(self.text, target, of_target),
+            ),
+            lengths=self._lengths,
+            size=self.size,
+        )
+
+    def features_of_text(self) -> PairFeatures:
+        """Return the features of all pairs; `has_evidence` must be true."""
+        evidence: list[Doubles] = [NO_EVIDENCE]
+        filled_sections: list[Longs] = [np.zeros(0, np.int64)]
+        for k, bucket in enumerate(self.text.buckets):
+            posteriors, ratios = self.bucket_posteriors(k)
+            evidence.append(self.evidence_of_sections(bucket, posteriors, self.cell_evidence(k, ratios)))
+            filled_sections.append(bucket.sections[bucket.filled_columns])
+        return self.pair_features(np.concatenate(filled_sections), np.concatenate(evidence))
+
+    @property
+    def _lengths(self) -> tuple[Longs, Longs]:
+        """Number of source words and of target words of each pair."""
+        return self.text.sections.source_lengths, self.text.sections.target_lengths
+
+    def scores_of_sections(self, section: Longs, evidence: Doubles) -> Doubles:
         """Return the score of each pair: the probability that it is parallel.
 
-        `sums` are those of the evidence of the sections, or of the posteriors of their links. The score is 0
-        if no word of a side is known. Without a null word, it is the sum of the link probabilities over the
-        mean length of both sides.
+        The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
+        probabilities over the mean length of both sides, and the first column of `evidence` has these sums.
         """
-        order = np.argsort(sections)  # so that a sum does not depend on the other pairs of the text
-        pair_sums = self.text.sections.sum_by_pair(sections[order], sums[order])
-        S = self.text.sections.source_lengths
-        T = self.text.sections.target_lengths
         if not self.has_evidence:
-            return scores_without_evidence(pair_sums, S, T)
+            order = np.argsort(section)  # so that a sum does not depend on the other pairs of the text
+            sums = self.text.sections.sum_by_pair(section[order], evidence[order, 0])
+            return scores_without_evidence(sums, *self._lengths)
         assert self.scores is not None
-        scores = parallel_probability(pair_sums, S, T, self.size)
+        scores = self.pair_features(section, evidence).probability()
         if self.scores.vocabularies is not None:  # otherwise, all words are known
             scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return scores
 
     def pair_costs(self) -> Doubles:
-        """Return two costs of each pair, of shape (N, 2); see `nmtalign.decoding.probabilities.pair_costs`.
+        """Return two costs of each pair, of shape (N, 2); see :meth:`PairFeatures.costs`.
 
         Where there is no null word, both are ``-logit`` of the pair score.
         """
-        sections = self.text.sections
         if not self.has_evidence:
             least = np.exp(-MAX_COST)
             scores = np.clip(self.all_links(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
-        evidence = np.zeros((2, sections.pair_count))
-        for k, bucket in enumerate(self.text.buckets):
-            filled = bucket.filled_columns
-            pair = sections.pair_of_section[bucket.sections[filled]]
-            for direction, values in enumerate(self._evidence_of_directions(k)):
-                np.add.at(evidence[direction], pair, values[filled])
-        lengths = sections.source_lengths, sections.target_lengths
-        costs = pair_costs(evidence[0], evidence[1], *lengths, self.size)
+        costs = self.features_of_text().costs()
         assert self.scores is not None
         if self.scores.vocabularies is not None:
             costs[foreign_pairs(self.text, self.scores.vocabularies)] = MAX_COST
         return costs
-
-    def _evidence_of_directions(self, k: int) -> tuple[Doubles, Doubles]:
-        """Return the evidence of the forward and of the reverse posteriors of bucket k, (B,) each."""
-        posteriors, ratios = self.bucket_posteriors(k)
-        evidence = self.cell_evidence(k, ratios)
-        core = self.text.sections.core(self.text.buckets[k])
-        evidence = evidence if core is None else evidence * core
-        none = np.zeros((), np.float32)
-        forward = evidence_of_pairs(posteriors.forward, none, evidence)
-        return forward, evidence_of_pairs(none, posteriors.reverse, evidence)
 
     def pairs_with_attention(
         self,

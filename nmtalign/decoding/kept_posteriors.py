@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Flags, Ints, Longs, Reals, offsets_of, rows_of_runs
 from nmtalign.corpus.regrouping import BothRegroupings, regroup_batch
-from nmtalign.decoding.decoder import Decoder, links_in_order, scores_without_evidence
+from nmtalign.decoding.decoder import NO_EVIDENCE, Decoder, links_in_order, scores_without_evidence
 from nmtalign.decoding.extraction_methods import (
     EXTRACTION_CLASSES,
     Argmax,
@@ -30,7 +30,7 @@ from nmtalign.decoding.extraction_methods import (
     Threshold,
     make_extraction,
 )
-from nmtalign.decoding.probabilities import evidence_of_pairs
+from nmtalign.decoding.pair_scores import PairEvidence
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.links.selection import ANY_LINKS
@@ -73,7 +73,7 @@ class BucketCells(NamedTuple):
     section: Ints  # number of the section of each cell
     cells: Cells
     sections: Longs  # numbers of the sections of the bucket
-    pair_sums: Doubles  # their evidence; 0 where the links make the score
+    evidence: Doubles  # see :meth:`Decoder.evidence_of_sections`; 0 where the links make the score
 
 
 def cells_of_bucket(decoder: Decoder, k: int, methods: Sequence[str]) -> BucketCells:
@@ -116,19 +116,17 @@ def cells_of_bucket(decoder: Decoder, k: int, methods: Sequence[str]) -> BucketC
     flags_of_cells = flags_of_cells[kept]
 
     probability = posterior
-    pair_sums = np.zeros(len(bucket.sections))
+    evidence = np.zeros((len(bucket.filled_columns), len(PairEvidence._fields)))
     if decoder.has_evidence:
         cell_evidence = decoder.cell_evidence(k, ratios)
         if decoder.probabilities is not None:
             probability = decoder.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
-        if core is not None:
-            cell_evidence = cell_evidence * core
-        pair_sums = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
+        evidence = decoder.evidence_of_sections(bucket, posteriors, cell_evidence)
     return BucketCells(
         section=bucket.sections[b].astype(np.int32),
         cells=Cells(s.astype(np.int32), t.astype(np.int32), posterior, probability, flags_of_cells),
         sections=bucket.sections[bucket.filled_columns],
-        pair_sums=pair_sums[bucket.filled_columns],
+        evidence=evidence,
     )
 
 
@@ -294,7 +292,7 @@ def keep_posteriors(
     if decoder.has_evidence:
         scores = decoder.scores_of_sections(
             np.concatenate([np.zeros(0, np.int64), *(one.sections for one in buckets)]),
-            np.concatenate([np.zeros(0), *(one.pair_sums for one in buckets)]),
+            np.concatenate([NO_EVIDENCE, *(one.evidence for one in buckets)]),
         )
     section_count = len(sections.pair_of_section)
     return KeptPosteriors(

@@ -85,6 +85,26 @@ class TextScores:
         target = np.zeros(len(self.text.target.words), np.int64)
         return source, target
 
+    @property
+    def null_surprise(self) -> tuple[Floats, Floats]:
+        """How surprising each source and target word is without a partner, each (V,); 0 if that is unknown.
+
+        It is -log of how often the word had no partner in the training text.
+        """
+        source = np.zeros(len(self.text.source.words), np.float32)
+        target = np.zeros(len(self.text.target.words), np.float32)
+        return source, target
+
+    @property
+    def foreignness(self) -> tuple[Doubles, Doubles]:
+        """How much likelier each source and target word is on the other side, each (V,).
+
+        It is the log ratio of its frequencies on both sides of the training text.
+        """
+        source = np.full(len(self.text.source.words), -float(MAX_SCORE))
+        target = np.full(len(self.text.target.words), -float(MAX_SCORE))
+        return source, target
+
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the cells (T, S, B) of bucket k that may have links: words are known."""
         return self.text.buckets[k].inside

@@ -39,6 +39,7 @@ from nmtalign.text.languages import lemma_language
 # The ratio of two forms if one is unknown: so low that other kinds of form or the positions decide.
 UNKNOWN_RATIO = 0.2
 MAX_FORM_LETTERS = 1000
+FOREIGN_PSEUDO_COUNT = 0.5  # added to the counts of a word on both sides
 _PHRASES = "phrases"  # the name of the part of a state
 
 
@@ -266,6 +267,17 @@ class Lexicon:
     def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
         """Return the number of each source and target word of a text, -1 for unknown words."""
         return look_up(self.numbers[0], source.words), look_up(self.numbers[1], target.words)
+
+    def foreignness(self, text: EncodedSide, side: int) -> Doubles:
+        """Return the log ratio of the frequencies of each word (V,) on the other side and on `side`."""
+        frequencies = []
+        for n, counts in enumerate((self.source_counts, self.target_counts)):
+            numbers = look_up(self.numbers[n], text.words)
+            known_counts = np.where(numbers < 0, 0, counts[numbers])
+            frequencies.append((known_counts + FOREIGN_PSEUDO_COUNT) / max(counts.sum(), 1))
+        log_ratios = np.log(frequencies[1 - side]) - np.log(frequencies[side])
+        log_ratios[0] = 0  # the padding
+        return np.asarray(log_ratios)
 
     def frequent(self, count: int) -> tuple[list[str], list[str]]:
         """Return the most frequent source and target words; words are numbered by falling frequency."""

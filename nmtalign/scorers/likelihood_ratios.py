@@ -28,6 +28,8 @@ from nmtalign.scorers.forms import FormCounts, FormPairCounts, FormPairs
 WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on one block at a time
 MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned
 MAX_NULL_RATIO = 1000.0
+NULL_SHARE = 0.2  # share of words without a partner, if nothing else is known
+NULL_PSEUDO_COUNT = 2.0
 
 
 class Smoothing(NamedTuple):
@@ -122,6 +124,22 @@ def mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
         ratio_of_form = null_ratios(counts.sides[side], form_counts.smoothing)
         total += ratio_of_form[form_pairs.form_numbers[side]]
     return (total / len(form_counts.form_pairs)).astype(np.float32)
+
+
+def word_null_surprise(form_counts: TextFormCounts, side: int) -> Floats:
+    """Return -log of how often each word of one side had no partner in training, (V,); 0 for the padding.
+
+    The shares of its forms are averaged. Each is smoothed, so that an unknown form has `NULL_SHARE`.
+    """
+    total: Doubles = np.zeros(len(form_counts.form_pairs[0].form_numbers[side]))
+    for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
+        null = counts.sides[side].null.astype(np.float32)  # as a saved model has them
+        linked = counts.sides[side].linked.astype(np.float32)
+        share = (null + NULL_PSEUDO_COUNT * NULL_SHARE) / (null + linked + NULL_PSEUDO_COUNT)
+        total += share[form_pairs.form_numbers[side]]
+    surprise = -np.log(total / len(form_counts.form_pairs))
+    surprise[0] = 0
+    return surprise.astype(np.float32)
 
 
 def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:

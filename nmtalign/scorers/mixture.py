@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Longs
+from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
@@ -21,6 +22,7 @@ from nmtalign.scorers.likelihood_ratios import (
     TextFormCounts,
     mean_null_ratios,
     without_one_link,
+    word_null_surprise,
     word_pair_ratios,
 )
 from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
@@ -120,7 +122,8 @@ class Mixture(Scorer):
             target_null=mean_null_ratios(counts, 1),
         )
         emissions.pair_ratios[0] = 0  # the padding
-        return WordPairScores(text, emissions, np.concatenate(evidence), self.lexicon)
+        null_surprise = word_null_surprise(counts, 0), word_null_surprise(counts, 1)
+        return WordPairScores(text, emissions, np.concatenate(evidence), null_surprise, self.lexicon)
 
     def _parts(self, text: EncodedText) -> Iterator[tuple[EncodedText, TextFormCounts]]:
         """Yield the text with a block of its word pairs at a time, to bound the memory, and their counts."""
@@ -139,6 +142,7 @@ class WordPairScores(TextScores):
     text: EncodedText
     emissions: Emissions
     pair_evidence: Floats
+    surprise_of_words: tuple[Floats, Floats]
     lexicon: Lexicon
 
     @property
@@ -158,6 +162,14 @@ class WordPairScores(TextScores):
         source, target = self.lexicon.known(self.text.source, self.text.target)
         counts = self.lexicon.source_counts[source], self.lexicon.target_counts[target]
         return np.where(source < 0, 0, counts[0]), np.where(target < 0, 0, counts[1])
+
+    @property
+    def null_surprise(self) -> tuple[Floats, Floats]:
+        return self.surprise_of_words
+
+    @cached_property
+    def foreignness(self) -> tuple[Doubles, Doubles]:
+        return self.lexicon.foreignness(self.text.source, 0), self.lexicon.foreignness(self.text.target, 1)
 
     def ratios(self, k: int) -> Floats:
         return self.emissions.pair_ratios.take(self.text.word_pairs.pair_numbers[k])

@@ -299,6 +299,21 @@ def test_an_aligner_finds_low_scores_and_pairs_without_links():
     assert set(frame.loc[frame["kind"] == "no-links", "line"]) == {2}
 
 
+def test_an_aligner_finds_missing_text_on_either_side():
+    english = "The president thanked the members of the committee for their work, and closed the meeting."
+    french = "Le président a remercié les membres du comité pour leur travail, et a clos la réunion."
+    pairs = [(english, french)] * 8
+    pairs[2] = english, french[:38]
+    pairs[5] = english[:38], french
+    frame = na.check(pairs, na.load())
+    missing = frame[frame["kind"] == "missing-text"]
+    assert missing[["line", "side", "severity"]].to_numpy().tolist() == [
+        [3, "target", "hint"],
+        [6, "source", "hint"],
+    ]
+    assert not set(frame["kind"]) & {"low-score", "not-translation"}
+
+
 def test_lines_of_different_numbers_need_no_equal_lists():
     frame = na.check((SOURCE, [*TARGET, "zu viel"]))
     assert frame[["line", "side", "kind"]].to_numpy().tolist() == [[601, "target", "no-partner"]]

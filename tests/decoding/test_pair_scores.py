@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import chain
+from operator import mul
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sections as sections_module
-from nmtalign.decoding import decoder
-from nmtalign.decoding.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.decoding import pair_scores
+from nmtalign.decoding.pair_scores import PairEvidence, PairFaults, PairFeatures, link_evidence
+from nmtalign.decoding.probabilities import TrainingSize
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.batches import training_links
 from tests.aligner.toy_language import toy_bitext, training_job
@@ -22,13 +25,26 @@ from tests.aligner.toy_language import toy_bitext, training_job
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
 
 
-@given(WEIGHTS, WEIGHTS, WEIGHTS)
-def test_evidence_is_a_sum_over_cells(forward, reverse, evidence):
-    found = evidence_of_pairs(forward, reverse, evidence)
+@given(WEIGHTS, WEIGHTS)
+def test_evidence_is_a_sum_over_cells(posterior, evidence):
+    found = link_evidence(posterior, evidence)
     for b in range(4):
         cells = [(t, s, b) for t in range(3) for s in range(2)]
-        expected = sum((float(forward[c]) + float(reverse[c])) * float(evidence[c]) for c in cells)
+        expected = sum(float(posterior[c]) * float(evidence[c]) for c in cells)
         assert found[b] == pytest.approx(expected, abs=1e-5)
+
+
+def features(*, S, T, links=20.0, surprise=(0.0, 0.0), foreignness=(-5.0, -5.0), size=None):
+    """Return the features of pairs; numbers are those of each pair."""
+    S, T = np.atleast_1d(S), np.atleast_1d(T)
+    row = np.ones(len(S))
+    half = links / 2 * row
+    return PairFeatures(
+        PairEvidence(half, half, surprise[0] * row, surprise[1] * row),
+        (foreignness[0] * row, foreignness[1] * row),
+        (S, T),
+        size or TrainingSize(),
+    )
 
 
 lengths = st.integers(1, 2000)
@@ -36,17 +52,53 @@ lengths = st.integers(1, 2000)
 
 @given(st.floats(0, 1e4), st.floats(0, 1e4), lengths, lengths, st.floats(0.5, 2), st.integers(0, 10**9))
 def test_it_is_a_probability_that_rises_with_the_evidence(first, second, S, T, relation, words):
-    sizes = np.array([S, S]), np.array([T, T])
-    low, high = parallel_probability(np.sort([first, second]), *sizes, TrainingSize(words, relation))
+    links = np.sort([first, second])
+    size = TrainingSize(words, relation)
+    low, high = features(S=[S, S], T=[T, T], links=links, size=size).probability()
     assert 0 < low <= high < 1
 
 
-def test_relations_of_length_that_are_strange_are_held_against_a_pair():
-    evidence, words = np.full(3, 20.0), np.array([10, 5, 15])
-    alike, short, long = parallel_probability(evidence, 20 - words, words, TrainingSize())
+def test_strange_ratios_of_length_lower_a_score():
+    words = np.array([10, 5, 15])
+    alike, short, long = features(S=20 - words, T=words).probability()
     assert alike > max(short, long)
     assert math.isclose(short, long, rel_tol=1e-9)
-    assert parallel_probability(np.zeros(1), np.array([0]), np.array([3]), TrainingSize())[0] == 0
+    assert features(S=0, T=3).probability()[0] == 0
+
+
+@given(lengths, lengths, st.floats(0, 1e3), st.floats(0, 5), st.floats(0, 5), st.floats(-9, 9))
+def test_exchanged_sides_exchange_the_faults(S, T, links, of_source, of_target, foreignness):
+    found = features(S=S, T=T, links=links, surprise=(of_source, of_target), foreignness=(foreignness, 1))
+    turned = features(S=T, T=S, links=links, surprise=(of_target, of_source), foreignness=(1, foreignness))
+    other, in_target, in_source, to_target, to_source = turned.faults
+    expected = PairFaults(other, in_source, in_target, to_source, to_target)
+    np.testing.assert_allclose(np.stack(found.faults), np.stack(expected), rtol=1e-9, atol=1e-9)
+
+
+@given(lengths, lengths, st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0, 1e3), st.floats(-9, 9))
+def test_words_without_partners_and_words_of_the_other_side_lower_a_score(S, T, links, low, more, foreign):
+    usual = features(S=S, T=T, links=links, surprise=(low, 0), foreignness=(foreign, -5))
+    missing = features(S=S, T=T, links=links, surprise=(low + more, 0), foreignness=(foreign, -5))
+    copied = features(S=S, T=T, links=links, surprise=(low, 0), foreignness=(foreign, -4))
+    assert missing.probability()[0] <= usual.probability()[0]
+    assert copied.probability()[0] <= usual.probability()[0]
+
+
+def test_a_score_is_the_softmax_of_the_faults():
+    """By hand: 10 source words, 6 target words, the evidence 20."""
+    pair = features(S=10, T=6, surprise=(12.0, 3.0))
+    v, n, x = 20 / 16, math.log(9), math.log(6.5 / 10.5)
+    rows = (
+        (pair_scores.OTHER_COEFFICIENTS, (1, n, -x * math.sqrt(6), v * n, 1)),
+        (pair_scores.MISSING_COEFFICIENTS, (1, 1.2, 0.5, -x, n)),
+        (pair_scores.MISSING_COEFFICIENTS, (1, 0.5, 1.2, x, n)),
+        (pair_scores.COPIED_COEFFICIENTS, (1, -5)),
+        (pair_scores.COPIED_COEFFICIENTS, (1, -5)),
+    )
+    odds = [math.exp(sum(map(mul, weights, values))) for weights, values in rows]
+    assert pair.probability()[0] == pytest.approx(1 / (1 + sum(odds)), rel=1e-9)
+    in_source, in_target = pair.faults.missing_probability[:, 0]
+    assert (in_source, in_target) == pytest.approx((odds[2] / (1 + sum(odds)), odds[1] / (1 + sum(odds))))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +123,22 @@ def test_pairs_that_changed_places_have_low_scores_also_where_the_model_learned_
     assert np.median(scores[30:]) > 0.9
 
 
+def test_text_that_is_missing_added_or_copied_has_low_scores(dirty):
+    toy = toy_bitext(200, longest=12, seed=8)
+    pairs = [(s.split(), t.split()) for s, t in toy.pairs if len(t.split()) >= 6]
+    others = [target for _, target in pairs[1:] + pairs[:1]]
+    faults = [
+        [(source, target[: len(target) // 2]) for source, target in pairs],
+        [(source[len(source) // 2 :], target) for source, target in pairs],
+        [(source, target + other) for (source, target), other in zip(pairs, others, strict=True)],
+        [(source, source) for source, _ in pairs],
+    ]
+    scores = dirty.aligner.align_batch(list(chain(pairs, *faults))).scores
+    sound, *of_faults = np.split(scores, len(faults) + 1)
+    for faulty in of_faults:
+        assert (faulty[:, None] < sound).mean() > 0.97
+
+
 def test_a_pair_is_no_witness_for_itself():
     """Words that met only here count as much as words that never met."""
     toy = toy_bitext(200, longest=8)
@@ -82,7 +150,7 @@ def test_a_pair_is_no_witness_for_itself():
 
 
 def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch):
-    monkeypatch.setattr(decoder, "parallel_probability", lambda evidence, *rest: evidence)
+    monkeypatch.setattr(PairFeatures, "probability", lambda pairs: sum(pairs.evidence[:2]))
     toy = toy_bitext(60, longest=12, seed=5)
     source, target = (" ".join(side).split() for side in (toy.source, toy.target))
     aligner = replace(dirty.aligner, workers=1)
