@@ -175,22 +175,15 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     Instead of comparing keys, this sorts by counting: runs of source words are numbered one after the other,
     whose cells are sorted by their target word, and then by their source word.
     """
-    cell_starts = np.cumsum([0, *[bucket.cell_count for bucket in buckets]]).tolist()
-    target_starts = np.cumsum([0, *[bucket.target.size for bucket in buckets]]).tolist()
-    tokens_of_buckets = []
-    for bucket, cell_start, target_start in zip(buckets, cell_starts, target_starts, strict=False):
-        tokens_of_buckets.append(_SourceTokens.from_bucket(bucket, cell_start, target_start))
-    in_text_order = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
+    tokens = _tokens_by_word(buckets)
     target_words = _in_few_bytes(np.concatenate([bucket.target.T.ravel() for bucket in buckets]))
-
-    order = _order_by_counting(in_text_order.word)
-    tokens = in_text_order.taken(order)  # sorted by word
     last_of_word = np.flatnonzero(np.diff(tokens.word, append=-1))
     cells_up_to = np.cumsum(tokens.length, dtype=np.int64)
     run_of_word = cells_up_to[last_of_word] // CELLS_PER_RUN
     last_of_run = last_of_word[np.flatnonzero(np.diff(run_of_word))]
     cuts = [0, *(last_of_run + 1).tolist(), len(tokens.word)]
-    numbers = shared_zeros(cell_starts[-1], np.int32)  # rank of each cell
+    cell_count = sum(bucket.cell_count for bucket in buckets)
+    numbers = shared_zeros(cell_count, np.int32)  # rank of each cell
     key_count = shared_zeros(1, np.int32)  # number of keys in the runs so far
 
     def sort_run(span: tuple[int, int]) -> tuple[Integers, Ints, Longs]:
@@ -216,6 +209,19 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
 
     keys = parallel_map(sort_run, list(pairwise(cuts)), workers, then=number_run, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
+
+
+def _tokens_by_word(buckets: Sequence[Bucket]) -> _SourceTokens:
+    """Return the source words of all buckets, sorted by word."""
+    tokens_of_buckets = []
+    cell_count = 0
+    target_count = 0
+    for bucket in buckets:
+        tokens_of_buckets.append(_SourceTokens.from_bucket(bucket, cell_count, target_count))
+        cell_count += bucket.cell_count
+        target_count += bucket.target.size
+    in_text_order = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
+    return in_text_order.taken(_order_by_counting(in_text_order.word))
 
 
 def _in_few_bytes(numbers: Integers) -> Integers:
