@@ -132,6 +132,7 @@ CASES = [
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
     Case("vmap", "lexicon " + LINKED + "-o out --vmap vmap", bad="links"),
+    Case("terms", "lexicon " + LINKED + "--terms terms.csv", bad="links"),
     Case("error_report", "links-from --pairs worse --encoder tiny --layer 1 " + MARKED, bad=""),
     Case(
         "error_report",
