@@ -16,6 +16,7 @@ from nmtalign.checks.findings import Finding
 from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
 from nmtalign.names import SIDES, Side
+from nmtalign.text.bitext import SentencePair, chunk_pairs
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -224,12 +225,14 @@ def find_low_scores(
 
 def find_missing_text(aligner: Aligner, pairs: Sequence[tuple[str, str]], chosen: Longs) -> Iterator[Finding]:
     """Yield those of the chosen pairs, by their numbers, of which a side lacks a part of the other side."""
-    decoder = aligner.decoder_for_text(aligner.text_of_pairs([pairs[n] for n in chosen.tolist()]))
-    if not decoder.has_evidence:
-        return
-    missing = decoder.features_of_text().faults.missing_probability
-    for side, n in np.argwhere(missing > _MIN_MISSING_PROBABILITY).tolist():
-        yield Finding(int(chosen[n]), SIDES[side], "missing-text", f"probability {missing[side, n]:.3f}")
+    for chunk in chunk_pairs(SentencePair(*pairs[number]) for number in chosen.tolist()):
+        decoder = aligner.decoder_for_text(aligner.text_of_pairs(chunk.lines))
+        if not decoder.has_evidence:
+            return
+        missing = decoder.features_of_text().faults.missing_probability
+        for side, n in np.argwhere(missing > _MIN_MISSING_PROBABILITY).tolist():
+            number = int(chosen[chunk.first + n])
+            yield Finding(number, SIDES[side], "missing-text", f"probability {missing[side, n]:.3f}")
 
 
 def pairs_without_links(batch: AlignedBatch) -> Flags:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import nmtalign as na
+from nmtalign.checks import pairs as check_pairs
 from nmtalign.checks.characters import find_mojibake
 from nmtalign.checks.checking import FINDING_COLUMNS
 from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
@@ -17,6 +19,7 @@ from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.pairs import find_slips, find_unusual_lengths
 from nmtalign.names import SIDES
 from nmtalign.text import slips
+from nmtalign.text.bitext import chunk_pairs
 from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 
@@ -299,7 +302,9 @@ def test_an_aligner_finds_low_scores_and_pairs_without_links():
     assert set(frame.loc[frame["kind"] == "no-links", "line"]) == {2}
 
 
-def test_an_aligner_finds_missing_text_on_either_side():
+@pytest.mark.parametrize("chunk_size", [1, 10_000])
+def test_an_aligner_finds_missing_text_on_either_side(chunk_size, monkeypatch):
+    monkeypatch.setattr(check_pairs, "chunk_pairs", partial(chunk_pairs, chunk_size=chunk_size))
     english = "The president thanked the members of the committee for their work, and closed the meeting."
     french = "Le président a remercié les membres du comité pour leur travail, et a clos la réunion."
     pairs = [(english, french)] * 8
