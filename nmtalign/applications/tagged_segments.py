@@ -80,9 +80,9 @@ class TaggedSegments:
 
     @property
     def tagged_source(self) -> str | None:
-        """The source of the pair with its tags; None without tags."""
-        content = self._content(0)
-        return content if content is not None and "<" in content else None
+        """The source of the pair with its tags; None without tags, also if it has comments or CDATA."""
+        source = None if self._pair is None else _inside_of_marker(self._pair[0])
+        return self._content(0) if source is not None and len(source) else None
 
     @property
     def plain_target(self) -> str | None:

@@ -53,6 +53,11 @@ UNITS = {
     ),
     "empty target": ('<source>A <g id="1">cat</g></source><target/>', [""], None),
     "no target": ('<source>A <g id="1">cat</g></source>', [""], None),
+    "comments and CDATA": (
+        "<source>A <!-- <x/> --><![CDATA[cat]]></source><target>Un chat</target>",
+        ["0-0 1-1"],
+        None,
+    ),
     "no tags": ("<source>A cat</source><target>Un &#x63;hat</target>", ["0-0 1-1"], None),
     "proposal": (
         '<source>A <x id="1"/>cat</source><alt-trans><target>Le chat</target></alt-trans>'
