@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nmtalign.applications.bilingual_lexicon import association
+from nmtalign.applications.bilingual_lexicon import LEXICON_COLUMNS, association
 from nmtalign.applications.linked_pairs import LinkedBitext, LinkedLines, WordSpans, read_linked_lines
 from nmtalign.arrays import Doubles, Flags, Ints, Longs
 from nmtalign.errors import UsageError
@@ -60,16 +60,7 @@ class Term(NamedTuple):
     target_example: str
 
 
-TERM_COLUMNS = (
-    "source",
-    "target",
-    "count",
-    "p_target_given_source",
-    "p_source_given_target",
-    "association",
-    "source_example",
-    "target_example",
-)
+TERM_COLUMNS = (*LEXICON_COLUMNS, "source_example", "target_example")
 
 
 class TermPhrases(NamedTuple):
