@@ -82,19 +82,22 @@ class PairsOptions(Settings):
     sides: tuple[str, str] | None = sides_option("--pairs")
     encoding: str = encoding_option()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sides is not None and self.pairs is None:
+            raise UsageError("--sides requires --pairs FILE, one file with both sides; add it")
+
     def open_file(self, on_error: OnError | None = None, *, unescape: bool = False) -> na.Bitext | None:
         """Return the bitext of ``--pairs``; None if the option was not given."""
-        if self.pairs is not None:
-            return na.read_bitext(
-                self.pairs,
-                select=self.sides,
-                encoding=self.encoding,
-                unescape=unescape,
-                on_error=on_error,
-            )
-        if self.sides is not None:
-            raise UsageError("--sides requires --pairs FILE, one file with both sides; add it")
-        return None
+        if self.pairs is None:
+            return None
+        return na.read_bitext(
+            self.pairs,
+            select=self.sides,
+            encoding=self.encoding,
+            unescape=unescape,
+            on_error=on_error,
+        )
 
     def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
@@ -215,6 +218,13 @@ class LinkedLine(NamedTuple):
 
     lines: SentencePair
     pair: LinkedPair
+
+
+def is_links_file(path: str) -> bool:
+    """Return whether a file exists, and is not one of posteriors; standard input has links."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+
+    return path == "-" or (os.path.exists(path) and not is_batch_file(path))
 
 
 def unit_of_links(path: str, *, format: str, encoding: str) -> LinkUnitName | None:
@@ -349,7 +359,8 @@ class LinkedOptions(PairsOptions):
 
     def bitext(self) -> BitextOptions:
         """Return the bitext without its links."""
-        sides = (self.source, self.target) if self.pairs is None else (None, None)
+        is_links_alone = self.pairs is not None and self.has_links  # so SOURCE is the name of LINKS
+        sides = (None, None) if is_links_alone else (self.source, self.target)
         return BitextOptions(
             source=sides[0], target=sides[1], pairs=self.pairs, sides=self.sides, encoding=self.encoding
         )

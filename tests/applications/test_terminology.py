@@ -278,6 +278,7 @@ def test_minimums_of_terms(texts):
         ("en fr links --terms t.csv -o x", "--terms cannot be combined with --output"),
         ("en fr links --terms t.csv --model en_fr_model", "LINKS and --model cannot be combined"),
         ("en --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),
+        ("--pairs both.tsv en fr --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),
         ("", "--terms FILE needs no LINKS"),
         ("en fr", "--terms FILE needs no LINKS"),
     ],

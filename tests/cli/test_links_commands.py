@@ -619,6 +619,12 @@ def test_posteriors_are_evaluated_without_gold_text_or_model(capsys, kept):
         code, _, err = run(capsys, "evaluate", kept / "kept.links", "--compare", links)
         assert code == 2
         assert "expected GOLD, or the text" in err
+    for options in ((), ("--compare", kept / "kept.npz"), (kept / "gold", "--curve", kept / "curve.tsv")):
+        code, _, err = run(capsys, "evaluate", kept / "none.npz", *options)
+        assert code == 3
+        assert "No such file" in err
+    code, _, err = run(capsys, "evaluate", kept / "kept.npz", "--sides", "1,2")
+    assert (code, "--sides requires --pairs FILE" in err) == (2, True)
 
 
 def test_links_and_posteriors_are_judged_with_a_text_of_one_file(capsys, judged, kept):

@@ -145,7 +145,8 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
         example = "nmtalign evaluate LINKS SOURCE TARGET --model DIR"
         raise UsageError(f"without gold links, a model of the text judges: {example}; add {missing}")
     if scored.by_sentence or scored.gold_format != "pharaoh" or scored.curve is not None:
-        raise UsageError("--by-sentence, --gold-format and --curve need gold links; remove them, or --model")
+        needs_gold = "--by-sentence, --gold-format and --curve need gold links"
+        raise UsageError(f"{needs_gold}; remove them, or write: nmtalign evaluate LINKS GOLD")
     paths = [path for path in (scored.links, scored.compare) if path is not None]
     if scored.model is None:
         results = estimate_files(paths)
