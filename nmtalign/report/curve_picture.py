@@ -31,7 +31,8 @@ def draw_curve(curve: ThresholdCurve) -> Figure:
     """Return a figure with the picture of a curve."""
     figure = new_figure()
     figure.set_size_inches(*_SIZE_INCHES)
-    draw_curve_on(figure.add_axes((0.13, 0.13, 0.84, 0.78)), curve)
+    figure.set_layout_engine("constrained")
+    draw_curve_on(figure.add_subplot(), curve)
     return figure
 
 

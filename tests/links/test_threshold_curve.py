@@ -12,7 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import nmtalign as na
-from nmtalign.links.threshold_curve import THRESHOLDS
+from nmtalign.links.scoring import Counts
+from nmtalign.links.threshold_curve import THRESHOLDS, CurvePoint, ThresholdCurve
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 TOY = toy_bitext(40, seed=3)
@@ -94,6 +95,20 @@ def test_the_picture_and_the_table_are_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(recall, curve.table().recall)
     np.testing.assert_array_equal(precision, curve.table().precision)
     assert curve._repr_png_()[0].startswith(b"\x89PNG")
+
+
+def test_labels_of_the_axes_are_inside_of_the_picture() -> None:
+    curve = na.evaluate(toy_batch(), GOLD, curve=True)
+    right = [780 + 9 * n // 5 for n in range(1, 100)]  # the numbers of the axis, as .825, have three digits
+    points = [CurvePoint(n / 100, Counts(1000, 1200, k, k)) for n, k in enumerate(right, 1)]
+    wide_numbers = ThresholdCurve(tuple(points), points[0], curve.method)
+    for drawn in (curve, wide_numbers):
+        figure = drawn.plot()
+        around = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        assert min(around.x0, around.y0) >= 0
+        assert around.x1 <= width
+        assert around.y1 <= height
 
 
 def test_a_curve_needs_posteriors() -> None:
