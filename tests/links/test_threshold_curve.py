@@ -104,6 +104,7 @@ def test_labels_of_the_axes_are_inside_of_the_picture() -> None:
     wide_numbers = ThresholdCurve(tuple(points), points[0], curve.method)
     for drawn in (curve, wide_numbers):
         figure = drawn.plot()
+        figure.draw_without_rendering()  # arranges the axes
         around = figure.get_tightbbox()
         width, height = figure.get_size_inches()
         assert min(around.x0, around.y0) >= 0
