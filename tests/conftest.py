@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -37,6 +38,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 collect_ignore_glob = ["misuses/*"]  # mypy reads these; nobody runs them
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """Leave the million objects of the collected tests out of garbage collections and of what forks copy."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

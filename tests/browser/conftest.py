@@ -99,6 +99,13 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     assert chromium.execute_script("return window.hacked") is None
 
 
+def actions(page: Any) -> Any:
+    """Return actions of mouse and keys whose moves take no time; by default each takes 250 ms."""
+    from selenium.webdriver import ActionChains
+
+    return ActionChains(page, duration=0)
+
+
 def show_one_panel(page: Any) -> None:
     """Show nothing beside the links of a report, which begins beside another system if it has one."""
     page.execute_script(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import nmtalign as na
+from tests.browser.conftest import actions
 
 
 @pytest.fixture
@@ -22,7 +23,6 @@ def notebook(chromium: Any, tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("width", [1000, 700, 390])
 def test_the_frame_of_a_card_has_the_height_of_its_content(chromium: Any, notebook: Any, width: int) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.support.ui import WebDriverWait
 
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -45,6 +45,6 @@ def test_the_frame_of_a_card_has_the_height_of_its_content(chromium: Any, notebo
     assert chromium.execute_script("return document.documentElement.scrollHeight <= innerHeight")
     before = heights()
     for word in chromium.find_elements("css selector", ".token"):
-        ActionChains(chromium).move_to_element(word).perform()
+        actions(chromium).move_to_element(word).perform()
         assert heights() == before
     chromium.switch_to.default_content()

@@ -24,7 +24,7 @@ from nmtalign.report.card_reasons import (
 from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.report.style import visible
-from tests.browser.conftest import show_one_panel, wait, wait_until_still
+from tests.browser.conftest import actions, show_one_panel, wait, wait_until_still
 from tests.report.sample_pairs import (
     CAT,
     GOLD_TO_EXPLAIN,
@@ -55,16 +55,14 @@ def texts(page: Any, selector: str) -> list[str]:
 
 
 def point_at(page: Any, element: Any, x: int = 0, y: int = 0) -> None:
-    from selenium.webdriver import ActionChains
-
-    ActionChains(page).move_to_element_with_offset(element, x, y).perform()
+    actions(page).move_to_element_with_offset(element, x, y).perform()
 
 
 def press(page: Any, *names: str) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     for name in names:
-        ActionChains(page).send_keys(getattr(Keys, name)).perform()
+        actions(page).send_keys(getattr(Keys, name)).perform()
 
 
 def reason(page: Any) -> str:
@@ -85,11 +83,7 @@ def wait_for_reason(page: Any, text: str) -> None:
 
 def mouse_away(page: Any) -> None:
     """Put the mouse where nothing is under it: scrolling moves words under a mouse that rests."""
-    from selenium.webdriver.common.actions.action_builder import ActionBuilder
-
-    actions = ActionBuilder(page)
-    actions.pointer_action.move_to_location(0, 0)
-    actions.perform()
+    move_to(page, 0, 0)
 
 
 def plain(text: str) -> str:
@@ -160,11 +154,9 @@ def point_at_cell(page: Any, s: str, t: str) -> None:
 
 
 def move_to(page: Any, x: float, y: float) -> None:
-    from selenium.webdriver.common.actions.action_builder import ActionBuilder
-
-    actions = ActionBuilder(page)
-    actions.pointer_action.move_to_location(int(x), int(y))
-    actions.perform()
+    at = actions(page).w3c_actions
+    at.pointer_action.move_to_location(int(x), int(y))
+    at.perform()
 
 
 def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) -> None:
@@ -737,20 +729,20 @@ COPIED = (
 
 
 def test_copying_a_sentence_gives_the_sentence(open_report: Open) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     page = open_report([CAT])
     page.execute_script(COPIED)
 
     def copied() -> str:
-        ActionChains(page).key_down(Keys.CONTROL).send_keys("c").key_up(Keys.CONTROL).perform()
+        actions(page).key_down(Keys.CONTROL).send_keys("c").key_up(Keys.CONTROL).perform()
         return page.execute_script("return window.copied")
 
     first, last = word(page, "the"), word(page, "sleeps")
-    drag = ActionChains(page).move_to_element_with_offset(first, 4 - int(first.rect["width"] / 2), 0)
+    drag = actions(page).move_to_element_with_offset(first, 4 - int(first.rect["width"] / 2), 0)
     drag.click_and_hold().move_to_element(word(page, "cat")).move_to_element(last).release().perform()
     assert copied() == "the black cat sleeps"
-    ActionChains(page).move_to_element(word(page, "dort")).click().click().click().perform()
+    actions(page).move_to_element(word(page, "dort")).click().click().click().perform()
     assert copied() == "le chat noir dort"
 
 
@@ -866,9 +858,7 @@ def test_the_overview_of_a_long_pair_frames_what_is_seen_and_moves_it(open_repor
     assert (x, y) == (pytest.approx(60 / 120, abs=0.02), pytest.approx(30 / 120, abs=0.02))
     overview = find(page, ".overview")[0]
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", overview)
-    from selenium.webdriver import ActionChains
-
-    ActionChains(page).move_to_element_with_offset(overview, 60, 60).click().perform()
+    actions(page).move_to_element_with_offset(overview, 60, 60).click().perform()
     wait(page, "return document.querySelector('.pan').scrollLeft > 20 * 60")
 
 
@@ -1290,8 +1280,6 @@ def test_paper_is_white_whatever_the_theme(open_report: Open) -> None:
 
 
 def test_a_matrix_that_is_larger_than_its_place_is_dragged(open_report: Open) -> None:
-    from selenium.webdriver import ActionChains
-
     page = open_report([long_pair(120)], width=1600, height=900)
     go_to_pairs(page)
     page.execute_script("document.querySelector('.edit').click()")
@@ -1300,11 +1288,11 @@ def test_a_matrix_that_is_larger_than_its_place_is_dragged(open_report: Open) ->
         "arguments[0].scrollIntoView({ block: 'center' }); arguments[0].scrollTo(300, 200)", pan
     )
     before = len(find(page, ".changes li"))
-    drag = ActionChains(page).move_to_element(pan).click_and_hold().move_by_offset(-20, -10)
+    drag = actions(page).move_to_element(pan).click_and_hold().move_by_offset(-20, -10)
     drag.move_by_offset(-60, -50).release().perform()
     assert page.execute_script("return [arguments[0].scrollLeft, arguments[0].scrollTop]", pan) == [380, 260]
     assert len(find(page, ".changes li")) == before == 0  # a drag corrects no link
-    ActionChains(page).move_to_element(pan).click().perform()
+    actions(page).move_to_element(pan).click().perform()
     assert len(find(page, ".changes li")) == 1
     assert (
         page.execute_script("return getComputedStyle(document.querySelector('.pan svg')).touchAction")
@@ -1415,12 +1403,10 @@ ENDS_OF_CURVES = """
 
 def jump(page: Any, way: str, number: int) -> None:
     """Go to the beginning or the end of 200 pairs, or to one of them, and wait until the page lies still."""
-    from selenium.webdriver import ActionChains
-
     if way == "key":
         press(page, "END" if number > 100 else "HOME")
     elif way == "wheel":
-        ActionChains(page).scroll_by_amount(0, 200_000 if number > 100 else -200_000).perform()
+        actions(page).scroll_by_amount(0, 200_000 if number > 100 else -200_000).perform()
     else:
         page.execute_script(f"location.hash = 'pair-{number}'")
     wait_until_still(page)

@@ -23,7 +23,7 @@ from nmtalign.links.inputs import as_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.rescoring.gold_training import gold_of_pairs
-from tests.browser.conftest import wait, wait_until_still
+from tests.browser.conftest import actions, wait, wait_until_still
 from tests.browser.test_report_page import (
     assert_no_violation,
     find,
@@ -477,13 +477,11 @@ def test_two_words_go_sure_possible_none_and_back(open_report: Open) -> None:
 
 
 def press_letter(page: Any, letter: str) -> None:
-    from selenium.webdriver import ActionChains
-
-    ActionChains(page).send_keys(letter).perform()
+    actions(page).send_keys(letter).perform()
 
 
 def test_links_are_corrected_by_keys_alone(open_report: Open) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     page = open_report([without_gold(CAT)])
     edit(page)
@@ -498,20 +496,20 @@ def test_links_are_corrected_by_keys_alone(open_report: Open) -> None:
     assert kinds(page)["1-0"] == "sure"
     assert "‘black’ – ‘le’: sure" in plain(texts(page, "#live")[0])
     for key, kind in (("p", "maybe"), ("s", "sure"), ("n", None)):
-        ActionChains(page).send_keys(key).perform()
+        actions(page).send_keys(key).perform()
         assert kinds(page).get("1-0") == kind
-    ActionChains(page).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    actions(page).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
     assert kinds(page)["1-0"] == "sure"
 
 
 def test_several_words_are_linked_at_once_and_each_change_has_its_undo(open_report: Open) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     page = open_report([without_gold(CAT), without_gold(replace(CAT, line=18))], height=1400)
     press_letter(page, "e")
     assert [node.text for node in find(page, ".edit")] == ["Done", "Edit"]
     word(page, "the").click()
-    further = ActionChains(page).key_down(Keys.SHIFT).click(word(page, "cat")).key_up(Keys.SHIFT)
+    further = actions(page).key_down(Keys.SHIFT).click(word(page, "cat")).key_up(Keys.SHIFT)
     further.click(word(page, "dort")).perform()
     assert kinds_of(page, 17) == {"0-0": "both", "1-2": "both", "2-1": "both", "0-3": "sure", "2-3": "sure"}
     names = [plain(name) for name in texts(page, ".changes strong")]
@@ -540,9 +538,7 @@ def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", matrix)
     wait_until_still(page)
     point_at_cell(page, "0", "0")
-    from selenium.webdriver import ActionChains
-
-    ActionChains(page).click().perform()
+    actions(page).click().perform()
     assert kinds(page) == {"1-2": "sure", "3-3": "sure"}
     assert len(find(page, ".pan rect.yours")) == 1  # removed
 
@@ -632,7 +628,7 @@ def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp
 
 
 def test_steps_are_undone_and_done_again(open_report: Open, tmp_path: Path) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     page = open_report([CAT, replace(CAT, line=18)], gold=[""] * 18)
     edit(page)
@@ -648,7 +644,7 @@ def test_steps_are_undone_and_done_again(open_report: Open, tmp_path: Path) -> N
         ("y", None),
         ("z", "maybe"),
     ):
-        ActionChains(page).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+        actions(page).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
         assert kinds_of(page, 17).get("3-3") == expected
     press_tool(page, "Redo")
     assert "3-3" not in kinds_of(page, 17)

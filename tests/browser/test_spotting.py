@@ -12,7 +12,7 @@ from nmtalign.corpus.bitext_index import build_index
 from nmtalign.names import SIDES
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.tokenization import TextSettings
-from tests.browser.conftest import wait
+from tests.browser.conftest import actions, wait
 from tests.browser.test_report_page import Open, find, press, texts
 from tests.report.sample_pairs import HOSTILE_WORDS, corpus
 
@@ -38,14 +38,14 @@ def pairs_of(lines: list[tuple[str, str, set[tuple[int, int]]]]) -> list[SampleP
 
 
 def click(page: Any, text: str, number: int = 0, *, shift: bool = False) -> None:
-    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver import Keys
 
     wait(page, "return document.querySelector('.token')")
     token = [token for token in find(page, ".token") if token.text.split("\n")[0] == text][number]
-    actions = ActionChains(page)
+    clicking = actions(page)
     if shift:
-        actions.key_down(Keys.SHIFT)
-    actions.click(token).key_up(Keys.SHIFT).perform()
+        clicking.key_down(Keys.SHIFT)
+    clicking.click(token).key_up(Keys.SHIFT).perform()
 
 
 def shown(page: Any) -> tuple[str, list[str]]:
