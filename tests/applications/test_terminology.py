@@ -279,6 +279,7 @@ def test_minimums_of_terms(texts):
         ("en fr links --terms t.csv --model en_fr_model", "LINKS and --model cannot be combined"),
         ("en --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),
         ("--pairs both.tsv en fr --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),
+        ("en fr --terms t.csv --min-probability 1.5", "1.5 is not in the range 0<=x<=1"),
         ("", "--terms FILE needs no LINKS"),
         ("en fr", "--terms FILE needs no LINKS"),
     ],

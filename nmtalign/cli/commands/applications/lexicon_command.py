@@ -131,6 +131,7 @@ class LexiconOptions(Settings):
         "List translations of at least this probability: in the direction of a shortlist; of the table, in"
         " either; of terms, in both.  [0.01; --terms: 0.2]",
         minimum=0,
+        maximum=1,
     )
     model: str | None = setting(
         None,
@@ -219,7 +220,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
         why = "a translation model whose vocabularies are pieces finds few of these words"
         warn(f"{why}; for it, write nmtalign lexicon SOURCE TARGET LINKS --spm SRC,TGT -o PREFIX")
     if files:
-        text = f"{len(units):,} word pairs in {', '.join(files)}"
+        text = f"{with_plural(len(units), 'word pair')} in {', '.join(files)}"
         if listed.output is not None and len(table) != len(units):
             text += f"; {len(table):,} in the table, without the punctuation at the edges of words"
         log(text, event="written")
@@ -288,7 +289,7 @@ def _linked_lines(linked: CountedTextOptions, model: str | None, bad: BadRecords
 
 def _no_translation(word: str) -> str:
     hint = "; a model contains words in lower case" if word != word.lower() else ""
-    return f"no translation of {word!r} reaches `min_probability`{hint}"
+    return f"no translation of {word!r} reaches `min_probability` and `min_links`{hint}"
 
 
 def _files(
