@@ -55,7 +55,7 @@ BATCH_KIND = "nmtalign batch"
 BATCH_VERSION = 1
 BATCH_FORMATS = (".npz", ".parquet")
 PAIRS_PER_SAVED_CHUNK = 10_000
-_FOREIGN = "this is no saved batch of nmtalign (batch.save, batch.to_dict, or align --posteriors)"
+_FOREIGN = "this is not a saved batch of nmtalign (batch.save, batch.to_dict, or align --posteriors)"
 _DAMAGED_BATCH = "the file is damaged; write it again"
 
 

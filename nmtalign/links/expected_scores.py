@@ -318,7 +318,7 @@ def expected_evaluation(
         raise DataError("expected links, found none in all pairs; without links, nothing can be estimated")
     count = len(signals.links)
     if count < MIN_ESTIMATED_PAIRS:
-        found = f"found {count}; how good the links of fewer pairs are cannot be told without gold links"
+        found = f"found {count}; the links of fewer pairs cannot be judged without gold links"
         raise DataError(f"expected at least {MIN_ESTIMATED_PAIRS} pairs, {found}")
     bootstrap = bootstrap or Bootstrap(confidence=0.9)
     drawn = signals.drawn(bootstrap)

@@ -102,7 +102,7 @@ def test_a_curve_is_drawn(
         (["convert", "kept.npz", "--threshold", "0.001"], 3, "kept from 0.01, found --threshold 0.001"),
         (["convert", "kept.npz", "--extract", "transport"], 3, "kept.npz: --extract transport compares"),
         (["convert", "kept.npz", "--extract", "match", "--symmetrize", "union"], 2, "cannot be combined"),
-        (["convert", "foreign.npz", "--threshold", "0.3"], 3, "foreign.npz: this is no saved batch"),
+        (["convert", "foreign.npz", "--threshold", "0.3"], 3, "foreign.npz: this is not a saved batch"),
         (["convert", "short.npz", "--threshold", "0.3"], 3, "short.npz: not a readable file"),
         (["evaluate", "links", "gold", "--curve", "c.png"], 2, "write them with align --posteriors FILE"),
         (["evaluate", "kept.npz", "gold", "--curve", "c.gif"], 2, "ending in .png, .svg, .pdf, .tsv"),

@@ -168,8 +168,8 @@ def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) 
 
     meta = json.loads(np.load(good)["meta"].tobytes())
     encoded = lambda values: np.frombuffer(json.dumps(values).encode(), np.uint8)  # noqa: E731
-    check({"meta": None}, "no saved batch of nmtalign")
-    check({"meta": encoded(meta | {"format": "other"})}, "no saved batch of nmtalign")
+    check({"meta": None}, "not a saved batch of nmtalign")
+    check({"meta": encoded(meta | {"format": "other"})}, "not a saved batch of nmtalign")
     check({"meta": encoded(meta | {"version": 9})}, "version 1, found version 9")
     check({"meta": encoded(meta | {"unit": "letters"})}, "damaged")
     check({"link_source-0": np.array([0, 9, 0, 1])}, "damaged")
@@ -179,7 +179,7 @@ def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) 
         check({"cell_source-0": arrays["cell_source-0"] + 7}, "damaged")
     text = tmp_path / "links.txt"
     text.write_text("0-0 1-1\n")
-    with pytest.raises(na.DataError, match="no saved batch"):
+    with pytest.raises(na.DataError, match="not a saved batch"):
         na.open_batch(text)
     with pytest.raises(na.DataError, match="No such file"):
         na.open_batch(tmp_path / "nothing.npz")
@@ -190,7 +190,7 @@ def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"meta": None}, "the dictionary: this is no saved batch"),
+        ({"meta": None}, "the dictionary: this is not a saved batch"),
         ({"link_source": [[0, 9], [0]]}, "damaged"),
         ({"link_source": [[0.5], [0]]}, "damaged"),
         ({"link_target": [0, 1]}, "damaged"),
