@@ -28,7 +28,7 @@ def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     for path in paths:
         if is_links_file(path):
             expected = "expected GOLD, or the text, SOURCE TARGET or --pairs FILE, and --model DIR"
-            found = f"a file of align --posteriors needs neither, but {path} is a file of links"
+            found = f"a file of align --posteriors needs neither, but {path} is not one"
             raise UsageError(f"{expected}; {found}")
         try:
             results[path] = na.evaluate(na.open_batch(path))

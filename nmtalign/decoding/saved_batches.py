@@ -351,13 +351,17 @@ def _plain_values(column: Column) -> list[Any]:
 
 
 def is_batch_file(path: str | Path) -> bool:
-    """Return whether a file begins like .npz or .parquet, and so may be a saved batch."""
-    try:
-        with open(as_path(path), "rb") as file:
-            head = file.read(4)
-    except OSError:
+    """Return whether a file begins like .npz or .parquet, and so may be a saved batch.
+
+    Standard input and pipes are not, since nobody else could read what is read here.
+    """
+    if str(path) == "-":
         return False
-    return _is_batch_head(head)
+    file = as_path(path)
+    if not file.is_file() and file.exists():
+        return False
+    with file.open("rb") as opened:
+        return _is_batch_head(opened.read(4))
 
 
 def _is_batch_head(head: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,24 @@ def test_attention_and_posteriors_are_written_in_one_run(text: tuple[Path, Path]
     assert run("align", *text, "-o", tmp_path / "links", *options) == 0
     assert run("convert", tmp_path / "kept.npz", "-o", tmp_path / "same") == 0
     assert lines(tmp_path / "same") == lines(tmp_path / "links")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="pipes have no names here")
+def test_links_from_a_pipe_are_read_whole(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"0-1\n\n2-1\n")
+    os.close(writing)
+    try:
+        assert run("convert", f"/dev/fd/{reading}", "--invert", "-o", tmp_path / "links") == 0
+    finally:
+        os.close(reading)
+    assert lines(tmp_path / "links") == ["1-0", "", "1-2"]
+
+
+@pytest.mark.parametrize("command", [["convert"], ["evaluate", "--curve", "curve.png"]], ids=str)
+def test_missing_posteriors_are_said_to_be_missing(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = [write(tmp_path / "gold", GOLD)] if "evaluate" in command else ["--threshold", 0.3]
+    assert run(*command, tmp_path / "missing.npz", *gold) == 3
+    assert "missing.npz: No such file" in capsys.readouterr().err
