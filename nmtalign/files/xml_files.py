@@ -297,9 +297,18 @@ def split_at_elements(
     with _errors_of_file(path), _open_stream(path) as stream:
         block = stream.read(_XML_BLOCK_BYTES)
         check_readable(block, expected="XML", may_be_xml=True)
-        decoder = codecs.getincrementaldecoder(declared_encoding(block))()
+        encoding = declared_encoding(block)
+        decoder = codecs.getincrementaldecoder(encoding)()
+        lines = 1
         while True:
-            data = decoder.decode(block, not block).encode()
+            try:
+                data = decoder.decode(block, not block).encode()
+            except UnicodeDecodeError as error:
+                lines += error.object[: error.start].decode(encoding, "replace").count("\n")
+                found = f"found the byte 0x{error.object[error.start]:02x}"
+                advice = "convert the file, or correct its encoding in line 1"
+                raise DataError(f"expected {encoding} text, {found}; {advice}").at(path, line=lines) from None
+            lines += data.count(b"\n")
             rest += data
             try:
                 elements.parser.Parse(data, not block)

@@ -153,6 +153,19 @@ def test_a_damaged_file_is_not_written_again(damage, tmp_path, capsys):
     assert not output.exists()
 
 
+def test_bytes_of_another_encoding_are_named_with_their_line(tmp_path, capsys):
+    file = tmp_path / "page.xlf"
+    text = XLIFF.format(encoding="utf-8", units=UNITS["plain target"][0])
+    damaged = text.encode().replace(b"</source>", b"\xe9</source>")
+    file.write_bytes(damaged)
+    (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
+    line = damaged[: damaged.index(b"\xe9")].count(b"\n") + 1
+    assert run("project", "--pairs", file, tmp_path / "links", "-o", tmp_path / "new.xlf") == 3
+    assert (
+        f"page.xlf, line {line}: expected utf-8 text, found the byte 0xe9" in capsys.readouterr().err.lower()
+    )
+
+
 def test_what_is_before_a_unit_is_passed_on_block_by_block(tmp_path):
     file = tmp_path / "page.xlf"
     text = XLIFF.format(encoding="utf-8", units=UNITS["plain target"][0])
