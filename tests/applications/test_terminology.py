@@ -254,6 +254,16 @@ def texts(tmp_path, monkeypatch):
     write(Path("both.tsv"), [f"{s}\t{t}" for s, t in zip(source, target, strict=True)])
 
 
+def test_a_wrong_path_is_an_error_before_an_aligner_learns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "fr"):
+        Path(name).write_text("a\n", encoding="utf-8")
+    assert run("lexicon", "en", "fr", "--terms", "missing/terms.csv") == 2
+    err = capsys.readouterr().err
+    assert "the folder missing does not exist" in err
+    assert "learning" not in err
+
+
 @pytest.mark.parametrize("bitext", ["en fr", "--pairs both.tsv"])
 @pytest.mark.parametrize("links", ["links", "--model en_fr_model"])
 def test_terms_of_links_and_of_a_model(bitext, links, texts, capsys):

@@ -251,11 +251,12 @@ def _write_terms(
     text = TermText()
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
+        written = outputs.text(path)  # before the aligner learns, so that a wrong path is an error at once
         for lines in _linked_lines(linked, listed.model, bad):
             text.add(lines)
         terms = text.terms(**listed.minimums)
         rows = format_terms(terms, kind)
-        outputs.text(path).writelines(rows)
+        written.writelines(rows)
     where = "" if path == "-" else f" in {path}"
     log(f"{with_plural(len(terms), 'term')}{where}", event="written")
     errors.say(bad)
