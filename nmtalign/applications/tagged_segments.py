@@ -114,7 +114,11 @@ class TaggedSegments:
 
 def _encoding_of(path: str | Path) -> str:
     with open_binary(path) as file:
-        return declared_encoding(file.read(HEAD_BYTES))
+        head = file.read(HEAD_BYTES)
+    try:
+        return declared_encoding(head)
+    except DataError as error:
+        raise error.at(path, line=1) from None
 
 
 def _inside_of_marker(side: Element | None) -> Element | None:

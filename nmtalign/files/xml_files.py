@@ -196,8 +196,13 @@ class _ElementBuilder:
 
     def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         self._encoding = encoding
-        if encoding is not None and not re.fullmatch(_SAFE_ENCODINGS, encoding, re.IGNORECASE):
-            raise DataError(f"expected a common encoding such as UTF-8, found {encoding[:40]!r}")
+        if encoding is not None:
+            _check_encoding(encoding)
+
+
+def _check_encoding(name: str) -> None:
+    if not re.fullmatch(_SAFE_ENCODINGS, name, re.IGNORECASE):
+        raise DataError(f"expected a common encoding such as UTF-8, found {name[:40]!r}")
 
 
 def _refuse_entity(name: str, *_: object) -> None:
@@ -269,8 +274,7 @@ def declared_encoding(head: bytes) -> str:
             return name
     declaration = _XML_DECLARATION.match(head)
     name = "utf-8" if declaration is None else declaration[1].decode("ascii")
-    if not re.fullmatch(_SAFE_ENCODINGS, name, re.IGNORECASE):
-        raise DataError(f"expected a common encoding such as UTF-8, found {name[:40]!r}")
+    _check_encoding(name)
     return name
 
 

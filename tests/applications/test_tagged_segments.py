@@ -166,6 +166,15 @@ def test_bytes_of_another_encoding_are_named_with_their_line(tmp_path, capsys):
     )
 
 
+def test_an_encoding_that_is_not_read_is_named_with_the_file(tmp_path, capsys):
+    file = tmp_path / "page.xlf"
+    file.write_text(XLIFF.format(encoding="shift_jis", units=UNITS["no tags"][0]), encoding="utf-8")
+    (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
+    assert run("project", "--pairs", file, tmp_path / "links") == 3
+    err = capsys.readouterr().err
+    assert "page.xlf, line 1: expected a common encoding such as UTF-8, found 'shift_jis'" in err
+
+
 def test_what_is_before_a_unit_is_passed_on_block_by_block(tmp_path):
     file = tmp_path / "page.xlf"
     text = XLIFF.format(encoding="utf-8", units=UNITS["plain target"][0])
