@@ -31,6 +31,16 @@ def test_check_writes_a_table_and_a_summary(tmp_path, capsys):
     assert "2 findings in 2 lines" in printed.err
 
 
+def test_a_wrong_path_is_an_error_before_the_text_is_checked(tmp_path, monkeypatch, capsys):
+    def find_all(*_args, **_options):
+        pytest.fail("the text was checked")
+
+    monkeypatch.setattr("nmtalign.checks.checking.find_all", find_all)
+    source, target = write(tmp_path, ["a house"], ["une maison"])
+    assert run("check", source, target, "-o", tmp_path / "missing" / "findings.tsv") == 2
+    assert "create it first" in capsys.readouterr().err
+
+
 def test_check_of_files_of_different_length(tmp_path):
     source, target = write(tmp_path, SOURCE, [*TARGET[:200], "zu viel", *TARGET[200:]])
     table = tmp_path / "findings.tsv"

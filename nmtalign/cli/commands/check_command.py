@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import nmtalign as na
 from nmtalign import blas
@@ -149,6 +149,7 @@ def check_command(
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
+        table = files.text(outputs.output)  # a wrong path is an error at once
         opened = bitext.open(bad.add)
         sides = lines_of_sides(opened, track=bad.track)
         if not (sides.source or sides.target):
@@ -161,7 +162,7 @@ def check_command(
         # two files of lines are tracked one after the other, a file with both sides once
         unread = bad.of_files[0], bad.of_files[-1]
         findings = find_all(sides.source, sides.target, aligner, languages=languages, unread=unread)
-        write_findings(findings, outputs.output, files)
+        write_findings(findings, table)
         progress.advance(max(len(sides.source), len(sides.target)))
     log_findings(KindCounts(findings), bitext)
     counts = f"{with_plural(len(findings), 'finding')} in {with_plural(progress.done, 'line')}"
@@ -217,13 +218,14 @@ def _check_gold(
     aligner = na.load(options.model)
     with AtomicFiles() as files:
         bad = errors.open(files)
+        table = files.text(outputs.output)
         numbered = list(_gold_pairs(bitext, gold, bad))
         batch = aligner.align_batch([pair for _, pair, _ in numbered])
         compared = batch.compare([links for _, _, links in numbered])
         doubtful = compared[compared["doubt"] >= MIN_DOUBT].sort_values(
             "doubt", ascending=False, kind="stable"
         )
-        writer = csv.writer(files.text(outputs.output), delimiter="\t", lineterminator="\n")
+        writer = csv.writer(table, delimiter="\t", lineterminator="\n")
         writer.writerow(DOUBT_COLUMNS)
         for row in doubtful.to_dict("records"):
             line, pair, _ = numbered[row["pair"]]
@@ -286,11 +288,11 @@ def _why(fits: list[UnitFit]) -> str:
     return best.example or rate
 
 
-def write_findings(findings: Sequence[Finding], path: str, files: AtomicFiles) -> None:
+def write_findings(findings: Sequence[Finding], file: TextIO) -> None:
     """Write findings as a table with tabs between its columns."""
     from nmtalign.checks.checking import FINDING_COLUMNS, row_of_finding
 
-    writer = csv.writer(files.text(path), delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
     writer.writerow(FINDING_COLUMNS)
     for finding in findings:
         writer.writerow(row_of_finding(finding))
