@@ -254,6 +254,17 @@ def texts(tmp_path, monkeypatch):
     write(Path("both.tsv"), [f"{s}\t{t}" for s, t in zip(source, target, strict=True)])
 
 
+def test_a_terminal_shows_how_far_terms_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmtalign.cli.commands.applications.lexicon_command.shows_progress", lambda: True)
+    for name in ("en", "fr"):
+        Path(name).write_text("a b\n" * 5, encoding="utf-8")
+    assert run("lexicon", "en", "fr", "--terms", "terms.csv") == 0
+    err = capsys.readouterr().err
+    assert "learned from 5 pairs" in err
+    assert "5 pairs aligned" in err
+
+
 def test_a_wrong_path_is_an_error_before_an_aligner_learns(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("en", "fr"):

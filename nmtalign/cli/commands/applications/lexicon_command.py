@@ -13,7 +13,7 @@ import nmtalign as na
 from nmtalign.cli import model_options, texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, print_text, warn
+from nmtalign.cli.messages import log, print_text, shows_progress, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.declarations import Settings, setting
@@ -281,11 +281,17 @@ def _linked_lines(linked: CountedTextOptions, model: str | None, bad: BadRecords
         log(f"learning an aligner from {with_plural(len(pairs), 'pair')}", event="learning")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", na.AdviceWarning)  # about arguments that are no options here
-            aligner = na.train(pairs, tokenizer="simple", languages=named_languages(opened))
+            aligner = na.train(
+                pairs,
+                tokenizer="simple",
+                languages=named_languages(opened),
+                progress=shows_progress(),
+            )
     else:
         aligner = model_options.load_given(model=model, files=(bitext.source, bitext.target))
         aligner, _ = fit_text(aligner, pairs, aligned_unit="tokens")
-    yield from read_linked_lines(aligner.align_batch(pairs, count="tokens"))
+    batch = aligner.align_batch(pairs, count="tokens", progress=shows_progress())
+    yield from read_linked_lines(batch)
 
 
 def _no_translation(word: str) -> str:
