@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import nmtalign as na
 from nmtalign.cli.messages import log
-from nmtalign.cli.texts import is_links_file
 from nmtalign.errors import DataError, UsageError
 
 
 def check_curve(path: str, links: str) -> None:
     """Raise UsageError if a curve cannot be written to `path`, or the file `links` has no posteriors."""
+    from nmtalign.decoding.saved_batches import is_batch_file
     from nmtalign.report.curve_picture import check_curve_path
 
     check_curve_path(path)
-    if is_links_file(links):
+    if not is_batch_file(links):
         advice = "write them with align --posteriors FILE, and pass this file as LINKS"
         raise UsageError(f"--curve needs posteriors, and {links} has links; {advice}")
 

@@ -220,13 +220,6 @@ class LinkedLine(NamedTuple):
     pair: LinkedPair
 
 
-def is_links_file(path: str) -> bool:
-    """Return whether a file exists, and is not one of posteriors; standard input has links."""
-    from nmtalign.decoding.saved_batches import is_batch_file
-
-    return path == "-" or (os.path.exists(path) and not is_batch_file(path))
-
-
 def unit_of_links(path: str, *, format: str, encoding: str) -> LinkUnitName | None:
     """Return what the positions of a file of links or of posteriors count, if the file says so."""
     from nmtalign.decoding.saved_batches import is_batch_file, read_batches

@@ -11,7 +11,7 @@ import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.messages import log, print_json, print_text, printable
 from nmtalign.cli.model_options import check_folder
-from nmtalign.cli.texts import BitextOptions, LinkedText, is_links_file, unit_of_links
+from nmtalign.cli.texts import BitextOptions, LinkedText, unit_of_links
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
 
@@ -24,9 +24,11 @@ MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
+    from nmtalign.decoding.saved_batches import is_batch_file
+
     results = {}
     for path in paths:
-        if is_links_file(path):
+        if not is_batch_file(path):
             expected = "expected GOLD, or the text, SOURCE TARGET or --pairs FILE, and --model DIR"
             found = f"a file of align --posteriors needs neither, but {path} is not one"
             raise UsageError(f"{expected}; {found}")

@@ -132,7 +132,7 @@ def test_an_expert_that_knows_words_only_does_not_vote():
     assert links_of(aligner.align_batch(pairs, expert=words_only)) == links_of(aligner.align_batch(pairs))
 
 
-def test_a_poor_expert_is_told():
+def test_a_warning_names_a_poor_expert():
     toy = toy_bitext(100, seed=3)
     aligner = nmtalign.train(toy.pairs, preset="fast", workers=1)
     wrong = [
