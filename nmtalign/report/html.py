@@ -626,5 +626,6 @@ def _item(kind: str, lines: Sequence[int]) -> str:
     if len(lines) > MAX_SHOWN_LINES_PER_KIND:
         shown += ", ..."
     what = KINDS[kind]
-    text = f"{what.severity}: {what.plural}: {len(lines):,} (lines {shown}); {what.advice.replace('`', '')}"
+    place = f"line {shown}" if len(lines) == 1 else f"lines {shown}"
+    text = f"{what.severity}: {what.plural}: {len(lines):,} ({place}); {what.advice.replace('`', '')}"
     return f"<li>{_escaped(text)}</li>"

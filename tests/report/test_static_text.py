@@ -43,7 +43,7 @@ def test_a_report_has_the_panel_only_if_something_is_wrong(tmp_path):
     assert run("report", *write(tmp_path, ["the house"], ["la maison"]), "-o", report) == 0
     assert "What is wrong with this text" not in report.read_text(encoding="utf-8")
     assert run("report", *write(tmp_path, ["the\thouse"], ["la maison"]), "-o", report) == 0
-    assert "tabs inside lines: 1 (lines 1)" in report.read_text(encoding="utf-8")
+    assert "tabs inside lines: 1 (line 1)" in report.read_text(encoding="utf-8")
 
 
 def test_a_page_says_as_text_what_it_has():
