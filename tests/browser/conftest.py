@@ -119,7 +119,7 @@ def wait(page: Any, condition: str, *arguments: Any) -> None:
     end = time.monotonic() + 60
     while not page.execute_script(condition, *arguments):
         assert time.monotonic() < end, f"still not: {condition}"
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def wait_until_still(page: Any) -> None:

@@ -431,7 +431,7 @@ def downloaded(page: Any, folder: Path, name: str = "gold.pharaoh") -> Path:
     file, end = folder / name, time.monotonic() + 60
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
-        time.sleep(0.05)
+        time.sleep(0.01)
     return file
 
 
@@ -720,7 +720,7 @@ def wait_for(page: Any, links: dict[str, str]) -> None:
     end = time.monotonic() + 60
     while kinds(page) != links:
         assert time.monotonic() < end, f"still {kinds(page)}"
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 START = {"0-0": "sure", "1-2": "sure", "2-1": "sure"}  # the links of CAT

@@ -52,8 +52,7 @@ def align(options, *, output="out"):
     [
         "",
         "--symmetrize union",
-        "--threshold 0.4",
-        "--tokens tokens",
+        "--threshold 0.4 --tokens tokens",
         "--tokens spaces --count tokens+spaces",
         "--attention a.npz",
     ],
