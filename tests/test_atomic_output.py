@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -25,6 +26,19 @@ def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_signal_while_the_new_file_is_made_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "links.txt"
+    path.write_text("old")
+
+    def stop(*_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "copymode", stop)
+    with pytest.raises(KeyboardInterrupt), atomic_file(path):
+        pass
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -175,8 +175,10 @@ def create_partial_file(path: Path, name: str | None = None) -> Path:
             shutil.copymode(path, partial)
         else:
             partial.touch(exist_ok=False)
-    except OSError as error:
-        error.filename = str(path)  # the name that is known
+    except BaseException as error:  # a signal, too
+        partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the name that is known
         raise
     return partial
 
