@@ -81,8 +81,16 @@ def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
     choose_models(page, "default", "")
     wait(page, "return document.querySelectorAll('.view').length === 0")
     wait(page, "return document.querySelectorAll('.source .token').length > 0")
-    time.sleep(1)  # the page may still draw the pair for the models of before
     made = toy_training("default").aligner.align(*EXAMPLE)
+    keys = sorted(
+        f"{s}-{t}" for s, t in made.links
+    )  # the page may still draw the pair for the models of before
+    wait(
+        page,
+        "const drawn = [...document.querySelectorAll('.link[data-link]')].map((l) => l.dataset.link);"
+        "return [...new Set(drawn)].sort().join() === arguments[0]",
+        ",".join(keys),
+    )
     drawn = unless_redrawn(lambda: [text.split(" ")[0] for text in texts(page, ".source .token")])
     assert drawn == EXAMPLE[0].split()
     assert unless_redrawn(lambda: links(page)) == {tuple(link) for link in made.links}
