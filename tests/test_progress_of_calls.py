@@ -164,7 +164,8 @@ def outputs_of(*cells: str) -> list[nbformat.NotebookNode]:
 def test_a_notebook_without_widgets_shows_a_bar_of_text():
     outputs = outputs_of("import sys; sys.modules['ipywidgets'] = None", CELL)
     assert {output.name for output in outputs} == {"stderr"}
-    assert "".join(output.text for output in outputs).endswith("3 pairs aligned]\n")
+    # a shorter line than the one before it ends with spaces
+    assert "".join(output.text for output in outputs).rstrip().endswith("3 pairs aligned]")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -137,7 +137,7 @@ def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
     pairs.write_text(PAIR * 95_000)  # chunks as users have them; a fast machine shows not each of them
     seen = on_terminal("align", "--pairs", pairs, "-o", tmp_path / "links", "--workers", "1")
     shown, summary = seen.split("\r\x1b[Knmtalign: ", 1)
-    assert re.search(r"[2468]0000/\d+ \[\d\d:\d\d<\d\d:\d\d, .* pairs/s\]", shown)
+    assert re.search(r"[1-9]0000/\d+ \[\d\d:\d\d<\d\d:\d\d, .* pairs/s\]", shown)
     assert "\n" not in shown
     assert summary.startswith("95,000 pairs, ")
 

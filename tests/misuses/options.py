@@ -93,8 +93,8 @@ def read_pictures(
     file.values == "part"  # rejected
     page.output.upper()
     page.outptu  # rejected
-    search.side == "source"
-    search.side == "left"  # rejected
+    search.examples + 1
+    search.side  # rejected
     search.limit.upper()  # rejected
 
 
@@ -108,7 +108,7 @@ def read_links(
     scored.golds  # rejected
     converted.to == "giza"
     converted.to == "gisa"  # rejected
-    lexicon.min_probability + 1
+    lexicon.min_links
     lexicon.least  # rejected
 
 
