@@ -142,7 +142,7 @@ class LexiconOptions(Settings):
     )
 
     @property
-    def least(self) -> float:
+    def min_listed_probability(self) -> float:
         """The minimum probability of word pairs."""
         return MIN_LISTED_PROBABILITY if self.min_probability is None else self.min_probability
 
@@ -151,7 +151,10 @@ class LexiconOptions(Settings):
         from nmtalign.applications.bilingual_lexicon import choose_entries
 
         return choose_entries(
-            entries, min_links=self.min_links or 0, min_probability=self.least, word=self.word
+            entries,
+            min_links=self.min_links or 0,
+            min_probability=self.min_listed_probability,
+            word=self.word,
         )
 
     @property
@@ -319,7 +322,7 @@ def _files(
     )
 
     files: dict[str, Iterable[str]] = {}
-    least = listed.least
+    least = listed.min_listed_probability
     if listed.output is not None:
         rows = [*_without_null_word(units), *null_entries] if null_entries else units
         files[path_of_prefix(listed.output, ".s2t")] = format_shortlist(rows, min_probability=least)
