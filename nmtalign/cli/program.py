@@ -147,6 +147,10 @@ def run_program(arguments: list[str] | None, signals: Signals) -> int:
             return 0
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
+        except DataError as error:
+            if signals.have_come:  # a file may seem damaged where a read of it was interrupted
+                raise NmtalignError("interrupted") from error
+            raise
         except NmtalignError:
             raise
         except Exception as error:

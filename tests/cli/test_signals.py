@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from nmtalign.cli import StopSignals, program
+from nmtalign.errors import DataError
+
 # A server that forks a process for each line of its input. The process runs the program, which gets a signal
 # after some CPU time, counted from the moment at which it handles signals; signal 0 is none, and then the
 # program's CPU time from that moment is written to the file `seconds`. The server prints the exit code. To be
@@ -127,3 +130,19 @@ def test_a_signal_at_a_random_moment(tmp_path: Path, command: str, runs_before: 
                 assert "error" not in err, place
             assert not list(tmp_path.glob(".partial*")), place
         server.stdin.close()
+
+
+@pytest.mark.parametrize(("have_come", "code", "text"), [(True, 1, "interrupted"), (False, 3, "unreadable")])
+def test_a_read_that_was_interrupted_is_not_told_as_a_damaged_file(
+    have_come: bool, code: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """NumPy may make another error of a KeyboardInterrupt that comes while it reads a file."""
+
+    def read(_: list[str]) -> None:
+        raise DataError("unreadable").at("counts.npy")
+
+    monkeypatch.setattr(program, "_run_command", read)
+    signals = StopSignals()
+    signals._first = 0.0 if have_come else None
+    assert program.run_program([], signals) == code
+    assert text in capsys.readouterr().err
