@@ -45,8 +45,7 @@ from nmtalign.decoding.probabilities import MIN_PROBABILITY, TrainingSize
 OTHER_COEFFICIENTS = -5.117, 4.279, 0.4674, -2.984, 2.871
 MISSING_COEFFICIENTS = -9.844, 3.057, 1.78, 11.17, 0.4486
 COPIED_COEFFICIENTS = -3.57, 4.382
-MAX_LOG_ODDS = 30.0  # log odds have at most this absolute value
-MAX_COST = MAX_LOG_ODDS  # cost of a pair about which nothing is known
+MAX_COST = 30.0  # of a pair about which nothing is known; log odds have at most this absolute value
 MAX_MEAN_LENGTH_WORDS = 500
 MAX_LENGTH_DEVIATION = 6.0  # |x| sqrt(min(S, T)) is at most this
 MAX_LENGTH_LOG_RATIO = 1.5  # |x| is at most this where a part is missing
@@ -150,9 +149,9 @@ class PairFaults(NamedTuple):
 
     @property
     def parallel_log_odds(self) -> Doubles:
-        """Log odds that the pairs are parallel, bounded by `MAX_LOG_ODDS` on both sides."""
+        """Log odds that the pairs are parallel, bounded by `MAX_COST` on both sides."""
         log_odds = -np.asarray(np.logaddexp.reduce(np.stack(self), axis=0))
-        return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+        return np.asarray(np.clip(log_odds, -MAX_COST, MAX_COST))
 
 
 def link_evidence(posterior: Floats, evidence: Floats) -> Doubles:
