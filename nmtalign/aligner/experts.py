@@ -206,7 +206,7 @@ class Trust(NamedTuple):
 
     @property
     def warning(self) -> str | None:
-        """What to say of links that are mostly wrong where the text can tell; None if they are not."""
+        """A warning if most of the links that the text can judge seem wrong, else None."""
         if self.precision >= MIN_PRECISION_WITHOUT_WARNING:
             return None
         share = f"{100 * self.precision:.0f} % of the expert's links agree"
