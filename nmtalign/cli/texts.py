@@ -122,8 +122,8 @@ class BitextOptions(PairsOptions):
 
         Subtitles have the number of the cue in the place of a line, CoNLL-U that of the sentence.
         """
+        from nmtalign.text.paired_files import name_cues
         from nmtalign.text.readers import FORMAT_OF_ENDING
-        from nmtalign.text.subtitles import name_cues
 
         if self.pairs is None:
             sides = str(self.source), str(self.target)

@@ -1,8 +1,13 @@
-"""Subtitles of two languages: SubRip (.srt), WebVTT (.vtt) and SubStation Alpha (.ass, .ssa).
+"""Pairs of two files that are not lines of text: sentences of CoNLL-U, and cues of subtitles.
 
-The text of a cue is one line, without its markup. Cue n of one file is the translation of cue n of the other
-if the numbers of cues and their times agree. Otherwise cues that are shown at the same time are paired: those
-of one file that overlap the same cue of the other are joined, and a cue that overlaps none has an empty side.
+CoNLL-U: the words of a sentence become a line, with a space between. Words are the rows with an integer. Rows
+of multiword tokens (``3-4``) and of empty nodes (``5.1``) are skipped: treebanks annotate words. A space
+inside a word becomes a no-break space, so that it stays one word.
+
+Subtitles: SubRip (.srt), WebVTT (.vtt) and SubStation Alpha (.ass, .ssa). The text of a cue is one line,
+without its markup. Cue n of one file is the translation of cue n of the other if the numbers of cues and
+their times agree. Otherwise cues that are shown at the same time are paired: those of one file that overlap
+the same cue of the other are joined, and a cue that overlaps none has an empty side.
 """
 
 from __future__ import annotations
@@ -16,7 +21,81 @@ from typing import NamedTuple
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import SUBSTATION, identify
-from nmtalign.files.text_files import try_lines
+from nmtalign.files.text_files import try_lines, zip_lines
+
+_CONLLU_COLUMNS = 10
+_find_sentence_id = re.compile(r"#\s*sent_id\s*=\s*(.+)").fullmatch
+_is_word = re.compile(r"\d+").fullmatch
+_is_left_out = re.compile(r"\d+-\d+|\d+\.\d+").fullmatch
+
+
+class _Sentence(NamedTuple):
+    """A sentence, or the error of its first bad row."""
+
+    line: str | DataError
+    sentence_id: str | None
+
+
+def read_conllu_pairs(
+    source: str | Path, target: str | Path, encoding: str
+) -> Iterator[tuple[str, str] | DataError]:
+    """Yield the sentence pairs of two files: sentence n of one is the translation of sentence n of the other.
+
+    Where the first two have the same ``sent_id``, all pairs have to; a DataError names others.
+    """
+    sides = _iter_sentences(source, encoding), _iter_sentences(target, encoding)
+    same_ids = False
+    for number, (first, second) in enumerate(zip_lines(sides, (source, target)), 1):
+        if number == 1:
+            same_ids = first.sentence_id is not None and first.sentence_id == second.sentence_id
+        if same_ids and first.sentence_id != second.sentence_id:
+            expected = f"expected a sentence with the sent_id {first.sentence_id!r} as in {source}"
+            raise DataError(f"{expected}, found {second.sentence_id!r}").at(f"{target}, sentence {number:,}")
+        if isinstance(first.line, DataError):
+            yield first.line
+        elif isinstance(second.line, DataError):
+            yield second.line
+        else:
+            yield first.line, second.line
+
+
+def _iter_sentences(path: str | Path, encoding: str) -> Iterator[_Sentence]:
+    words: list[str] = []
+    sentence_id = None
+    error: DataError | None = None
+    is_open = False  # whether rows or comments of a sentence have been read
+    for number, line in enumerate(try_lines(path, encoding=encoding), 1):
+        if isinstance(line, DataError):
+            error, is_open = error or line, True
+        elif line.strip():
+            is_open = True
+            if found := _find_sentence_id(line.strip()):
+                sentence_id = found[1]
+            elif not line.startswith("#"):
+                try:
+                    words += _words_of_row(line)
+                except DataError as problem:
+                    error = error or problem.at(path, line=number)
+        elif is_open:
+            yield _Sentence(error or " ".join(words), sentence_id)
+            words, sentence_id, error, is_open = [], None, None, False
+    if is_open:
+        yield _Sentence(error or " ".join(words), sentence_id)
+
+
+def _words_of_row(line: str) -> list[str]:
+    """Return the word of a row, none for a row that has no word of its own."""
+    columns = line.rstrip("\r").split("\t")
+    if len(columns) != _CONLLU_COLUMNS:
+        raise DataError(f"expected {_CONLLU_COLUMNS} columns with tabs between, found {len(columns)}")
+    if _is_left_out(columns[0]):
+        return []
+    if not _is_word(columns[0]) or not columns[1]:
+        raise DataError(f"expected the number of a word and the word, found {line[:60]!r}")
+    return [columns[1].replace(" ", "\u00a0")]
+
+
+# --- cues of subtitles ---------------------------------------------------------------------------
 
 # Subtitles are not read by pysubs2 1.8: it takes names of cues and comments of WebVTT for text, drops a last
 # line that is a number, and the texts of SubStation files whose "Format:" line has other columns than usual.
@@ -51,12 +130,10 @@ def read_subtitle_pairs(
     source: str | Path, target: str | Path, encoding: str
 ) -> Iterator[tuple[str, str] | DataError]:
     """Yield the pairs of cues of two files; a warning says if they are paired by their times."""
-    source_cues = list(iter_cues(source, encoding))
-    target_cues = list(iter_cues(target, encoding))
-    by_number = _have_same_numbers(source_cues, target_cues)
-    groups = _group_cues(source_cues, target_cues, by_number=by_number)
+    groups, by_number = _read_cue_groups(source, target, encoding)
     if not by_number:
-        counts = f"{len(source_cues):,} and {len(target_cues):,} cues"
+        source_count, target_count = (sum(len(group[side]) for group in groups) for side in (0, 1))
+        counts = f"{source_count:,} and {target_count:,} cues"
         alone = sum(not (first and second) for first, second in groups)
         found = f"{counts} make {len(groups):,} pairs by their times, {alone:,} of them with an empty side"
         warn_caller(f"{source} and {target}: {found}")
@@ -73,10 +150,7 @@ def name_cues(source: str | Path, target: str | Path, encoding: str, number: int
 
     The files are read again. A side without cues is named by its pair.
     """
-    source_cues = list(iter_cues(source, encoding))
-    target_cues = list(iter_cues(target, encoding))
-    by_number = _have_same_numbers(source_cues, target_cues)
-    groups = _group_cues(source_cues, target_cues, by_number=by_number)
+    groups, _ = _read_cue_groups(source, target, encoding)
     count = len(groups[number - 1][side])
     before = sum(len(group[side]) for group in groups[: number - 1])
     if count == 0:
@@ -182,11 +256,13 @@ def _milliseconds(parts: Sequence[str | None]) -> int:
 # --- which cues belong together ------------------------------------------------------------------
 
 
-def _group_cues(source: Sequence[Cue], target: Sequence[Cue], *, by_number: bool) -> list[CueGroup]:
-    """Return the cues of each pair, in the order of both files."""
-    if by_number:
-        return [([first], [second]) for first, second in zip(source, target, strict=True)]
-    return list(_simultaneous_cues(source, target))
+def _read_cue_groups(source: str | Path, target: str | Path, encoding: str) -> tuple[list[CueGroup], bool]:
+    """Return the cues of each pair, in the order of both files, and whether they are paired by number."""
+    source_cues = list(iter_cues(source, encoding))
+    target_cues = list(iter_cues(target, encoding))
+    if _have_same_numbers(source_cues, target_cues):
+        return [([first], [second]) for first, second in zip(source_cues, target_cues, strict=True)], True
+    return list(_simultaneous_cues(source_cues, target_cues)), False
 
 
 def _have_same_numbers(source: Sequence[Cue], target: Sequence[Cue]) -> bool:
