@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from nmtalign.checks.findings import Finding, SideOfFinding
 from nmtalign.names import Side
-from nmtalign.text.escapes import ESCAPES_OF_MOSES_ONLY, find_escape
+from nmtalign.text.punctuation import ESCAPES_OF_MOSES_ONLY, find_escape
 
 _ENTITY_IN_TEXT = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 # ftfy's pattern takes ten times as long; what it finds has two characters outside of ASCII side by side

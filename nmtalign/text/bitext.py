@@ -46,9 +46,9 @@ from nmtalign.text.containers import (
     repair_rows,
     words_of_doc,
 )
-from nmtalign.text.escapes import unescape as unescape_moses
 from nmtalign.text.headers import find_side_columns, language_of_column
 from nmtalign.text.paired_files import read_conllu_pairs, read_subtitle_pairs
+from nmtalign.text.punctuation import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,

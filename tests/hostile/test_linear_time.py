@@ -13,8 +13,7 @@ from nmtalign.checks.checking import find_all
 from nmtalign.dictionaries.entries import phrases_of
 from nmtalign.dictionaries.tabfiles import _glosses
 from nmtalign.errors import NmtalignError
-from nmtalign.text.escapes import unescape
-from nmtalign.text.punctuation import edge_marks
+from nmtalign.text.punctuation import edge_marks, unescape
 from nmtalign.text.tokenization import load_tokenizer, normal_form
 
 SHORT, LONG = 1_000, 10_000
