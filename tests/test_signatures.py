@@ -146,9 +146,9 @@ def test_zstandard_content_is_read_without_its_ending(tmp_path):
 
 
 def test_the_limit_of_compressed_files_holds_without_the_ending(tmp_path, monkeypatch):
-    from nmtalign.files import limits
+    from nmtalign.files import compressed
 
-    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1000)
+    monkeypatch.setattr(compressed, "FREE_DECOMPRESSED_BYTES", 1000)
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(b"x\n" * 1_000_000))
     with pytest.raises(DataError, match="unpacks to over 1,000 bytes"):

@@ -13,9 +13,8 @@ import click
 from nmtalign.cli.declare import common_option
 from nmtalign.cli.parameter_types import INPUT, FileType
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.limits import MAX_JSON_DEPTH
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.files.text_files import is_nested_too_deep
+from nmtalign.files.text_files import MAX_JSON_DEPTH, is_nested_too_deep
 
 MAX_CONFIG_BYTES = 1 << 16
 _PATH = "nmtalign.config"  # key of the path of the file among the values that contexts share

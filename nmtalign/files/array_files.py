@@ -22,10 +22,10 @@ from numpy.typing import DTypeLike
 from nmtalign.arrays import NUMERIC_KINDS, AnyArray, Longs
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
-from nmtalign.files import limits
-from nmtalign.files.compressed import open_binary
+from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, open_binary
 from nmtalign.files.read_errors import reraise_as_data_error
 
+FREE_ARRAY_BYTES = 1 << 26  # any archive of arrays may decompress to this size
 _DOUBLE_BYTES = 8  # bytes of a number in double precision
 _NOT_ARRAYS = "not a readable file of arrays"
 _TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
@@ -35,7 +35,7 @@ class NpzReader(ExitStack):
     """Reads arrays of an .npz file by name.
 
     Raises DataError if the file is not an archive of numeric arrays, has two arrays of one name, or claims to
-    decompress to more than `limits.FREE_ARRAY_BYTES` bytes and `limits.MAX_COMPRESSION_RATIO` times its size.
+    decompress to more than `FREE_ARRAY_BYTES` bytes and `MAX_COMPRESSION_RATIO` times its size.
     A single array counts as if it had double precision, because many are converted to it.
     """
 
@@ -51,7 +51,7 @@ class NpzReader(ExitStack):
             if len(self._members) < len(infos):
                 raise DataError("expected arrays of different names, found two of the same name")
             claimed = sum(info.file_size for info in infos)
-            self._most = max(limits.FREE_ARRAY_BYTES, limits.MAX_COMPRESSION_RATIO * os.path.getsize(path))
+            self._most = max(FREE_ARRAY_BYTES, MAX_COMPRESSION_RATIO * os.path.getsize(path))
             if claimed > self._most:
                 expected = f"expected an archive that decompresses to at most {self._most:,} bytes"
                 raise DataError(f"{expected}, found {claimed:,}")

@@ -18,12 +18,14 @@ from typing import Any, BinaryIO, cast
 from weakref import WeakSet
 
 from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, UsageError, error_text, require_extra
-from nmtalign.files import limits
 from nmtalign.files.file_signatures import HEAD_BYTES, check_readable, detect_compression
-from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.files.read_errors import unreadable_file_error
 
+MAX_COMPRESSION_RATIO = 100  # decompressed bytes per compressed byte, above the free sizes
+# Any compressed file may decompress to this size. The bound is small because one byte of text may become a
+# Python object of 100 bytes.
+FREE_DECOMPRESSED_BYTES = 1 << 22
 CompressedFile = io.FileIO | io.BufferedReader  # open, at its beginning
 _BUFFER_BYTES = 1 << 17
 _MAX_SHOWN_MEMBERS = 3  # an error names at most this many members of a zip archive
@@ -31,6 +33,11 @@ _ZSTD_INPUT_BYTES = 1 << 9  # so few compressed bytes decompress to at most 16 M
 # The decompressors raise these errors if a file is damaged or truncated.
 DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _open_inputs: WeakSet[io.FileIO] = WeakSet()  # for progress
+
+
+def max_decompressed_size(size: int) -> int:
+    """Return how many bytes a compressed file of `size` bytes may decompress to."""
+    return max(FREE_DECOMPRESSED_BYTES, MAX_COMPRESSION_RATIO * size)
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
@@ -148,7 +155,7 @@ class _ZipMember(io.RawIOBase):
 
 
 class _BoundedReader(io.RawIOBase):
-    """Decompressed bytes of a file; a DataError if they exceed :func:`limits.max_decompressed_size`.
+    """Decompressed bytes of a file; a DataError if they exceed :func:`max_decompressed_size`.
 
     Closing the reader closes the file.
     """
@@ -167,8 +174,7 @@ class _BoundedReader(io.RawIOBase):
         size: int = self._decompressor.readinto(buffer)
         self._bytes_left -= size
         if self._bytes_left < 0:
-            free = limits.FREE_DECOMPRESSED_BYTES
-            limit = f"{free:,} bytes and {limits.MAX_COMPRESSION_RATIO} times its size"
+            limit = f"{FREE_DECOMPRESSED_BYTES:,} bytes and {MAX_COMPRESSION_RATIO} times its size"
             error = DataError(f"the file unpacks to over {limit}; unpack it yourself if that is right")
             raise error.at(self._file.name)
         return size

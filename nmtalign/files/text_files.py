@@ -21,13 +21,14 @@ from typing import Any, BinaryIO
 
 from nmtalign.display import escape_controls
 from nmtalign.errors import DataError, OnError, UsageError, error_text
-from nmtalign.files import limits
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
 from nmtalign.files.paths import file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
 
 Inspect = Callable[[str], object]  # takes the beginning of a text
+MAX_LINE_BYTES = 1 << 26
+MAX_JSON_DEPTH = 100  # lists and objects inside each other
 INSPECTED_BYTES = 1 << 14
 _READ_BYTES = 1 << 17
 _LONE_RETURNS = (
@@ -132,8 +133,8 @@ def try_lines(
         for block in _blocks_of_whole_lines(blocks):
             if number == 0 and b"\r" in block and b"\n" not in block:
                 raise DataError(_LONE_RETURNS).at(path)
-            if len(block) >= limits.MAX_LINE_BYTES and b"\n" not in block[: limits.MAX_LINE_BYTES]:
-                raise DataError(f"expected at most {limits.MAX_LINE_BYTES:,} bytes").at(path, line=number + 1)
+            if len(block) >= MAX_LINE_BYTES and b"\n" not in block[:MAX_LINE_BYTES]:
+                raise DataError(f"expected at most {MAX_LINE_BYTES:,} bytes").at(path, line=number + 1)
             lines = _decode_lines(block, block_encoding, shown_encoding=encoding)
             if number == 0 and isinstance(lines[0], str):
                 lines[0] = lines[0].removeprefix("\ufeff")
@@ -214,7 +215,7 @@ def _blocks_of_whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield bytes in blocks that end with a line, or exceed the maximum length of a line."""
     parts, size = list[bytes](), 0
     for block in blocks:
-        end = block.rfind(b"\n") + 1 or (len(block) if size >= limits.MAX_LINE_BYTES else 0)
+        end = block.rfind(b"\n") + 1 or (len(block) if size >= MAX_LINE_BYTES else 0)
         if end:
             yield b"".join([*parts, block[:end]])
             parts, size = [], 0
@@ -331,17 +332,17 @@ def parse_json(text: str, *, make_object: ObjectHook = _with_unique_keys) -> Any
         raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
-    if text.count("[") + text.count("{") > limits.MAX_JSON_DEPTH and is_nested_too_deep(value):
-        raise DataError(f"expected JSON nested at most {limits.MAX_JSON_DEPTH} deep")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_nested_too_deep(value):
+        raise DataError(f"expected JSON nested at most {MAX_JSON_DEPTH} deep")
     if _SURROGATE.search(text) and not is_encodable(json.dumps(value, ensure_ascii=False)):
         raise DataError("expected JSON, found an unpaired surrogate, such as \\ud83d alone")
     return value
 
 
 def is_nested_too_deep(value: Any) -> bool:
-    """Return whether lists and objects are nested more than `limits.MAX_JSON_DEPTH` levels deep."""
+    """Return whether lists and objects are nested more than `MAX_JSON_DEPTH` levels deep."""
     level = [value]  # all values at one depth
-    for _ in range(limits.MAX_JSON_DEPTH + 1):
+    for _ in range(MAX_JSON_DEPTH + 1):
         containers = [part for part in level if isinstance(part, dict | list)]
         level = []
         for container in containers:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, OnError, UsageError, warn_caller
-from nmtalign.files.bitext_records import PairOrError, Select
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
+from nmtalign.files.read_errors import PairOrError, Select
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS, check_sentences
 from nmtalign.files.text_files import (
     UnequalLinesError,

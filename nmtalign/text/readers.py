@@ -25,10 +25,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nmtalign.errors import DataError, UsageError, require_extra
-from nmtalign.files.bitext_records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
-from nmtalign.files.limits import max_decompressed_size
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
+from nmtalign.files.compressed import max_decompressed_size
+from nmtalign.files.read_errors import (
+    PairOrError,
+    ReaderNotes,
+    Select,
+    check_no_select,
+    reraise_as_data_error,
+)
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
 from nmtalign.files.text_files import parse_json, try_lines
 from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record
@@ -137,7 +142,7 @@ def _read_fast_align(lines: Iterator[LineOrError], path: str | Path, select: Sel
     names = first[0].split("|||") if first and isinstance(first[0], str) else []
     if len(names) == 2 and find_side_columns([name.strip(" ") for name in names]):
         reason = "this format has no names of columns, so the line is read as a sentence pair"
-        warn_at(f"{path}, line 1", f"{reason}; remove it if it is a header")
+        warn_caller(f"{path}, line 1: {reason}; remove it if it is a header")
     return _parse_rows(enumerate(chain(first, lines), 1), path, _parse_fast_align)
 
 
@@ -286,7 +291,9 @@ def _warn_about_first_row(
     """
     cells = [row[column] for column in first.columns if column < len(row)]
     if first.is_header and all(len(cell) > 2 and cell[0] == cell[-1] == '"' for cell in cells):
-        warn_at(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
+        warn_caller(
+            f"{place}: the names are quoted; tsv has no quoting, so the quotation marks of the text stay"
+        )
     if first.is_certain or len(cells) < 2:
         yield from rows
         return
@@ -303,10 +310,10 @@ def _warn_about_first_row(
         if not is_above_texts:
             names = ",".join(cells)
             reason = f"{names} is read as the names of the columns, not as a sentence pair"
-            warn_at(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
+            warn_caller(f"{place}: {reason}; `select={names}` says so, `select=1,2` reads it as a pair")
     elif _are_names(row) or (is_above_texts and all(map(_IDENTIFIER.fullmatch, cells))):
         reason = f"{cells[0]} and {cells[1]} are read as a sentence pair"
-        warn_at(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
+        warn_caller(f"{place}: {reason}; if they name the columns, use `select={','.join(cells)}`")
     yield from rows
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from nmtalign.errors import DataError
-from nmtalign.files.bitext_records import PairOrError, ReaderNotes, Select, check_no_select, warn_at
+from nmtalign.errors import DataError, warn_caller
+from nmtalign.files.read_errors import PairOrError, ReaderNotes, Select, check_no_select
 from nmtalign.text.languages import is_variant, language_tag
 from nmtalign.text.tokenization import Languages
 
@@ -206,7 +206,9 @@ def _warn_about_other_languages(
             others.append(name)
     if others:
         names = ", ".join(others)[:200]
-        warn_at(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
+        warn_caller(
+            f"{path}: {languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others"
+        )
 
 
 def _variants_of_unit(unit: Element) -> tuple[list[_Variant], bool]:

@@ -24,7 +24,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import read_array
-from nmtalign.files.limits import MAX_COMPRESSION_RATIO, max_decompressed_size
+from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, max_decompressed_size
 from nmtalign.files.paths import file_inside
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings

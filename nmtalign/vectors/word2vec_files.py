@@ -20,8 +20,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.compressed import open_decompressed, open_zip_member
-from nmtalign.files.limits import max_decompressed_size
+from nmtalign.files.compressed import max_decompressed_size, open_decompressed, open_zip_member
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import is_encodable
 from nmtalign.text.vocabulary import Vocabulary

@@ -33,7 +33,7 @@ from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.external.matrix_files import read_vectors
-from nmtalign.files import limits
+from nmtalign.files import array_files, compressed, text_files
 from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.paths import file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -116,7 +116,7 @@ def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
-    monkeypatch.setattr(limits, "FREE_ARRAY_BYTES", 1000)
+    monkeypatch.setattr(array_files, "FREE_ARRAY_BYTES", 1000)
     expected = r"an archive that decompresses to at most [\d,]+ bytes, found 800,128"
     with pytest.raises(DataError, match=expected):
         read_arrays(tmp_path / "x.npz")
@@ -124,7 +124,7 @@ def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: 
 
 def test_an_array_counts_as_if_in_double_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An array of bytes becomes one of doubles, such as vectors of integers."""
-    monkeypatch.setattr(limits, "FREE_ARRAY_BYTES", 200_000)
+    monkeypatch.setattr(array_files, "FREE_ARRAY_BYTES", 200_000)
     for count, most in ((20_000, True), (30_000, False)):
         content = npy(np.zeros(count, np.int8))
         (tmp_path / "x.npz").write_bytes(npz(("a.npy", content)))
@@ -195,7 +195,7 @@ def test_headers_and_rows_out_of_all_proportion(text: bytes, message: str, tmp_p
 def test_compressed_vectors_unpack_to_a_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1 << 16)
+    monkeypatch.setattr(compressed, "FREE_DECOMPRESSED_BYTES", 1 << 16)
     start = b"\x80\2" if ".kv" in name else b"the "
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
@@ -227,7 +227,7 @@ def test_a_packed_pickle_has_one_budget(tmp_path: Path) -> None:
             DataError, match=r"x\.kv: the pickle would need more than .* 100 times that of a packed"
         ):
             load_embeddings(tmp_path / "x.kv")
-        assert tracemalloc.get_traced_memory()[1] < 4 * limits.FREE_DECOMPRESSED_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 4 * compressed.FREE_DECOMPRESSED_BYTES
     finally:
         tracemalloc.stop()
     with pytest.raises(DataError, match="found list"):  # a plain file is larger, and has more
@@ -445,7 +445,7 @@ def test_a_pair_number_out_of_all_proportion(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 1000)
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"short\n" + b"x" * 5000))
     with pytest.raises(DataError, match="line 2: expected at most 1,000 bytes"):
         list(read_lines(tmp_path / "x.gz"))
@@ -461,7 +461,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("ending", PACKED)
 def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1 << 16)
+    monkeypatch.setattr(compressed, "FREE_DECOMPRESSED_BYTES", 1 << 16)
     path = tmp_path / f"x.txt{ending}"
     path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 13)))  # as much as any file may
     assert sum(1 for _ in read_lines(path)) == 1 << 13
@@ -479,14 +479,14 @@ def test_a_small_file_takes_little_memory(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is unpacked at a time, 16 MB at most, and the longest line; not the 64 MB that are in the file."""
-    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / f"x.txt{ending}"
     path.write_bytes(PACKED[ending](bytes(1 << 26)))
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match="line 1: expected at most 1,048,576 bytes"):
             list(read_lines(path))
-        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * limits.MAX_LINE_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * text_files.MAX_LINE_BYTES
     finally:
         tracemalloc.stop()
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import limits, text_files
+from nmtalign.files import text_files
 from nmtalign.files.text_files import open_text, read_lines
 from nmtalign.text.bitext import SentencePair, read_bitext
 
@@ -133,7 +133,7 @@ def test_a_line_without_end_is_not_read_to_the_end(monkeypatch):
             return b"x" * size
 
     monkeypatch.setattr(text_files, "_READ_BYTES", 100)
-    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(text_files, "open_binary", lambda path: Endless())
     with pytest.raises(DataError, match="line 1: expected at most 1,000 bytes"):
         list(read_lines("a"))
