@@ -28,7 +28,7 @@ from _corpora import Pairs, Score, corpora, lines_of, markdown, score
 import nmtalign as na
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Floats
-from nmtalign.external.encoded_words import encoded_embeddings
+from nmtalign.external.word_encoders import encoded_embeddings
 from nmtalign.positions.hmm import DEFAULT_NULL, OF_OTHER_TEXTS, HiddenMarkov
 from nmtalign.positions.jumps import JumpModel
 from nmtalign.scorers.given_vectors import VectorScorer

@@ -4,9 +4,9 @@
 
 DATA is the folder with the bitexts of SAMPLES. A model is learned from each text, in which some pairs have
 faults: wrong partners, copies, truncated, shortened and lengthened sides. Its pairs and those of another such
-part, also with several lines joined to one, are what the coefficients of ``nmtalign/decoding/pair_scores.py``
-are fitted to, by multinomial logistic regression: each part weighs the same. The last lines print the
-coefficients; copy them into that module.
+part, also with several lines joined to one, are what the coefficients of
+``nmtalign/decoding/probabilities.py`` are fitted to, by multinomial logistic regression: each part weighs the
+same. The last lines print the coefficients; copy them into that module.
 
 Before, a table has the measures of each text by coefficients that were fitted to the *other* texts: for each
 fault, how often a sound pair has a higher score than one with the fault (AUC, Hanley and McNeil 1982), and
@@ -34,7 +34,7 @@ from scipy.optimize import minimize
 
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.decoding.pair_scores import PairFeatures
+from nmtalign.decoding.probabilities import PairFeatures
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.tokenization import TextSettings
 

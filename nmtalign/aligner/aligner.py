@@ -83,7 +83,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
-    "encoded": ("nmtalign.external.encoded_words", "EncodedWords"),
+    "encoded": ("nmtalign.external.word_encoders", "EncodedWords"),
     "static": ("nmtalign.vectors.static_models", "StaticSubwords"),
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),

@@ -15,13 +15,13 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, overload
 from xml.sax.saxutils import escape as escape_xml
 
-from nmtalign.applications.conllu_projection import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
     ProjectedSpans,
     labels_of_spans,
     parse_spans,
     project_labels,
+    project_sentence,
     project_spans,
     spans_of_labels,
     split_spaces,

@@ -246,7 +246,7 @@ def _encoder_of(aligner: na.Aligner) -> WordEncoder | None:
     """Return the word encoder of an aligner, if it has one."""
     if aligner.scorer.lexicon is not None:
         return None
-    from nmtalign.external.encoded_words import encoder_of
+    from nmtalign.external.word_encoders import encoder_of
 
     return encoder_of(aligner.scorer)
 

@@ -18,14 +18,16 @@ from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sections import Sections
 from nmtalign.corpus.text import EncodedText
 from nmtalign.decoding.extraction_methods import BucketAttention, Extraction
-from nmtalign.decoding.pair_scores import (
+from nmtalign.decoding.probabilities import (
     MAX_COST,
+    MIN_PROBABILITY,
+    LinkProbabilities,
     PairEvidence,
     PairFeatures,
+    TrainingSize,
     link_evidence,
     surprise_of_words,
 )
-from nmtalign.decoding.probabilities import MIN_PROBABILITY, LinkProbabilities, TrainingSize
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,

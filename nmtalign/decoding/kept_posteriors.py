@@ -30,7 +30,7 @@ from nmtalign.decoding.extraction_methods import (
     Threshold,
     make_extraction,
 )
-from nmtalign.decoding.pair_scores import PairEvidence
+from nmtalign.decoding.probabilities import PairEvidence
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.links.selection import ANY_LINKS

@@ -5,22 +5,29 @@ With links A, sure gold links S and possible ones P ⊇ S (Och and Ney 2003):
     precision = |A ∩ P| / |A|        recall = |A ∩ S| / |S|        F1 = their harmonic mean
     AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-A score whose denominator is 0 is not known and is NaN. One sentence is a corpus of one sentence.
+A score whose denominator is 0 is not known and is NaN. One sentence is a corpus of one sentence. Besides, the
+errors as a table, and the scores of the links of each threshold, which are chosen again from the posteriors.
+
+Axes: T target words, S source words, L links, or gold links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nmtalign.arrays import Longs
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, GoldAlignment
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment, Link
 from nmtalign.links.expected_scores import ExpectedEvaluation, evaluate_without_gold
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
@@ -41,13 +48,11 @@ from nmtalign.links.scoring import (
     scores_of_counts,
     table_of_counts,
 )
-from nmtalign.results import FIRST_AND_SECOND, TableResult
+from nmtalign.results import FIRST_AND_SECOND, TableResult, ViewableCurve, table_of_rows, with_frame_index
 from nmtalign.validation import check_bool, check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from nmtalign.links.threshold_curve import ThresholdCurve
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,8 +293,6 @@ def evaluate(
     """
     check_bool(curve, "curve")
     if curve:
-        from nmtalign.links.threshold_curve import threshold_curve
-
         if golds is None or judge is not None or bootstrap is not None:
             raise UsageError("a curve needs gold links, and has neither `judge` nor `bootstrap`")
         if not isinstance(alignments, AlignedBatch):
@@ -355,3 +358,223 @@ def compare_evaluations(
             p = float((as_far.sum() + 1) / (len(known) + 1))
         differences[metric] = Difference(value, bootstrap.interval(known), p)
     return differences
+
+
+# --- errors as a table ---------------------------------------------------------------------------
+
+ErrorClass = Literal["instead", "unlinked", "additional"]
+
+
+class LinkError(NamedTuple):
+    """A link that is wrong, or a sure gold link that is missing."""
+
+    link: Link
+    kind: Literal["missed", "wrong"]
+    of_class: ErrorClass
+
+
+def errors_of_links(links: Collection[Link], gold: GoldAlignment) -> list[LinkError]:
+    """Return the errors of the links of one pair, in the order of their positions.
+
+    Of each error, one side has a link that the other side lacks. The class says what the other side has in
+    its place: it links one of the two words differently (``instead``), leaves one of them unlinked, or
+    agrees on other links of both words (``additional``).
+    """
+    missed = gold.sure - set(links)
+    wrong = set(links) - gold.possible
+    errors = []
+    for link in sorted(missed | wrong):
+        is_missed = link in missed
+        opposite, other_side = (wrong, links) if is_missed else (missed, gold.possible)
+        of_class: ErrorClass = "additional"
+        if any(s == link.source or t == link.target for s, t in opposite):
+            of_class = "instead"
+        elif not (_has(other_side, 0, link.source) and _has(other_side, 1, link.target)):
+            of_class = "unlinked"
+        errors.append(LinkError(link, "missed" if is_missed else "wrong", of_class))
+    return errors
+
+
+def _has(links: Iterable[Link], side: int, position: int) -> bool:
+    """Return whether a word of one side has a link."""
+    return any(link[side] == position for link in links)
+
+
+ERROR_COLUMNS = (
+    "pair",
+    "source_position",
+    "source_word",
+    "target_position",
+    "target_word",
+    "kind",
+    "class",
+    "probability",
+    "posterior",
+    "doubt",
+    "source_count",
+    "target_count",
+)
+ERROR_EXAMPLE = (0, 0, "", 0, "", "", "", 0.5, 0.5, 0.5, 1, 1)
+
+
+def error_table(batch: AlignedBatch, gold: GoldInput) -> pd.DataFrame:
+    """Return a DataFrame with one row for each error of the links of a batch.
+
+    See :meth:`nmtalign.AlignedBatch.compare`.
+    """
+    origin = batch.origin
+    if origin is None:
+        raise UsageError("this batch has links without words; align the pairs to list its errors")
+    golds = as_gold_sequence(gold)
+    golds = golds if isinstance(golds, Sequence) else list(golds)
+    if len(golds) != len(batch):
+        expected = f"expected gold links of {with_plural(len(batch), 'pair')}"
+        raise DataError(f"{expected}, found {len(golds):,}")
+    check_same_words(batch, golds)
+    check_same_pairs(batch, gold, "links and gold links")
+    reviewed = golds.reviewed if isinstance(golds, GoldLinks) else range(len(batch))
+    golds = list(check_gold_inside(golds, batch))
+    rows = []
+    for n, matrix in zip(reviewed, _posteriors(batch[list(reviewed)]), strict=True):
+        words = origin.tokens(n)
+        of_pair = slice(batch.offsets[n], batch.offsets[n + 1])
+        probabilities = dict(zip(batch.links(n), batch.probability[of_pair].tolist(), strict=True))
+        for link, kind, of_class in errors_of_links(probabilities.keys(), golds[n]):
+            s, t = link
+            probability = probabilities.get(link, np.nan)
+            posterior = np.nan if matrix is None else float(matrix[t, s])
+            # a joint posterior is about the product of two directions, so its root is a probability of one
+            doubt = probability if kind == "wrong" else 1 - np.sqrt(posterior)
+            values = kind, of_class, probability, posterior, doubt
+            rows.append((n, s, words[0][s], t, words[1][t], *values))
+    counts = Counter[str](), Counter[str]()
+    for n in range(len(batch)):
+        for counter, side in zip(counts, origin.tokens(n), strict=True):
+            counter.update(side)
+    complete = [(*row, counts[0][row[2]], counts[1][row[4]]) for row in rows]
+    table = table_of_rows(complete, ERROR_COLUMNS, ERROR_EXAMPLE)
+    return with_frame_index(table, batch.frame_index)
+
+
+def _posteriors(batch: AlignedBatch) -> Iterable[NDArray[np.floating] | None]:
+    """Return the posteriors of each pair; None for all if the batch does not have them any more."""
+    try:
+        matrices = batch.matrices("combined")
+        first = list(islice(matrices, 1))
+    except UsageError:  # it was pickled, or saved without them
+        return repeat(None, len(batch))
+    return chain(first, matrices)
+
+
+# --- the scores of each threshold ----------------------------------------------------------------
+
+THRESHOLDS = tuple(round(0.01 * n, 2) for n in range(1, 100))
+
+
+@dataclass(frozen=True)
+class CurvePoint(HasScores):
+    """The scores of the links of one threshold."""
+
+    threshold: float | None  # None for links that were chosen without one
+    counts: Counts
+
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
+        return self.counts.score(metric)
+
+    def __str__(self) -> str:
+        where = "without a threshold" if self.threshold is None else f"at {self.threshold:g}"
+        scores = f"precision {self.precision:.4f}, recall {self.recall:.4f}, F1 {self.f1:.4f}"
+        return f"{where}: {scores}".replace("nan", "undefined")
+
+
+@dataclass(frozen=True, repr=False)
+class ThresholdCurve(ViewableCurve):
+    """Precision and recall of the links of 99 thresholds, made by ``nmtalign.evaluate(..., curve=True)``.
+
+    The method that chooses the links is that of the batch; only its threshold changes.
+
+    Attributes
+    ----------
+    points : tuple of CurvePoint
+        ``threshold``, ``precision``, ``recall``, ``f1``, ``aer`` and ``counts`` of each threshold, rising.
+    present : CurvePoint
+        The same of the links of the batch, which may have second words below the threshold.
+    method : str
+        The method that chooses the links.
+    """
+
+    points: tuple[CurvePoint, ...]
+    present: CurvePoint
+    method: str
+
+    def __repr__(self) -> str:
+        thresholds = with_plural(len(self.points), "threshold")
+        return f"ThresholdCurve of {thresholds}: best F1 {self.best}; present links {self.present}"
+
+    @property
+    def best(self) -> CurvePoint:
+        """The point with the best F1; of equal ones, the one nearest to the middle of these."""
+        scores = [0.0 if math.isnan(point.f1) else point.f1 for point in self.points]
+        equal = [point for point, f1 in zip(self.points, scores, strict=True) if f1 == max(scores)]
+        return equal[(len(equal) - 1) // 2]
+
+
+def threshold_curve(batch: AlignedBatch, gold: Sequence[GoldAlignment], *, present: Counts) -> ThresholdCurve:
+    """Return the scores of the links of `THRESHOLDS`; UsageError if the batch has no posteriors.
+
+    `present` are the counts of the links of the batch.
+    """
+    if isinstance(gold, GoldLinks) and gold.is_partial:
+        reviewed = list(gold.reviewed)
+        batch = batch[reviewed]
+        gold = gold[reviewed]
+    matches = _GoldMatches(gold)
+    origin = batch.origin
+    if origin is None:
+        raise UsageError("a curve needs the posteriors of a batch; this one has links without words")
+    own = origin.link_settings
+    points = []
+    for threshold in THRESHOLDS:
+        links = origin.choose(replace(own, threshold=threshold))
+        points.append(CurvePoint(threshold, matches.count(links)))
+    return ThresholdCurve(
+        tuple(points),
+        CurvePoint(own.threshold, present),
+        own.symmetrize or own.extract or "",
+    )
+
+
+class _GoldMatches:
+    """Counts the links of batches that are gold links; all pairs together, because there are many batches."""
+
+    def __init__(self, golds: Sequence[GoldAlignment]) -> None:
+        rows = [
+            (n, source, target, (source, target) in gold.sure)
+            for n, gold in enumerate(golds)
+            for source, target in gold.possible
+        ]
+        pair, source, target, is_sure = np.array(rows, np.int64).reshape(-1, 4).T
+        self._widths = int(source.max(initial=0)) + 1, int(target.max(initial=0)) + 1
+        possible = self._keys(pair, source, target)
+        order = np.argsort(possible)
+        self._possible = possible[order]
+        self._is_sure = is_sure[order] > 0
+
+    def _keys(self, pair: Longs, source: Longs, target: Longs) -> Longs:
+        source_width, target_width = self._widths
+        return np.asarray((pair * source_width + source) * target_width + target)
+
+    def count(self, batch: AlignedBatch) -> Counts:
+        """Return the counts of all pairs of a batch."""
+        pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+        source, target = batch.source.astype(np.int64), batch.target.astype(np.int64)
+        inside = (source < self._widths[0]) & (target < self._widths[1])
+        keys = self._keys(pair[inside], source[inside], target[inside])
+        found = np.isin(self._possible, keys, assume_unique=True)
+        return Counts(
+            links=len(pair),
+            sure=int(self._is_sure.sum()),
+            in_sure=int((found & self._is_sure).sum()),
+            in_possible=int(found.sum()),
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nmtalign.links.threshold_curve import CurvePoint, ThresholdCurve
+from nmtalign.links.evaluation import CurvePoint, ThresholdCurve
 from nmtalign.report.heatmap import PICTURE_FORMATS, check_picture_suffix
 from nmtalign.report.style import new_figure, theme_of
 

@@ -24,13 +24,11 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
-from nmtalign.links.evaluation import Evaluation, compare_evaluations
+from nmtalign.links.evaluation import Evaluation, ThresholdCurve, compare_evaluations, error_table
 from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.gold import gold_table
 from nmtalign.links.inputs import LinksOfPair
-from nmtalign.links.link_errors import error_table
 from nmtalign.links.scoring import METRICS
-from nmtalign.links.threshold_curve import ThresholdCurve
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.curve_picture import check_curve_path, draw_curve, draw_curve_on
 from nmtalign.report.figure_layout import scale_figure

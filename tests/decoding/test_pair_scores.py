@@ -15,9 +15,14 @@ from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus import sections as sections_module
-from nmtalign.decoding import pair_scores
-from nmtalign.decoding.pair_scores import PairEvidence, PairFaults, PairFeatures, link_evidence
-from nmtalign.decoding.probabilities import TrainingSize
+from nmtalign.decoding import probabilities as pair_scores
+from nmtalign.decoding.probabilities import (
+    PairEvidence,
+    PairFaults,
+    PairFeatures,
+    TrainingSize,
+    link_evidence,
+)
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.batches import training_links
 from tests.aligner.toy_language import toy_bitext, training_job

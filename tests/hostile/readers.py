@@ -23,11 +23,10 @@ import numpy as np
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.applications.conllu_projection import read_sentences
+from nmtalign.applications.labels import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
-from nmtalign.applications.markup import parse_markup
+from nmtalign.applications.markup import TaggedSegments, parse_markup
 from nmtalign.applications.projection import project_into_text, project_line, words_on_lines
-from nmtalign.applications.tagged_segments import TaggedSegments
 from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.errors import DataError

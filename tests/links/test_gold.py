@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.links.link_errors import errors_of_links
+from nmtalign.links.evaluation import errors_of_links
 
 PAIRS = [("the black cat", "le chat noir"), ("a dog", "un chien"), ("the house", "la maison")] * 4
 GOLD = ["0-0 1-2 2-1", "0-0 1p1", "1-1 0-1"] * 4

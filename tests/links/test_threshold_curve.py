@@ -12,8 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import nmtalign as na
+from nmtalign.links.evaluation import THRESHOLDS, CurvePoint, ThresholdCurve
 from nmtalign.links.scoring import Counts
-from nmtalign.links.threshold_curve import THRESHOLDS, CurvePoint, ThresholdCurve
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 TOY = toy_bitext(40, seed=3)

@@ -24,7 +24,7 @@ from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_P
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import MAX_PAIRS_WITH_PARTS
 from nmtalign.report.html import report_page, write_report
-from nmtalign.report.levels import pack_weights
+from nmtalign.report.packing import pack_weights
 from nmtalign.report.sample import (
     SamplePair,
     best_sources,

@@ -68,7 +68,7 @@ def project_command(
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
              nmtalign project --pairs page.xlf links.txt -o tagged.xlf
     """
-    from nmtalign.applications.conllu_projection import read_sentences, with_target_rows
+    from nmtalign.applications.labels import read_sentences, with_target_rows
     from nmtalign.applications.linked_pairs import LinkedLines
     from nmtalign.applications.projection import (
         check_target,
@@ -140,8 +140,8 @@ def _tag_targets(
 ) -> None:
     """Write a TMX or XLIFF file with the tags of its source segments in their targets."""
     from nmtalign.applications.linked_pairs import LinkedLines
+    from nmtalign.applications.markup import TaggedSegments
     from nmtalign.applications.projection import describe_unlinked, project_into_text, words_on_lines
-    from nmtalign.applications.tagged_segments import TaggedSegments
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.readers import FORMAT_OF_ENDING
 
