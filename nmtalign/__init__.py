@@ -44,7 +44,7 @@ _NAMES_OF_MODULE = {
     "report.tables": "link_table",
     "run.cluster": "align_on_cluster",
     "text.bitext": "read_bitext Bitext iter_chunks",
-    "training.count_vectors": "count_embeddings",
+    "training.lexicon_vectors": "count_embeddings",
     "vectors.embeddings": "Embeddings",
     "vectors.storage": "load_embeddings save_embeddings",
     "versions": "show_versions",

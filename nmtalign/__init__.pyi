@@ -53,7 +53,7 @@ from nmtalign.run.cluster import align_on_cluster as align_on_cluster
 from nmtalign.text.bitext import Bitext as Bitext
 from nmtalign.text.bitext import iter_chunks as iter_chunks
 from nmtalign.text.bitext import read_bitext as read_bitext
-from nmtalign.training.count_vectors import count_embeddings as count_embeddings
+from nmtalign.training.lexicon_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings
 from nmtalign.vectors.storage import load_embeddings as load_embeddings
 from nmtalign.vectors.storage import save_embeddings as save_embeddings

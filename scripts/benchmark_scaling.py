@@ -72,9 +72,9 @@ from nmtalign.run.cluster import ClusterProcesses, ClusterStore, align_on_cluste
 from nmtalign.run.stream import AlignedChunk, align_chunks
 from nmtalign.settings import TrainingSettings
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
-from nmtalign.training import memory
+from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
-from nmtalign.training.memory import CLUSTER_PART_CELLS
+from nmtalign.training.encoded_bitext import CLUSTER_PART_CELLS
 from nmtalign.training.result_store import Later
 
 ENOUGH = "1T"  # memory
@@ -249,7 +249,7 @@ def bytes_sent(dask_worker: Any) -> int:
 
 def learn_on_cluster(options: argparse.Namespace) -> None:
     """Learn a model in this process, which starts the work of a cluster; print what it took."""
-    memory.CLUSTER_PART_CELLS = options.cells
+    encoded_bitext.CLUSTER_PART_CELLS = options.cells
     with connected(options.scheduler, 1) as client:
         store = MeasuredStore(client, PHASES if options.kill else ())
         hyperparameters = PRESET_HYPERPARAMETERS[options.preset]

@@ -25,9 +25,13 @@ import numpy as np
 from build_attention import DATA, PAIRS, pairs_of
 
 import nmtalign as na
-from nmtalign.aligner.attention_learning import learn_attention
+from nmtalign.aligner.attention_learning import (
+    PARAMETER_CLASSES,
+    AdditiveParameters,
+    DotParameters,
+    learn_attention,
+)
 from nmtalign.scorers.vector_scores import make_score, score_in
-from nmtalign.training.attention_parameters import PARAMETER_CLASSES, AdditiveParameters, DotParameters
 
 SAMPLE = DATA / "en_fr_sample"
 VECTORS = DATA / "en_fr_vectors"

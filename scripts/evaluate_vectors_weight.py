@@ -40,7 +40,7 @@ from nmtalign.aligner.training_steps import estimate, mix_scorers
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import Estimator
-from nmtalign.training.vectors_weight import (
+from nmtalign.training.lexicon_vectors import (
     INITIAL_WEIGHT,
     fit_vectors_weight,
     likeliest_weight,

@@ -27,8 +27,8 @@ from nmtalign.aligner.training_steps import estimate, mix_scorers
 from nmtalign.arrays import Floats
 from nmtalign.attention import additive, scaled_dot
 from nmtalign.files.paths import bundled_path
-from nmtalign.positions.agreement import hmm_posteriors
 from nmtalign.positions.e_step import EStep, ExpectedCounts
+from nmtalign.positions.hmm import hmm_posteriors
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import Estimator
 

@@ -38,15 +38,15 @@ from nmtalign.text.bitext import LengthLimit, Pair
 from nmtalign.text.languages import language_name
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs
-from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
-from nmtalign.training.memory import (
+from nmtalign.training.encoded_bitext import (
+    bitext_warnings,
     cells_of_cluster_parts,
     cells_of_parts,
+    encode_bitext,
     fits_in_memory,
     max_tokens_in_memory,
 )
-from nmtalign.training.prior import Prior, width_counts
-from nmtalign.training.word_encoder_prior import encoded_forms, is_large_text, similar_words_of_text
+from nmtalign.training.prior import Prior, encoded_forms, is_large_text, similar_words_of_text, width_counts
 from nmtalign.vectors.embeddings import Embeddings
 
 # up to this many pairs, continuing a model of other text gives better links than the text alone, if the model

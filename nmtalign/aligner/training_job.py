@@ -13,8 +13,7 @@ from nmtalign.aligner.experts import (
     Expert,
     choose_expert,
 )
-from nmtalign.aligner.opening import AnyPair
-from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Doubles
 from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.external.word_encoders import WordEncoder, load_word_encoder
@@ -33,7 +32,7 @@ from nmtalign.training.dictionary_prior import (
     open_dictionaries,
 )
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
-from nmtalign.training.memory import default_memory, memory_bytes
+from nmtalign.training.encoded_bitext import default_memory, memory_bytes
 from nmtalign.training.prior import Prior, similar_words
 from nmtalign.training.result_store import ResultStore
 from nmtalign.vectors.embeddings import Embeddings

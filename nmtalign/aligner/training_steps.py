@@ -8,37 +8,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import Expert, expert_word_counts
-from nmtalign.aligner.gold_validation import GoldPair, cross_validate
 from nmtalign.aligner.preparation import PreparedBitext, prepare
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.regrouping import BothRegroupings, of_sentence, regroup_batch, regroup_gold
+from nmtalign.corpus.regrouping import (
+    BothRegroupings,
+    of_sentence,
+    regroup_batch,
+    regroup_gold,
+    regroup_links,
+)
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.decoding.decoder import Decoder
 from nmtalign.decoding.extraction_methods import Extraction
 from nmtalign.display import with_plural
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
+from nmtalign.links.scoring import Counts
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
+from nmtalign.positions.position_model import PositionModel, TextScores
 from nmtalign.rescoring.gold_training import learn_from_gold
+from nmtalign.rescoring.network import MAX_WEIGHTED_WORDS
 from nmtalign.scorers.dense import learn_spectral, make_vectors_scorer
 from nmtalign.scorers.likelihood_ratios import TextFormCounts
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import EMIterations, Estimate, Estimator
+from nmtalign.training.lexicon_vectors import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.training.prior import Prior
-from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
 MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
 # A warning says so if gold links raise the error rate by this much; 50 pairs may raise it less by chance.
@@ -296,3 +303,81 @@ def _alignment_of(
         ]
 
     return align
+
+
+# --- cross-validation of a rescorer ---------------------------------------------------------------
+
+FOLDS = 4
+MAX_VALIDATED_PAIRS = 300  # bounds the time
+
+
+class Learn(Protocol):
+    """Returns a position model that has learned from the gold links of a text."""
+
+    def __call__(self, scores: TextScores, *, gold: Sequence[GoldAlignment]) -> PositionModel: ...
+
+
+class GoldPair(NamedTuple):
+    """A pair with gold links."""
+
+    words: tuple[list[str], list[str]]
+    gold: GoldAlignment  # between words of the lines
+    of_tokens: GoldAlignment  # the same links between tokens
+    to_words: BothRegroupings | None  # from tokens to words of the lines; None if these are the same
+
+
+class Validation(NamedTuple):
+    """Alignment error rates of pairs whose gold links were not used in training."""
+
+    pairs: int
+    aer: float  # with a rescorer trained on the gold links of the other folds
+    aer_without_gold: float
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The figures as a model records them."""
+        rates = {"aer": round(self.aer, 4), "aer_without_gold": round(self.aer_without_gold, 4)}
+        return {"validated_pairs": self.pairs, "folds": FOLDS, **rates}
+
+    def __str__(self) -> str:
+        rates = f"{100 * self.aer:.1f} % with and {100 * self.aer_without_gold:.1f} % without gold links"
+        return f"the alignment error rate of pairs left out of training is {rates}"
+
+
+def cross_validate(aligner: Aligner, pairs: Sequence[GoldPair], learn: Learn) -> Validation:
+    """Return the error rates of an aligner without and with what `learn` learns from gold links.
+
+    Pairs with the same words are in the same fold, so that nothing is learned about the pairs of a fold. A
+    rescorer of a fold learns from fewer pairs than the one that is kept, which is better rather than worse.
+    """
+    count = min(len(pairs), MAX_VALIDATED_PAIRS)
+    chosen = [pairs[k * len(pairs) // count] for k in range(count)]
+    fold_of_words: dict[object, int] = {}
+    folds: list[list[GoldPair]] = [[] for _ in range(FOLDS)]
+    for pair in chosen:
+        words = tuple(map(tuple, pair.words))
+        folds[fold_of_words.setdefault(words, len(fold_of_words) % FOLDS)].append(pair)
+    with_gold = without_gold = Counts()
+    for held_out in filter(None, folds):
+        others = [pair for fold in folds if fold is not held_out for pair in fold]
+        if others:
+            positions = learn(_scores(aligner, others), gold=[pair.of_tokens for pair in others])
+            with_gold += _counts(replace(aligner, positions=positions), held_out)
+            without_gold += _counts(aligner, held_out)
+    return Validation(len(chosen), with_gold.aer, without_gold.aer)
+
+
+def _scores(aligner: Aligner, pairs: Sequence[GoldPair]) -> TextScores:
+    return aligner.scorer.score_text(encode_text([pair.words for pair in pairs]))
+
+
+def _counts(aligner: Aligner, pairs: Sequence[GoldPair]) -> Counts:
+    """Return the counts of the links that an aligner chooses."""
+    batch = aligner.decoder_for_scores(_scores(aligner, pairs)).all_links(default_workers(aligner.workers))
+    counts = Counts()
+    for k, pair in enumerate(pairs):
+        links = frozenset(batch.links(k))
+        if pair.to_words is not None:
+            links = regroup_links(links, pair.to_words)
+        counts += Counts.from_links(links, pair.gold)
+    return counts

@@ -15,7 +15,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
-from nmtalign.checks.pairs import MIN_COPIED_WORDS, STANDARD_PER_MEDIAN_DEVIATION, find_words, plain_words
+from nmtalign.checks.lines import MIN_COPIED_WORDS, STANDARD_PER_MEDIAN_DEVIATION, find_words, plain_words
 from nmtalign.names import SIDES
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import Languages

@@ -23,7 +23,7 @@ from nmtalign.progress import ProgressReporter
 from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
-    from nmtalign.checks.counting import KindCount, RunFindings
+    from nmtalign.checks.checking import KindCount, RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
@@ -207,7 +207,7 @@ def write_chunks(
     If `strict`, raise DataError once too few words are known, or something is wrong with the text; if no
     option names a model, once too few words are known.
     """
-    from nmtalign.checks.counting import RunFindings
+    from nmtalign.checks.checking import RunFindings
     from nmtalign.corpus.coverage import Coverage
 
     links = 0

@@ -2,7 +2,7 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.hmm.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V words of a
 vocabulary, with the padding as word 0.
@@ -19,9 +19,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import WordPairIndex
-from nmtalign.positions.agreement import hmm_posteriors
-from nmtalign.positions.forward_backward import DirectionResult
-from nmtalign.positions.hmm import DEFAULT_NULL
+from nmtalign.positions.hmm import DEFAULT_NULL, DirectionResult, hmm_posteriors
 from nmtalign.positions.jumps import BothJumpModels, JumpModel, estimate_jump_model, jump_counts
 from nmtalign.positions.position_model import Emissions, TextScores
 
@@ -208,7 +206,7 @@ class EStep(NamedTuple):
     emissions: Emissions | None = None  # None in the uniform step, before the iterations of model 1
     jump_models: BothJumpModels | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
     jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
     def counts(self, k: int, bucket: Bucket, pair_numbers: Ints) -> BucketCounts:

@@ -23,8 +23,17 @@ from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import GoldAlignment, links_inside
 from nmtalign.links.formats import WORD_COUNT_ADVICE, outside_link_error
 from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
-from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
-from nmtalign.rescoring.network import CellExamples, Network, cell_loss, initial_network, mean_network
+from nmtalign.rescoring.network import (
+    CellExamples,
+    Inputs,
+    KnownWords,
+    Network,
+    cell_loss,
+    initial_network,
+    known_words,
+    make_inputs,
+    mean_network,
+)
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
 
 HALF_WEIGHT_PAIRS = 10  # the gold pairs with which a rescorer gets the weight 1/2

@@ -28,16 +28,18 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.links.selection import DEFAULT_THRESHOLD, adjacent_link_cells
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import PositionModel, Posteriors, PosteriorsAndRatios, TextScores
-from nmtalign.rescoring.features import (
+from nmtalign.rescoring.network import (
+    FEATURE_COUNT,
     MAX_WEIGHTED_WORDS,
     KnownWords,
+    Network,
     Ranks,
     bucket_columns,
     known_words,
     log_odds,
     make_inputs,
+    sigmoid,
 )
-from nmtalign.rescoring.network import FEATURE_COUNT, Network, sigmoid
 from nmtalign.state import State, Stored
 
 SCORED_COLUMN_MULTIPLE = 16

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, make_extraction
-from nmtalign.positions.agreement import joint_probability
+from nmtalign.positions.hmm import joint_probability
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

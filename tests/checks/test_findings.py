@@ -10,13 +10,11 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.checks import pairs as check_pairs
-from nmtalign.checks.characters import find_mojibake
-from nmtalign.checks.checking import FINDING_COLUMNS
-from nmtalign.checks.counting import KindCounts, LowScoreRuns, find_in_lines
+from nmtalign.checks import lines as check_pairs
+from nmtalign.checks.checking import FINDING_COLUMNS, KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.line_languages import find_languages
-from nmtalign.checks.pairs import find_slips, find_unusual_lengths
+from nmtalign.checks.lines import find_mojibake, find_slips, find_unusual_lengths
 from nmtalign.names import SIDES
 from nmtalign.text import slips
 from nmtalign.text.bitext import chunk_pairs

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nmtalign as na
+from nmtalign.aligner import attention_learning
+from nmtalign.aligner.attention_learning import ATTENTION_SCHEDULE
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training import attention_parameters
-from nmtalign.training.attention_parameters import ATTENTION_SCHEDULE
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
 from tests.cli.test_align import run
@@ -49,7 +49,7 @@ def bitext(tmp_path) -> tuple[Path, Path]:
 def few_steps(monkeypatch) -> None:
     """End the learning long before its end, where two runs of it are compared."""
     few = replace(ATTENTION_SCHEDULE, min_steps=60)
-    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", few)
+    monkeypatch.setattr(attention_learning, "ATTENTION_SCHEDULE", few)
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])

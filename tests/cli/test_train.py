@@ -334,7 +334,7 @@ def test_a_text_on_disk_gets_the_same_model_and_links(bitext, tmp_path: Path, mo
     options = "--preset", "fast", "--memory", "1GB"
     assert run("train", *bitext, "-o", tmp_path / "one", "--links", tmp_path / "links1", *options) == 0
     assert "parts on disk" not in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 10**9)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.BYTES_PER_TOKEN", 10**9)
     assert run("train", *bitext, "-o", tmp_path / "two", "--links", tmp_path / "links2", *options) == 0
     err = capsys.readouterr().err
     assert "parts on disk" in err
@@ -347,7 +347,7 @@ def test_a_full_disk_ends_learning_and_is_named(bitext, tmp_path: Path, monkeypa
     def full(*given: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 10**9)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.BYTES_PER_TOKEN", 10**9)
     monkeypatch.setattr(os, "pwrite", full)
     assert run("train", *bitext, "-o", tmp_path / "model", "--memory", "1G") != 0
     assert f"{tempfile.gettempdir()}: No space left on device" in capsys.readouterr().err

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.positions.agreement import hmm_posteriors, joint_probability
-from nmtalign.positions.forward_backward import DirectionResult, forward_backward
-from nmtalign.positions.hmm import DEFAULT_NULL, unfitted_hmm
+from nmtalign.positions.hmm import (
+    DEFAULT_NULL,
+    DirectionResult,
+    forward_backward,
+    hmm_posteriors,
+    joint_probability,
+    unfitted_hmm,
+)
 from nmtalign.positions.jumps import (
     MAX_JUMP,
     BucketTransitions,

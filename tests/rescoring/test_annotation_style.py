@@ -15,7 +15,7 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
 from nmtalign.links.selection import DEFAULT_THRESHOLD
-from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
+from nmtalign.rescoring.network import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.rescorer import (
     FREE_WORD_KINDS,
     PRIOR_OCCURRENCES,

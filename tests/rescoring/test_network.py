@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from nmtalign.attention.adam import Adam
-from nmtalign.rescoring.features import LOGIT_FEATURE, Inputs, on_grid
 from nmtalign.rescoring.network import (
     FEATURE_COUNT,
+    LOGIT_FEATURE,
     CellExamples,
+    Inputs,
     Network,
     cell_loss,
     initial_network,
     mean_network,
+    on_grid,
 )
 
 B, T, S = 2, 3, 4

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner import gold_validation
+from nmtalign.aligner import training_steps
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import train_aligner, train_rescorer
@@ -19,8 +19,13 @@ from nmtalign.decoding.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.rescoring import gold_training
-from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
-from nmtalign.rescoring.network import Network, initial_network
+from nmtalign.rescoring.network import (
+    Network,
+    initial_network,
+    known_words,
+    lexical_features,
+    posterior_features,
+)
 from nmtalign.rescoring.rescorer import mix_posteriors
 from nmtalign.training.em import Hyperparameters
 from tests.aligner.batches import check_alone, check_same_bits
@@ -234,9 +239,7 @@ def test_no_pair_is_scored_by_what_was_learned_from_its_gold_links(taught, monke
     plain = unrescored(taught)
     words = [(source.split(), target.split()) for source, target in TOY.pairs[:30]] * 2  # each pair twice
     golds = [GoldAlignment(gold.sure, gold.possible) for gold in GOLD[:30] * 2]
-    pairs = [
-        gold_validation.GoldPair(both, gold, gold, None) for both, gold in zip(words, golds, strict=True)
-    ]
+    pairs = [training_steps.GoldPair(both, gold, gold, None) for both, gold in zip(words, golds, strict=True)]
     words_of_gold = {id(pair.gold): pair.words for pair in pairs}
     seen_by = {}
     scored = []
@@ -248,12 +251,12 @@ def test_no_pair_is_scored_by_what_was_learned_from_its_gold_links(taught, monke
 
     def count(aligner, held_out):
         scored.append((aligner, held_out))
-        return gold_validation.Counts()
+        return training_steps.Counts()
 
-    monkeypatch.setattr(gold_validation, "_counts", count)
-    gold_validation.cross_validate(plain, pairs, learn)
+    monkeypatch.setattr(training_steps, "_counts", count)
+    training_steps.cross_validate(plain, pairs, learn)
     rescored = [(aligner, held_out) for aligner, held_out in scored if id(aligner.positions) in seen_by]
-    assert len(rescored) == len(seen_by) == gold_validation.FOLDS
+    assert len(rescored) == len(seen_by) == training_steps.FOLDS
     for aligner, held_out in rescored:
         _, seen = seen_by[id(aligner.positions)]
         assert len(seen) + len(held_out) == len(pairs)

@@ -33,7 +33,7 @@ PRIOR = Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch) -> None:
     """Let a small text have several parts and ranges."""
-    monkeypatch.setattr("nmtalign.training.memory.CLUSTER_PART_CELLS", 7_500)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.CLUSTER_PART_CELLS", 7_500)
 
 
 def settings(**options: Any) -> TrainingJob:
@@ -145,7 +145,7 @@ def run(*arguments: str) -> int:
 
 
 def test_the_command_writes_the_same_files(client, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("nmtalign.training.memory.CLUSTER_PART_CELLS", 50_000)  # fewer tasks
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.CLUSTER_PART_CELLS", 50_000)  # fewer tasks
     for name, lines in (("source", TOY.source), ("target", TOY.target)):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     sides = [str(tmp_path / name) for name in ("source", "target")]

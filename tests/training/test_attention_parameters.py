@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nmtalign.training import attention_parameters
-from nmtalign.training.attention_parameters import (
+from nmtalign.aligner import attention_learning
+from nmtalign.aligner.attention_learning import (
     ATTENTION_SCHEDULE,
     PARAMETER_CLASSES,
     AdditiveParameters,
@@ -136,8 +136,8 @@ def best_sources(parameters, parts) -> np.ndarray:
 @pytest.mark.parametrize("score", SCORES)
 def test_planted_parameters_are_found(score, monkeypatch):
     """Not the arrays, which other arrays equal: the posteriors, and so what an argmax chooses."""
-    schedule = replace(attention_parameters.ATTENTION_SCHEDULE, max_epochs=40, first_rate=0.05)
-    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", schedule)
+    schedule = replace(attention_learning.ATTENTION_SCHEDULE, max_epochs=40, first_rate=0.05)
+    monkeypatch.setattr(attention_learning, "ATTENTION_SCHEDULE", schedule)
     truth, parts = planted(score)
     first = PARAMETER_CLASSES[score].init(D, 4 * A if score == "bahdanau" else A, (2.0, 2.0))
     known = tuple(side.astype(np.float32) for side in vectors())
@@ -152,7 +152,7 @@ def test_planted_parameters_are_found(score, monkeypatch):
 @pytest.mark.parametrize("score", SCORES)
 def test_any_number_of_workers_learns_the_same_bytes(score, monkeypatch):
     few = replace(ATTENTION_SCHEDULE, min_steps=60)
-    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", few)
+    monkeypatch.setattr(attention_learning, "ATTENTION_SCHEDULE", few)
     _, parts = planted(score, pairs=300)
     known = tuple(side.astype(np.float32) for side in vectors())
     first = PARAMETER_CLASSES[score].init(D, A, (2.0, 2.0))

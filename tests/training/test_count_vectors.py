@@ -9,7 +9,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.forms import FormCounts, number_forms
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.scorers.likelihood_ratios import Smoothing
-from nmtalign.training.count_vectors import count_embeddings, learn_lexicon
+from nmtalign.training.lexicon_vectors import count_embeddings, learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext
 

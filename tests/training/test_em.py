@@ -15,8 +15,8 @@ from nmtalign.corpus.sections import whole_pairs
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import index_word_pairs
-from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step
 from nmtalign.positions.e_step import EStep, expected_counts, hmm_counts, model1_counts, uniform_counts
+from nmtalign.positions.hmm import AGREEMENT_STEPS, hmm_posteriors, regularization_step
 from nmtalign.positions.jumps import bucket_transitions, initial_jump_model
 from nmtalign.positions.position_model import Emissions
 from nmtalign.training import em

@@ -29,7 +29,7 @@ from nmtalign.training.em import (
     Estimator,
     Hyperparameters,
 )
-from nmtalign.training.memory import cells_of_parts, default_memory, fits_in_memory, memory_bytes
+from nmtalign.training.encoded_bitext import cells_of_parts, default_memory, fits_in_memory, memory_bytes
 from nmtalign.training.partitioned import PartitionedCounts, PartitionedEstimator
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
@@ -201,8 +201,8 @@ def test_counts_take_little_memory(monkeypatch):
 @pytest.fixture
 def little_memory(monkeypatch) -> None:
     """Let even small texts need more memory than they may use."""
-    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 10**9)
-    monkeypatch.setattr("nmtalign.training.memory.MAX_PART_CELLS", 300)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.BYTES_PER_TOKEN", 10**9)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.MAX_PART_CELLS", 300)
     monkeypatch.setattr("nmtalign.corpus.sides.TOKENS_PER_BLOCK", 64)
 
 
@@ -217,7 +217,7 @@ def test_the_model_is_the_same(tmp_path: Path, little_memory, options):
     bitext.append((" ".join(["ba1"] * 300), " ".join(["cab2"] * 290)))  # is split into sections
     bitext.append(("", "ba1"))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nmtalign.training.memory.BYTES_PER_TOKEN", 1)
+        patched.setattr("nmtalign.training.encoded_bitext.BYTES_PER_TOKEN", 1)
         wanted = na.train(bitext, memory="1G", **options)
     found = na.train(bitext, memory="1G", **options)
     assert model_bytes(found, tmp_path / "found") == model_bytes(wanted, tmp_path / "wanted")
@@ -230,7 +230,7 @@ def test_no_files_are_left(tmp_path: Path, little_memory, monkeypatch):
 
 
 def test_a_bound_that_the_words_exceed(little_memory, monkeypatch):
-    monkeypatch.setattr("nmtalign.training.memory.BYTES_PER_WORD", 10**9)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.BYTES_PER_WORD", 10**9)
     with pytest.raises(UsageError, match=r"`memory` is too small: .* pairs of .* distinct words need .*M"):
         na.train(toy_bitext(30).words, memory="1G")
 

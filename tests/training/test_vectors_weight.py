@@ -13,9 +13,9 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import estimate, train_aligner
 from nmtalign.corpus.text import EncodedText
 from nmtalign.scorers.dense import make_vectors_scorer
-from nmtalign.training import vectors_weight
+from nmtalign.training import lexicon_vectors
 from nmtalign.training.em import Estimator
-from nmtalign.training.vectors_weight import BucketPrediction, sharpened
+from nmtalign.training.lexicon_vectors import BucketPrediction, sharpened
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, training_job
 from tests.scorers.test_dense_training import TOY, VECTORS
@@ -92,7 +92,7 @@ def test_agreement_is_a_share_of_expected_links():
     for vectors in (right, equal):
         scorer = make_vectors_scorer(estimated.lexicon, *vectors, job.text_settings, weight=0.5)
         models = estimated.jump_models, job.hyperparameters.null
-        agreement = vectors_weight.agreement_with_text(estimated.lexicon, scorer, *models, bitext.text)
+        agreement = lexicon_vectors.agreement_with_text(estimated.lexicon, scorer, *models, bitext.text)
         found.append(agreement)
     assert found[0] > 0.95
     assert found[1] < 0.02  # of pairs of one word on each side
@@ -104,16 +104,16 @@ def test_vectors_have_less_weight_in_a_longer_text():
 
 
 def test_a_given_weight_is_not_fitted(monkeypatch):
-    monkeypatch.setattr(vectors_weight, "likeliest_weight", None)
+    monkeypatch.setattr(lexicon_vectors, "likeliest_weight", None)
     options = training_job(vectors=VECTORS, vectors_weight=0.25)
     assert train_aligner(TOY.pairs, options).aligner.scorer.others[-1].weight == 0.25
 
 
 def test_every_nth_bucket_of_a_large_text_is_enough(monkeypatch):
     text = learn_text(SHORT_TOY)
-    assert len(vectors_weight._sample_of(text).buckets) == len(text.buckets)
-    monkeypatch.setattr(vectors_weight, "MAX_SAMPLE_CELLS", text.cell_count // 2)
-    sample = vectors_weight._sample_of(text)
+    assert len(lexicon_vectors._sample_of(text).buckets) == len(text.buckets)
+    monkeypatch.setattr(lexicon_vectors, "MAX_SAMPLE_CELLS", text.cell_count // 2)
+    sample = lexicon_vectors._sample_of(text)
     assert len(sample.buckets) == math.ceil(len(text.buckets) / 2)
     assert 0 < fitted_weight(SHORT_TOY, VECTORS) < 1
 
@@ -153,7 +153,7 @@ def test_derivatives_are_those_of_differences():
     factors, step = (0.8, 0.3), 1e-3
 
     def slopes(a: float, b: float) -> np.ndarray:
-        return vectors_weight._derivatives(bucket, np.array([a, b])).gradient
+        return lexicon_vectors._derivatives(bucket, np.array([a, b])).gradient
 
     expected = [
         (naive_likelihood(bucket, (0.8 + step, 0.3)) - naive_likelihood(bucket, (0.8 - step, 0.3)))
@@ -161,7 +161,7 @@ def test_derivatives_are_those_of_differences():
         (naive_likelihood(bucket, (0.8, 0.3 + step)) - naive_likelihood(bucket, (0.8, 0.3 - step)))
         / (2 * step),
     ]
-    found = vectors_weight._derivatives(bucket, np.array(factors))
+    found = lexicon_vectors._derivatives(bucket, np.array(factors))
     np.testing.assert_allclose(found.gradient, expected, rtol=1e-3)
     curvature = [
         (slopes(0.8 - step, 0.3) - slopes(0.8 + step, 0.3)) / (2 * step),

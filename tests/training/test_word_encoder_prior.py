@@ -15,8 +15,8 @@ from nmtalign.aligner import training_steps
 from nmtalign.cli import main
 from nmtalign.corpus.sides import EncodedSide, encode_both_sides
 from nmtalign.external.word_encoders import load_word_encoder
-from nmtalign.training import word_encoder_prior
-from nmtalign.training.word_encoder_prior import (
+from nmtalign.training import prior as priors
+from nmtalign.training.prior import (
     NearestPairs,
     SimilarWords,
     encoded_forms,
@@ -94,8 +94,8 @@ def test_nearest_pairs_are_those_of_the_naive_version(sentences, seed):
         rows = [named[word] if word else np.zeros(3) for word in side.words]
         vectors.append(np.array(rows, np.float32))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_encoder_prior, "PAIRS_PER_COMPARISON", 7)
-        patch.setattr(word_encoder_prior, "WORDS_PER_BLOCK", 20)
+        patch.setattr(priors, "PAIRS_PER_COMPARISON", 7)
+        patch.setattr(priors, "WORDS_PER_BLOCK", 20)
         found = by_words(
             similar_words_of_text(source, target, (vectors[0], vectors[1])).pairs, source, target
         )
@@ -111,7 +111,7 @@ def test_workers_do_not_change_the_pairs():
     units = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     units[0] = 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_encoder_prior, "PAIRS_PER_COMPARISON", 8)
+        patch.setattr(priors, "PAIRS_PER_COMPARISON", 8)
         vectors = units[:3], units[:3]
         results = [similar_words_of_text(source, target, vectors, workers) for workers in (1, 2)]
     assert results[0].precision == results[1].precision
@@ -133,7 +133,7 @@ def test_weights_grow_with_the_cosine_and_with_the_margin_up_to_a_quarter():
 
 def test_the_scale_follows_the_estimated_precision():
     precisions = (0.0, 0.4, 0.6, 0.8, 0.95)
-    scales = [SimilarWords(word_encoder_prior._NO_PAIRS, precision).scale for precision in precisions]
+    scales = [SimilarWords(priors._NO_PAIRS, precision).scale for precision in precisions]
     assert scales == pytest.approx([0, 0, 0.5, 1, 1])
 
 
@@ -178,15 +178,15 @@ def test_the_vectors_of_an_encoder_are_mixed_with_the_lexicon_as_given_vectors_a
     assert list(aligner.align_batch(*sides)) == list(both.align_batch(*sides))
     without = na.train(*sides, word_encoder="use", vectors_weight=0)
     assert "vectors" not in without.scorer.names
-    monkeypatch.setattr(word_encoder_prior, "MAX_FULLY_COMPARED_PAIRS", 200)
+    monkeypatch.setattr(priors, "MAX_FULLY_COMPARED_PAIRS", 200)
     assert "vectors" not in na.train(*sides, word_encoder="use").scorer.names
 
 
 def test_words_are_encoded_in_lower_case_and_the_rare_ones_of_a_large_text_are_not(monkeypatch):
     source, _ = encode_both_sides([(["▁Ein", "▁Ein", "▁haus", "x"], ["a"])])
     assert encoded_forms(source) == ["", "ein", "haus", "x"]
-    monkeypatch.setattr(word_encoder_prior, "MAX_FULLY_COMPARED_TOKENS", 3)
-    monkeypatch.setattr(word_encoder_prior, "MAX_WORDS_OF_LARGE_TEXT", 2)
+    monkeypatch.setattr(priors, "MAX_FULLY_COMPARED_TOKENS", 3)
+    monkeypatch.setattr(priors, "MAX_WORDS_OF_LARGE_TEXT", 2)
     assert encoded_forms(source) == ["", "ein", "haus", ""]
 
 
@@ -195,8 +195,8 @@ def test_pairs_of_a_large_text_are_compared_at_even_distances(monkeypatch):
     source, target = encode_both_sides(pairs)
     vectors = np.eye(7, dtype=np.float32)
     vectors[0] = 0
-    monkeypatch.setattr(word_encoder_prior, "MAX_FULLY_COMPARED_TOKENS", 3)
-    monkeypatch.setattr(word_encoder_prior, "MAX_PAIRS_OF_LARGE_TEXT", 3)
+    monkeypatch.setattr(priors, "MAX_FULLY_COMPARED_TOKENS", 3)
+    monkeypatch.setattr(priors, "MAX_PAIRS_OF_LARGE_TEXT", 3)
     found = by_words(similar_words_of_text(source, target, (vectors, vectors)).pairs, source, target)
     assert sorted(found) == [("a", "a"), ("c", "c"), ("e", "e")]
 

@@ -142,8 +142,7 @@ def check_command(
     if checked.given:
         raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     blas.start_with_one_thread()
-    from nmtalign.checks.checking import find_all
-    from nmtalign.checks.counting import KindCounts
+    from nmtalign.checks.checking import KindCounts, find_all
     from nmtalign.text.bitext import lines_of_sides, named_languages
 
     aligner = None if options.model is None else na.load(options.model)

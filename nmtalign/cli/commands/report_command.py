@@ -181,7 +181,7 @@ def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str
 
 def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add what is wrong with their lines to the findings."""
-    from nmtalign.checks.counting import find_in_lines
+    from nmtalign.checks.checking import find_in_lines
     from nmtalign.text.bitext import chunk_pairs
 
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.training_job import TrainingJob
     from nmtalign.aligner.training_steps import TrainingResult
-    from nmtalign.checks.counting import RunFindings
+    from nmtalign.checks.checking import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
@@ -143,7 +143,7 @@ def train_command(
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.preparation import RandomSample, training_pairs
     from nmtalign.aligner.training_steps import train_aligner
-    from nmtalign.checks.counting import RunFindings
+    from nmtalign.checks.checking import RunFindings
     from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import link_unit
     from nmtalign.decoding.extraction_methods import make_extraction
