@@ -74,7 +74,7 @@ class TextsOfLinks:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """A file of links, its format, and the format to write."""
+    """A file of links or posteriors, its format, and the format to write."""
 
     links: str
     format: ReadLinksFormat
@@ -82,6 +82,7 @@ class Conversion:
     texts: TextsOfLinks | None = None
     encoding: str = "utf-8"
     invert: bool = False  # whether source and target are swapped
+    chosen: Iterator[LinkRecord] | None = None  # in the place of those in the file
 
     def lines(self, bad: BadRecordSink) -> Iterator[str]:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
@@ -101,7 +102,12 @@ class Conversion:
 
     def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
         """Return the records of the links, with the words of the texts if these are given."""
-        records = read_link_records(self.links, format=self.format, encoding=self.encoding, on_error=bad.add)
+        if self.chosen is not None:
+            records = self.chosen
+        else:
+            records = read_link_records(
+                self.links, format=self.format, encoding=self.encoding, on_error=bad.add
+            )
         if self.texts is None:
             return records
         pairs = read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)

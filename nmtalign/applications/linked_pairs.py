@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.text_files import without_line_end
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment
 from nmtalign.results import with_frame_index
 from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
 from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
@@ -203,11 +203,13 @@ def _words_of(sentence: Any) -> list[str]:
 
 
 def _alignment(links: Any, source_length: int, target_length: int) -> Alignment:
-    """Return the links of a pair of sentences; raise DataError if a link is outside of them."""
-    from nmtalign.links.formats import parse_pharaoh
+    """Return the links of a pair of sentences, also possible ones; DataError if a link is outside of them."""
+    from nmtalign.links.formats import parse_gold
 
+    if isinstance(links, str):
+        links = parse_gold(without_line_end(links))
     if isinstance(links, Alignment):
         links = links.links
-    if isinstance(links, str):
-        links = parse_pharaoh(without_line_end(links))
+    if isinstance(links, GoldAlignment):
+        links = links.possible
     return Alignment(links, source_length, target_length)

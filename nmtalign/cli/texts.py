@@ -19,7 +19,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
-from nmtalign.names import LinkUnitName, ReadLinksFormat
+from nmtalign.names import ReadLinksFormat
 from nmtalign.settings import WordSettings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.errors import OnError
-    from nmtalign.links.alignments import BothWords
+    from nmtalign.links.formats import LinkRecord
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -220,17 +220,6 @@ class LinkedLine(NamedTuple):
     pair: LinkedPair
 
 
-def unit_of_links(path: str, *, format: str, encoding: str) -> LinkUnitName | None:
-    """Return what the positions of a file of links or of posteriors count, if the file says so."""
-    from nmtalign.decoding.saved_batches import is_batch_file, read_batches
-    from nmtalign.links.formats import stated_unit
-
-    if is_batch_file(path):
-        first = next(read_batches(path), None)
-        return None if first is None else first.unit
-    return stated_unit(path, format=format, encoding=encoding)
-
-
 @dataclass(frozen=True)
 class LinkedText:
     """A bitext, and a file of the links of its space-separated words, or of their posteriors."""
@@ -260,18 +249,24 @@ class LinkedText:
         """
         from nmtalign.applications.linked_pairs import LinkedPair
         from nmtalign.corpus.units import UnitCheck
+        from nmtalign.links.formats import read_link_records
 
         bitext = self.bitext
-        columns = pairs or bitext.read(bad.add), self._read_links(bad)
+        records = read_link_records(
+            self.links, format=self.format, encoding=bitext.encoding, on_error=bad.add
+        )
+        columns = pairs or bitext.read(bad.add), records
         lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
         unit_check = UnitCheck(self.links)
-        for number, (pair, (links, words)) in enumerate(lines, 1):
+        for number, (pair, record) in enumerate(lines, 1):
             linked = None
+            links = record.gold.possible  # of the sure ones, too
             if not bad.has_current:
                 linked = self._checked(pair, links, number, bad, separator)
-            if linked is not None and words is not None and not _are_same_words(words, linked.pair):
-                expected = f"expected links of {pair.source!r:.80}, found links of {' '.join(words[0])!r:.80}"
+            if linked is not None and not _has_words_of(record, linked.pair):
+                found = " ".join(record.source or ())
+                expected = f"expected links of {pair.source!r:.80}, found links of {found!r:.80}"
                 bad.add(DataError(f"{expected}; align this text again").at(self.links, line=number))
                 linked = None
             if linked is not None:
@@ -279,22 +274,6 @@ class LinkedText:
             yield linked or LinkedLine(pair._replace(source="", target=""), empty)
         if warning := unit_check.warning():
             warn(warning)
-
-    def _read_links(self, bad: BadRecords) -> Iterator[tuple[frozenset[na.Link], BothWords | None]]:
-        """Yield the links of each pair, and its words, if the file has them."""
-        from nmtalign.decoding.saved_batches import is_batch_file, read_batches
-        from nmtalign.links.formats import read_links
-        from nmtalign.links.inputs import iter_links
-
-        if is_batch_file(self.links):
-            for batch in read_batches(self.links):
-                origin = batch.origin
-                for n, links in enumerate(iter_links(batch)):
-                    yield links, None if origin is None else origin.tokens(n)
-            return
-        encoding = self.bitext.encoding
-        for links in read_links(self.links, format=self.format, encoding=encoding, on_error=bad.add):
-            yield links, None
 
     def _checked(
         self,
@@ -326,10 +305,12 @@ class LinkedText:
             return None
 
 
-def _are_same_words(words: BothWords, pair: LinkedPair) -> bool:
-    """Return whether the words of saved links are those of a pair, which may be in lower case."""
-    sides = zip(words, (pair.source, pair.target), strict=True)
-    return all([word.lower() for word in own] == [word.lower() for word in read] for own, read in sides)
+def _has_words_of(record: LinkRecord, pair: LinkedPair) -> bool:
+    """Return whether links are of the words of a pair, except for their case, if they have words."""
+    for own, read in ((record.source, pair.source), (record.target, pair.target)):
+        if own is not None and [word.lower() for word in own] != [word.lower() for word in read]:
+            return False
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)

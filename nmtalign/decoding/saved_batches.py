@@ -1,10 +1,6 @@
 """Saved batches: links, words and kept posteriors of sentence pairs in one file, .npz or .parquet.
 
-The file is a table with one row for each pair. A column has one number for each pair, or a list of numbers
-or of words. The pairs are written and read in chunks, so that memory does not depend on their number. The
-aligner is not part of the file. A JSON text describes the table: ``meta`` of .npz, as bytes in UTF-8, and in
-.parquet the metadata ``nmtalign`` of the schema. In .npz, chunk k of a column of lists is ``NAME-k`` (the
-values of all lists) and ``NAME-count-k`` (the size of each list); words are bytes in UTF-8.
+The aligner is not part of the file, whose layout is that of :mod:`nmtalign.links.saved_tables`.
 
 Axes: N sentence pairs, L links or kept cells.
 """
@@ -12,12 +8,11 @@ Axes: N sentence pairs, L links or kept cells.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +28,6 @@ from nmtalign.decoding.kept_posteriors import (
     choose_from,
 )
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.array_files import NpzReader, NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -45,28 +39,29 @@ from nmtalign.links.alignments import (
     WordsInText,
 )
 from nmtalign.links.concatenation import concat
-from nmtalign.names import LINK_UNITS, SIDES, CellValues
+from nmtalign.links.saved_tables import (
+    BATCH_KIND,
+    BATCH_VERSION,
+    DAMAGED_BATCH,
+    Column,
+    Columns,
+    check_batch_path,
+    check_fit,
+    checked_meta,
+    lists_of,
+    numbers_of,
+    open_table_writer,
+    read_tables,
+    unit_from,
+    words_from,
+)
+from nmtalign.names import SIDES, CellValues
 from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCH_KIND = "nmtalign batch"
-BATCH_VERSION = 1
-BATCH_FORMATS = (".npz", ".parquet")
 PAIRS_PER_SAVED_CHUNK = 10_000
-_FOREIGN = "this is not a saved batch of nmtalign (batch.save, batch.to_dict, or align --posteriors)"
-_DAMAGED_BATCH = "the file is damaged; write it again"
-
-
-class Column(NamedTuple):
-    """The values of N pairs: one for each pair, or a list of them."""
-
-    values: AnyArray | list[str]
-    offsets: Longs | None = None  # (N + 1,): the values of each pair; None if each has one
-
-
-Columns = dict[str, Column]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,28 +133,10 @@ def write_batch(batch: AlignedBatch, path: str | Path) -> None:
             )
 
 
-def check_batch_path(path: str | Path) -> None:
-    """Raise UsageError unless a file name has an ending of `BATCH_FORMATS`, or a package is missing."""
-    ending = as_path(path).suffix.lower()
-    if ending not in BATCH_FORMATS:
-        raise UsageError(f"{path}: expected a file name ending in {' or '.join(BATCH_FORMATS)}")
-    if ending == ".parquet":
-        _import_parquet()
-
-
-def _import_parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("a Parquet file needs pyarrow: pip install 'nmtalign[parquet]'") from None
-    return pyarrow
-
-
 @contextmanager
 def open_batch_file(path: str | Path, files: AtomicFiles) -> Iterator[Callable[[AlignedBatch], None]]:
     """Yield a function that writes parts of a batch to a file, one after another."""
-    file = files.binary(path)
-    writer = _ParquetFile(file) if as_path(path).suffix.lower() == ".parquet" else _NpzFile(file)
+    writer = open_table_writer(path, files)
     with writer:
         yield lambda batch: writer.write(*_described(batch))
 
@@ -173,63 +150,6 @@ def _described(batch: AlignedBatch) -> tuple[dict[str, Any], Columns]:
         meta["posteriors"] = _meta_of_posteriors(kept)
         columns |= _columns_of_posteriors(kept)
     return meta, columns
-
-
-class _NpzFile(NpzWriter):
-    """Writes chunks of columns into an .npz file."""
-
-    chunks = 0
-
-    def write(self, meta: Mapping[str, Any], columns: Columns) -> None:  # type: ignore[override]
-        if not self.chunks:
-            super().write("meta", np.frombuffer(json.dumps(meta).encode(), np.uint8))
-        for name, (values, offsets) in columns.items():
-            if offsets is not None:
-                super().write(f"{name}-count-{self.chunks}", _narrow(np.diff(offsets)))
-            if isinstance(values, list):
-                encoded = [value.encode("utf-8", "surrogatepass") for value in values]
-                sizes = np.array([len(value) for value in encoded], np.int64)
-                super().write(f"{name}-bytes-{self.chunks}", _narrow(sizes))
-                values = np.frombuffer(b"".join(encoded), np.uint8)
-            super().write(f"{name}-{self.chunks}", _narrow(values))
-        self.chunks += 1
-
-
-def _narrow(values: AnyArray) -> AnyArray:
-    """Return integers in the smallest type without a sign that has them all; other numbers as they are."""
-    if values.dtype.kind not in "iu" or (len(values) and values.min() < 0):
-        return values
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
-
-
-class _ParquetFile:
-    """Writes chunks of columns as row groups of a Parquet file, opened by us: errors then name it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._arrow = _import_parquet()
-        self._file = file
-        self._writer: Any = None
-
-    def __enter__(self) -> _ParquetFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, meta: Mapping[str, Any], columns: Columns) -> None:
-        arrow = self._arrow
-        arrays = {}
-        for name, (values, offsets) in columns.items():
-            flat = arrow.array(values)
-            if offsets is not None:
-                flat = arrow.ListArray.from_arrays(arrow.array(offsets, arrow.int32()), flat)
-            arrays[name] = flat
-        table = arrow.table(arrays)
-        if self._writer is None:
-            schema = table.schema.with_metadata({"nmtalign": json.dumps(meta)})
-            self._writer = arrow.parquet.ParquetWriter(self._file, schema)
-        self._writer.write_table(table.cast(self._writer.schema))
 
 
 def _meta_of(batch: AlignedBatch) -> dict[str, Any]:
@@ -350,25 +270,6 @@ def _plain_values(column: Column) -> list[Any]:
 # --- read ----------------------------------------------------------------------------------------
 
 
-def is_batch_file(path: str | Path) -> bool:
-    """Return whether a file begins like .npz or .parquet, and so may be a saved batch.
-
-    Standard input and pipes are not, since nobody else could read what is read here.
-    """
-    if str(path) == "-":
-        return False
-    file = as_path(path)
-    if not file.is_file() and file.exists():
-        return False
-    with file.open("rb") as opened:
-        return _is_batch_head(opened.read(4))
-
-
-def _is_batch_head(head: bytes) -> bool:
-    """Return whether a file that begins with these four bytes may be a saved batch."""
-    return head[:2] == b"PK" or head == b"PAR1"
-
-
 def open_batch(path: str | Path | Mapping[str, Any]) -> AlignedBatch:
     """Open a batch that was saved by :meth:`AlignedBatch.save`, or written by ``align --posteriors``.
 
@@ -406,7 +307,7 @@ def open_batch(path: str | Path | Mapping[str, Any]) -> AlignedBatch:
 
 def _batch_of_dict(values: Mapping[str, Any]) -> AlignedBatch:
     name = "the dictionary"
-    meta = _checked_meta(values.get("meta"), name)
+    meta = checked_meta(values.get("meta"), name)
     with reraise_as_data_error(name, "it is damaged; write it again with batch.to_dict()"):
         columns = {key: _column_of_lists(key, own) for key, own in values.items() if key != "meta"}
         return _batch_of(meta, columns)
@@ -419,7 +320,7 @@ def _column_of_lists(name: str, values: Sequence[Any]) -> Column:
     flat = list(itertools.chain.from_iterable(values)) if has_lists else list(values)
     is_text = name.endswith(("_words", "_text")) or (bool(flat) and isinstance(flat[0], str))
     if is_text:
-        _check(all(isinstance(value, str) for value in flat))
+        check_fit(all(isinstance(value, str) for value in flat))
         return Column(flat, offsets)
     is_real = name in ("link_probability", "pair_score")
     kind = np.float64 if is_real else None if flat else np.int64
@@ -429,13 +330,8 @@ def _column_of_lists(name: str, values: Sequence[Any]) -> Column:
 def read_batches(path: str | Path) -> Iterator[AlignedBatch]:
     """Yield the parts of a saved batch; errors are those of :func:`open_batch`."""
     path = as_path(path)
-    with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
-        head = file.read(4)
-    if not _is_batch_head(head):
-        raise DataError(_FOREIGN).at(path)
-    is_parquet = head == b"PAR1"
-    for meta, columns in _read_parquet_batches(path) if is_parquet else _read_npz(path):
-        with reraise_as_data_error(path, _DAMAGED_BATCH):
+    for meta, columns in read_tables(path):
+        with reraise_as_data_error(path, DAMAGED_BATCH):
             try:
                 batch = _batch_of(meta, columns)
             except UsageError as error:  # a wrong value in the file, not in the call
@@ -443,109 +339,25 @@ def read_batches(path: str | Path) -> Iterator[AlignedBatch]:
         yield batch
 
 
-def _meta_from_json(text: bytes, path: Path) -> dict[str, Any]:
-    try:
-        meta = json.loads(text)
-    except ValueError:
-        raise DataError(_FOREIGN).at(path) from None
-    return _checked_meta(meta, path)
-
-
-def _checked_meta(meta: Any, path: Path | str) -> dict[str, Any]:
-    if not isinstance(meta, dict) or meta.get("format") != BATCH_KIND:
-        raise DataError(_FOREIGN).at(path)
-    if meta.get("version") != BATCH_VERSION:
-        found = f"found version {str(meta.get('version'))[:20]}"
-        raise DataError(
-            f"expected a saved batch of version {BATCH_VERSION}, {found}; save the batch again"
-        ).at(path)
-    return meta
-
-
-def _read_npz(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
-    with NpzReader(path) as archive:
-        if "meta" not in archive.names:
-            raise DataError(_FOREIGN).at(path)
-        meta = _meta_from_json(archive.read("meta").astype(np.uint8).tobytes(), path)
-        names = set(archive.names)
-        chunk = 0
-        while f"pair_score-{chunk}" in names:
-            ending = f"-{chunk}"
-            own = [name.removesuffix(ending) for name in archive.names if name.endswith(ending)]
-            columns: Columns = {}
-            for name in own:
-                if name.endswith(("-count", "-bytes")):
-                    continue
-                values: Any = archive.read(f"{name}-{chunk}")
-                if f"{name}-bytes" in own:
-                    values = _strings(values, archive.read(f"{name}-bytes-{chunk}"), path)
-                counted = f"{name}-count" in own
-                offsets = offsets_of(archive.read(f"{name}-count-{chunk}")) if counted else None
-                columns[name] = Column(values, offsets)
-            yield meta, columns
-            chunk += 1
-
-
-def _strings(encoded: AnyArray, sizes: AnyArray, path: Path) -> list[str]:
-    """Return strings from their bytes."""
-    blob = encoded.astype(np.uint8).tobytes()
-    ends = np.cumsum(sizes, dtype=np.int64).tolist()
-    if (ends[-1] if ends else 0) != len(blob):
-        raise DataError(_DAMAGED_BATCH).at(path)
-    starts = [0, *ends[:-1]]
-    with reraise_as_data_error(path, _DAMAGED_BATCH):
-        parts = [blob[start:end] for start, end in zip(starts, ends, strict=False)]
-        return [part.decode("utf-8", "surrogatepass") for part in parts]
-
-
-def _read_parquet_batches(path: Path) -> Iterator[tuple[dict[str, Any], Columns]]:
-    arrow = _import_parquet()
-    with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
-        try:
-            table = arrow.parquet.ParquetFile(file)
-            meta = _meta_from_json((table.schema_arrow.metadata or {}).get(b"nmtalign", b""), path)
-            for group in range(table.num_row_groups):
-                rows = table.read_row_group(group)
-                yield meta, {name: _column_of(rows[name]) for name in rows.column_names}
-        except arrow.ArrowException:
-            raise DataError(_DAMAGED_BATCH).at(path) from None
-
-
-def _column_of(chunked: Any) -> Column:
-    """Return a column of a Parquet file."""
-    array = chunked.combine_chunks()
-    if not hasattr(array, "flatten") or not hasattr(array, "offsets"):
-        return Column(_flat(array))
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    return Column(_flat(array.flatten()), offsets - offsets[0])
-
-
-def _flat(array: Any) -> AnyArray | list[str]:
-    is_text = "string" in str(array.type)
-    values: AnyArray | list[str] = array.to_pylist() if is_text else array.to_numpy(zero_copy_only=False)
-    return values
-
-
 def _batch_of(meta: dict[str, Any], columns: Columns) -> AlignedBatch:
     """Return the batch of a chunk; DataError, or an error of Python, if the columns do not fit each other."""
-    scores = _numbers(columns, "pair_score", None, np.float64)
+    scores = numbers_of(columns, "pair_score", None, np.float64)
     count = len(scores)
-    source = _lists(columns, "link_source", count)
-    target = _lists(columns, "link_target", count)
-    probability = _lists(columns, "link_probability", count, np.float32)
+    source = lists_of(columns, "link_source", count)
+    target = lists_of(columns, "link_target", count)
+    probability = lists_of(columns, "link_probability", count, np.float32)
     offsets = source.offsets
     assert offsets is not None
-    _check(np.array_equal(offsets, target.offsets) and np.array_equal(offsets, probability.offsets))
+    check_fit(np.array_equal(offsets, target.offsets) and np.array_equal(offsets, probability.offsets))
     kept = _posteriors_from(meta["posteriors"], columns, scores) if "posteriors" in meta else None
-    unit = meta["unit"]
-    _check(unit is None or unit in LINK_UNITS)
+    unit = unit_from(meta)
     origin = None
     if "source_words" in columns:
-        words = _words_from(columns, count)
+        words = words_from(columns, count)
         pair = np.repeat(np.arange(count), np.diff(offsets))
         for side, places in enumerate((source.values, target.values)):
             lengths = np.array([len(both[side]) for both in words], np.int64)
-            _check((places < lengths[pair]).all())
+            check_fit((places < lengths[pair]).all())
         origin = SavedOrigin(words, _texts_from(columns, count), kept, bool(meta["probabilities"]))
     return AlignedBatch(
         offsets,
@@ -559,63 +371,14 @@ def _batch_of(meta: dict[str, Any], columns: Columns) -> AlignedBatch:
     )
 
 
-def _check(fits: Any) -> None:
-    """Raise DataError unless columns fit each other."""
-    if not fits:
-        raise DataError(_DAMAGED_BATCH)
-
-
-class _Lists(NamedTuple):
-    values: AnyArray
-    offsets: Longs
-
-
-def _numbers(columns: Columns, name: str, count: int | None, kind: Any = np.int64) -> AnyArray:
-    """Return a column with one number for each pair."""
-    column = columns[name]
-    values = np.asarray(column.values)
-    _check(column.offsets is None and values.ndim == 1 and (count is None or len(values) == count))
-    return _of_kind(values, kind)
-
-
-def _lists(columns: Columns, name: str, count: int, kind: Any = np.int64) -> _Lists:
-    """Return a column with a list of numbers for each pair; integers are not negative."""
-    column = columns[name]
-    values = np.asarray(column.values)
-    _check(column.offsets is not None and values.ndim == 1 and len(column.offsets) == count + 1)
-    assert column.offsets is not None
-    _check((np.diff(column.offsets) >= 0).all() and column.offsets[-1] == len(values))
-    return _Lists(_of_kind(values, kind), column.offsets)
-
-
-def _of_kind(values: AnyArray, kind: Any) -> AnyArray:
-    if kind is np.int64:
-        _check(values.dtype.kind in "iu" and (not len(values) or values.min() >= 0))
-        return values.astype(np.int64)
-    _check(values.dtype.kind == "f")
-    return values if kind is None else values.astype(kind)
-
-
-def _words_from(columns: Columns, count: int) -> list[BothWords]:
-    sides = []
-    for side in SIDES:
-        words, offsets = columns[f"{side}_words"]
-        _check(isinstance(words, list) and offsets is not None and len(offsets) == count + 1)
-        assert offsets is not None
-        _check(offsets[-1] == len(words))
-        bounds = offsets.tolist()
-        sides.append([tuple(words[a:b]) for a, b in itertools.pairwise(bounds)])
-    return list(zip(*sides, strict=True))
-
-
 def _texts_from(columns: Columns, count: int) -> list[BothTexts] | None:
     if "source_text" not in columns or "target_text" not in columns:
         return None
     sides = []
     for side in SIDES:
         lines = columns[f"{side}_text"].values
-        start, end = (_lists(columns, f"{side}_{bound}", count) for bound in ("start", "end"))
-        _check(len(lines) == count and np.array_equal(start.offsets, end.offsets))
+        start, end = (lists_of(columns, f"{side}_{bound}", count) for bound in ("start", "end"))
+        check_fit(len(lines) == count and np.array_equal(start.offsets, end.offsets))
         spans = list(zip(start.values.tolist(), end.values.tolist(), strict=True))
         bounds = start.offsets.tolist()
         sides.append(
@@ -636,7 +399,7 @@ def _index_from(meta: dict[str, Any], columns: Columns, count: int) -> pd.Index 
     for level, described in enumerate(meta["index"]):
         values = columns[f"index_{level}"].values
         is_text = described["type"] == "text"
-        _check(len(values) == count and isinstance(values, list) == is_text)
+        check_fit(len(values) == count and isinstance(values, list) == is_text)
         levels.append(pd.Index(values if is_text else np.asarray(values).astype(described["type"])))
     names = [described["name"] for described in meta["index"]]
     return levels[0].rename(names[0]) if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=names)
@@ -644,14 +407,14 @@ def _index_from(meta: dict[str, Any], columns: Columns, count: int) -> pd.Index 
 
 def _posteriors_from(meta: dict[str, Any], columns: Columns, scores: AnyArray) -> KeptPosteriors:
     count = len(scores)
-    _check(meta["minimum"] == MIN_KEPT_POSTERIOR and meta["bits"] == list(BIT_NAMES))
-    lengths = _numbers(columns, "source_length", count), _numbers(columns, "target_length", count)
-    start = [_lists(columns, f"section_{side}", count) for side in SIDES]
-    section_of_pair = _lists(columns, "cell_section", count)
+    check_fit(meta["minimum"] == MIN_KEPT_POSTERIOR and meta["bits"] == list(BIT_NAMES))
+    lengths = numbers_of(columns, "source_length", count), numbers_of(columns, "target_length", count)
+    start = [lists_of(columns, f"section_{side}", count) for side in SIDES]
+    section_of_pair = lists_of(columns, "cell_section", count)
     section_counts = np.diff(start[0].offsets)
-    _check(np.array_equal(start[0].offsets, start[1].offsets))
+    check_fit(np.array_equal(start[0].offsets, start[1].offsets))
     pair = np.repeat(np.arange(count), np.diff(section_of_pair.offsets))
-    _check((section_of_pair.values < section_counts[pair]).all())
+    check_fit((section_of_pair.values < section_counts[pair]).all())
     section = section_of_pair.values + start[0].offsets[pair]
     kinds = {
         "source": np.int64,
@@ -660,11 +423,11 @@ def _posteriors_from(meta: dict[str, Any], columns: Columns, scores: AnyArray) -
         "probability": None,
         "flags": np.int64,
     }
-    cells = {name: _lists(columns, f"cell_{name}", count, kind) for name, kind in kinds.items()}
-    _check(all(np.array_equal(one.offsets, section_of_pair.offsets) for one in cells.values()))
+    cells = {name: lists_of(columns, f"cell_{name}", count, kind) for name, kind in kinds.items()}
+    check_fit(all(np.array_equal(one.offsets, section_of_pair.offsets) for one in cells.values()))
     for n, side in enumerate(SIDES):
-        _check((cells[side].values + start[n].values[section] < lengths[n][pair]).all())
-    _check((cells["flags"].values <= ALL_BITS).all() and (np.diff(section) >= 0).all())
+        check_fit((cells[side].values + start[n].values[section] < lengths[n][pair]).all())
+    check_fit((cells["flags"].values <= ALL_BITS).all() and (np.diff(section) >= 0).all())
     return KeptPosteriors(
         cells=Cells(
             source=cells["source"].values.astype(np.int32),
@@ -695,11 +458,11 @@ def _regroupings_from(
     both = []
     for side in SIDES:
         count = len(columns["pair_score"].values)
-        first = _lists(columns, f"{side}_first_{unit}", count)
-        size = _lists(columns, f"{side}_{unit}_count", count)
-        _check(np.array_equal(first.offsets, size.offsets))
+        first = lists_of(columns, f"{side}_first_{unit}", count)
+        size = lists_of(columns, f"{side}_{unit}_count", count)
+        check_fit(np.array_equal(first.offsets, size.offsets))
         both.append(Regrouping(first.values, size.values, first.offsets))
     if lengths is not None:
         for regrouping, own in zip(both, lengths, strict=True):
-            _check((np.diff(regrouping.offsets) == own).all())
+            check_fit((np.diff(regrouping.offsets) == own).all())
     return both[0], both[1]

@@ -9,6 +9,7 @@ words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no po
 tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
 jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``,
           with ``"unit": "pieces"`` if it is known what positions count
+saved     a saved batch, or the posteriors of ``align``: read wherever links are, in the place of any format
 ========  ======================================================================================
 
 Possible links of ``pharaoh``, ``talp`` and ``naacl`` are those that are not sure.
@@ -42,8 +43,16 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import name_file_in_errors
 from nmtalign.files.text_files import parse_json, read_lines, try_lines
-from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    BothWords,
+    GoldAlignment,
+    Link,
+    links_inside,
+    make_gold,
+)
 from nmtalign.links.gold import GoldLinks
+from nmtalign.links.saved_tables import DAMAGED_BATCH, is_batch_file, read_saved_links
 from nmtalign.links.separators import check_unsplit
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName, ReadLinksFormat
 from nmtalign.validation import check_choice
@@ -136,8 +145,12 @@ def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
 
 
 def _parse_gold(line: str, first: int) -> GoldAlignment:
+    if "p" not in line and "?" not in line:  # then two searches of the whole line can be saved
+        links = parse_pharaoh(line, first=first)
+        return make_gold(links, links)
     sure = parse_pharaoh(_POSSIBLE_LINK.sub("", line), first=first)
-    return GoldAlignment(sure, parse_pharaoh(_POSSIBLE_LINK.sub(r"\1-\2", line), first=first))
+    possible = parse_pharaoh(_POSSIBLE_LINK.sub(r"\1-\2", line), first=first)
+    return make_gold(sure, possible)
 
 
 # Equal lines share their links, however many lines a small compressed file unpacks to.
@@ -398,6 +411,15 @@ def _json_words(values: Mapping[str, Any], side: str, line: str) -> tuple[str, .
     return tuple(words)
 
 
+def _read_saved(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
+    for links, words, unit in read_saved_links(path):
+        source, target = words or (None, None)
+        try:
+            yield LinkRecord(GoldAlignment(links), source, target, unit)
+        except DataError:  # a link outside of the words
+            raise DataError(DAMAGED_BATCH).at(path) from None
+
+
 def _parse_tsv(line: str) -> LinkRecord:
     fields = line.split("\t")
     if len(fields) != 3:
@@ -623,9 +645,19 @@ def read_link_records(
     With `on_error` the error of a line that is a pair of its own, or of three lines of GIZA, is passed on and
     the pair has no links.
     """
-    check_choice(format, _READERS, "formats of links")
+    read = _read_saved if _is_saved(path, format) else _READERS[format]
     empty = LinkRecord(GoldAlignment((), ()))
-    return _handle_errors(path, _READERS[format](path, encoding), empty, on_error)
+    return _handle_errors(path, read(path, encoding), empty, on_error)
+
+
+def _is_saved(path: str | Path, format: str) -> bool:
+    """Return whether a file of links is a saved batch; UsageError if it is said to have another format."""
+    check_choice(format, _READERS, "formats of links")
+    is_saved = is_batch_file(path)
+    if is_saved and format != "pharaoh":
+        found = f"{path} is a file of align --posteriors or batch.save, which is read without a format"
+        raise UsageError(f"{found}; do not set the format {format!r}")
+    return is_saved
 
 
 def read_gold(path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8") -> GoldLinks:
@@ -690,7 +722,7 @@ def read_links(
 
     For `on_error` see :func:`read_link_records`.
     """
-    if format in ("pharaoh", "talp"):
+    if format in ("pharaoh", "talp") and not _is_saved(path, format):
         lines = _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
         return _handle_errors(path, lines, frozenset(), on_error)
     records = read_link_records(path, format=format, encoding=encoding, on_error=on_error)
@@ -713,8 +745,8 @@ def with_numbered_errors(
 
 
 def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> LinkUnitName | None:
-    """Return what the links of a file count, if the file says so; only ``jsonl`` can."""
-    if format != "jsonl":
+    """Return what the links of a file count, if the file says so: ``jsonl`` can, and saved batches."""
+    if format != "jsonl" and not _is_saved(path, format):
         return None
     # a bad line is an error where the links are read
     records = read_link_records(path, format=format, encoding=encoding, on_error=lambda error: None)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import bad_records_in, run
+import nmtalign as na
+from tests.cli.running import bad_records_in, run, write
 
 EN = ["the black cat", "a dog", "the house"]
 FR = ["le chat noir", "un chien", "la maison"]
@@ -141,3 +142,19 @@ def test_a_model_aligns_the_pairs_that_are_searched(files, capsys):
         == 0
     )
     assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("command", ["project", "lexicon", "phrases"])
+def test_possible_links_are_links(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    text = write(tmp_path / "en", ["was sleeping"]), write(tmp_path / "fr", ["dormait"])
+    options = ["--tags", write(tmp_path / "tags", ["<b>was</b> sleeping"])] if command == "project" else []
+    outputs = []
+    for links in ("0p0 1-0", "0-0 1-0"):
+        assert run(command, *text, write(tmp_path / "links", [links]), *options) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != ""
+    if command == "project":
+        assert (
+            outputs[0]
+            == na.project([("was sleeping", "dormait", "0p0 1-0")], ["<b>was</b> sleeping"])[0] + "\n"
+        )

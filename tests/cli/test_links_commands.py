@@ -152,8 +152,8 @@ def test_symmetrize(capsys, files, tmp_path, method):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["r"], "add the missing one"),
-        (["--symmetrize", "union"], "add the missing one"),
+        (["r"], "add --symmetrize METHOD"),
+        (["--symmetrize", "union"], "or with --symmetrize a second file of links"),
         (["r", "--symmetrize", "union", "--to", "jsonl"], "Pharaoh links only"),
         (["r", "--symmetrize", "union", "--invert"], "Pharaoh links only"),
         (["--to", "jsonl"], "expected --from FORMAT and --to FORMAT"),

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
+from nmtalign.links.inputs import write_links
 from nmtalign.names import SYMMETRIZATIONS
 from tests.aligner.batches import check_same_bits
 from tests.cli.running import lines, run, write
@@ -74,8 +75,70 @@ def test_other_formats_have_words_and_unit(
     table = pd.read_json(tmp_path / "chosen.jsonl", lines=True)
     assert table["source"].tolist()[0] == SOURCE[0].split()
     assert set(table["unit"]) == {"words"}
-    assert run("convert", file, "--to", "tsv", "--invert") == 2
-    assert "goes with --threshold, --extract, --symmetrize and --to only" in capsys.readouterr().err
+    assert run("convert", file, "--to", "tsv", "--invert") == 0
+    assert capsys.readouterr().out.startswith("le chat noir, un chien\tthe black cat, a dog\t")
+
+
+READERS = [
+    ["check", "text.en", "text.fr", "--links", "LINKS"],
+    ["evaluate", "LINKS", "gold"],
+    ["evaluate", "gold", "LINKS", "--compare", "LINKS"],
+    ["convert", "LINKS", "--invert"],
+    ["convert", "LINKS", "gold", "--symmetrize", "union"],
+    ["project", "text.en", "text.fr", "LINKS", "--tags", "tags"],
+    ["lexicon", "text.en", "text.fr", "LINKS"],
+    ["phrases", "text.en", "text.fr", "LINKS"],
+    ["find", "cat", "text.en", "text.fr", "--links", "LINKS"],
+    ["align", "text.en", "text.fr", "--expert", "LINKS"],
+]
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+def test_posteriors_are_read_wherever_links_are(
+    text: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    batch = na.load().align_batch(SOURCE, TARGET, posteriors=True)
+    batch.save("links.npz")
+    batch.save("links.parquet")
+    write_links("links.txt", batch)
+    write_links("gold", batch.choose(threshold=0.9))
+    write(tmp_path / "tags", [f"<b>{line}</b>" if line else "" for line in SOURCE])
+    results = []
+    for name in ("links.txt", "links.npz", "links.parquet"):
+        assert run(*[name if argument == "LINKS" else argument for argument in arguments]) == 0
+        results.append(capsys.readouterr().out.replace(name, "LINKS "))
+    assert results[0]
+    assert results[1] == results[0]
+    assert "".join(results[2].split()) == "".join(results[0].split())
+
+
+def test_posteriors_state_their_format_and_unit(
+    text: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    na.load(tokenizer="simple").align_batch(SOURCE, TARGET, posteriors=True, count="tokens").save("kept.npz")
+    for arguments in (
+        ["evaluate", "kept.npz", "kept.npz", "--links-format", "talp"],
+        ["evaluate", "kept.npz", "kept.npz", "--gold-format", "naacl"],
+        ["convert", "kept.npz", "--from", "giza", "--to", "talp"],
+    ):
+        assert run(*arguments) == 2
+        assert "kept.npz is a file of align --posteriors" in capsys.readouterr().err
+    assert run("align", *text, "--expert", "kept.npz") == 3
+    assert "kept.npz: expected links of words, found links of tokens" in capsys.readouterr().err
+    assert run("phrases", *text, "kept.npz") == 3
+    assert (
+        "kept.npz, line 1: link 5-5 is outside a pair of 5 source and 5 target words"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_curve_is_drawn(

@@ -14,6 +14,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.decoding import saved_batches
+from nmtalign.files.array_files import NpzWriter
 from tests.aligner.batches import check_same_bits
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -158,7 +159,7 @@ def test_wrong_columns_are_refused(tmp_path: Path, good_file: dict[str, bytes]) 
 
     def check(changes: dict[str, Any], message: str) -> None:
         path = tmp_path / "wrong.npz"
-        with saved_batches.NpzWriter(open(path, "wb")) as writer, np.load(good) as arrays:
+        with NpzWriter(open(path, "wb")) as writer, np.load(good) as arrays:
             for name in arrays.files:
                 array = changes.get(name, arrays[name])
                 if array is not None:

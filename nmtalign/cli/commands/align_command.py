@@ -75,7 +75,7 @@ class AlignOutputOptions(LinkOutputOptions):
     def checked_paths(self) -> dict[str, str]:
         paths = super().checked_paths()
         if self.posteriors is not None:
-            from nmtalign.decoding.saved_batches import check_batch_path
+            from nmtalign.links.saved_tables import check_batch_path
 
             check_batch_path(self.posteriors)
         more = {

@@ -28,6 +28,7 @@ from nmtalign.settings import LinkSettings
 if TYPE_CHECKING:
     from nmtalign.applications.conversion import Conversion
     from nmtalign.links.alignments import Link
+    from nmtalign.links.formats import LinkRecord
 
 _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
@@ -75,7 +76,7 @@ def convert_command(
     line. Both files contain source-target links; --invert swaps those of a file that does not.
 
     If LINKS is a file of align --posteriors, links are chosen from it as align chooses them: with
-    --threshold, --extract and --symmetrize, in Pharaoh format or that of --to.
+    --threshold, --extract and --symmetrize.
 
     With --to text, LINKS is a bitext in any format that `align --pairs` reads, or LINKS and REVERSE
     are its two files, such as subtitles. It is written as two files of lines.
@@ -99,51 +100,18 @@ def _converted_lines(
     converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
 ) -> Iterator[str]:
     """Return the lines to write; UsageError if options do not fit each other or the file."""
-    from nmtalign.decoding.saved_batches import is_batch_file
-
-    if is_batch_file(converted.links):
-        return _chosen_lines(converted, chosen)
-    if chosen.threshold is not None or chosen.extract is not None:
-        found = "--threshold and --extract choose from posteriors, and these are links"
-        raise UsageError(f"{found}; pass a file that align --posteriors has written")
-    if _check_symmetrized(converted, chosen):
+    if chosen.symmetrize is not None and converted.reverse is not None:
         return _symmetrized_lines(converted, chosen, bad)
-    return _conversion(converted).lines(bad)
+    if converted.reverse is not None:
+        raise UsageError("LINKS and REVERSE are joined by a method; add --symmetrize METHOD")
+    return _conversion(converted, chosen).lines(bad)
 
 
-def _chosen_lines(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Iterator[str]:
-    """Yield the lines of links that are chosen from kept posteriors; without options, those of the file."""
-    from nmtalign.decoding.saved_batches import read_batches
-    from nmtalign.links.formats import LinkRecord, format_pharaoh_batch, format_record
-
-    if converted.format or converted.reverse or converted.source or converted.target or converted.invert:
-        raise UsageError("a file of posteriors goes with --threshold, --extract, --symmetrize and --to only")
-    number = 0
-    for saved in read_batches(converted.links):
-        try:
-            batch = saved.choose(**asdict(chosen)) if chosen.given else saved
-        except UsageError as error:
-            raise DataError(str(error)).at(converted.links) from None
-        if converted.to in (None, "pharaoh"):
-            yield format_pharaoh_batch(batch)
-            continue
-        for n in range(len(batch)):
-            number += 1
-            source, target = (None, None) if batch.origin is None else batch.origin.tokens(n)
-            record = LinkRecord(na.GoldAlignment(batch.links(n)), source, target, batch.unit)
-            yield format_record(record, format=str(converted.to), number=number)
-
-
-def _check_symmetrized(converted: ConvertedLinksOptions, chosen: LinkSettings) -> bool:
-    """Return whether the links of two directions are joined; UsageError if other options do not fit."""
-    if (chosen.symmetrize is None) != (converted.reverse is None):
-        raise UsageError("--symmetrize METHOD joins two files, LINKS and REVERSE; add the missing one")
-    if chosen.symmetrize is None:
-        return False
+def _check_symmetrized(converted: ConvertedLinksOptions) -> None:
+    """Raise UsageError if options do not go with the links of two directions."""
     formats = converted.format or "pharaoh", converted.to or "pharaoh"
     if formats != ("pharaoh", "pharaoh") or converted.invert or converted.source or converted.target:
         raise UsageError("--symmetrize reads and writes Pharaoh links only; convert its input, or its output")
-    return True
 
 
 def _symmetrized_lines(
@@ -152,6 +120,7 @@ def _symmetrized_lines(
     """Yield chunks of lines with the joined links of both directions; a bad record has no links."""
     from nmtalign.links.formats import format_pharaoh_batch, read_links
 
+    _check_symmetrized(converted)
     assert converted.reverse is not None
     assert chosen.symmetrize is not None
     files = converted.links, converted.reverse
@@ -200,14 +169,22 @@ def _write_text(
     errors.say(bad)
 
 
-def _conversion(converted: ConvertedLinksOptions) -> Conversion:
+def _conversion(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Conversion:
     """Return the conversion of one file of links; UsageError if options are missing."""
     from nmtalign.applications.conversion import Conversion, TextsOfLinks
+    from nmtalign.links.saved_tables import is_batch_file
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
     format, to = converted.format, converted.to
-    if converted.invert and format is None and to is None:
-        format = to = "pharaoh"
+    is_saved = is_batch_file(converted.links)
+    if chosen.given and not is_saved:
+        choices = "--threshold, --extract and --symmetrize choose from posteriors, and these are links"
+        advice = (
+            "pass a file that align --posteriors has written, or with --symmetrize a second file of links"
+        )
+        raise UsageError(f"{choices}; {advice}")
+    if (converted.invert or is_saved) and format is None:
+        format, to = "pharaoh", to or "pharaoh"
     if format is None or to is None or to == "text":
         raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
     if (converted.source is None) != (converted.target is None):
@@ -222,4 +199,20 @@ def _conversion(converted: ConvertedLinksOptions) -> Conversion:
         texts=texts_of_links,
         encoding=converted.encoding,
         invert=converted.invert,
+        chosen=_chosen_records(converted.links, chosen) if chosen.given else None,
     )
+
+
+def _chosen_records(path: str, chosen: LinkSettings) -> Iterator[LinkRecord]:
+    """Yield the links of each pair that are chosen from kept posteriors."""
+    from nmtalign.decoding.saved_batches import read_batches
+    from nmtalign.links.formats import LinkRecord
+
+    for saved in read_batches(path):
+        try:
+            batch = saved.choose(**asdict(chosen))
+        except UsageError as error:
+            raise DataError(str(error)).at(path) from None
+        for n in range(len(batch)):
+            source, target = (None, None) if batch.origin is None else batch.origin.tokens(n)
+            yield LinkRecord(na.GoldAlignment(batch.links(n)), source, target, batch.unit)

@@ -6,7 +6,6 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
@@ -14,7 +13,7 @@ from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.cli.model_options import check_folder
-from nmtalign.cli.texts import BitextOptions, LinkedText, PairsOptions, unit_of_links
+from nmtalign.cli.texts import BitextOptions, LinkedText, PairsOptions
 from nmtalign.declarations import argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import ReadLinksFormat
@@ -193,27 +192,25 @@ def _links_of_file(
     path: str, scored: ScoredOptions, golds: Sequence[na.GoldAlignment], gold: str
 ) -> list[frozenset[na.Link]]:
     """Return the links of each pair in a file of links or of posteriors, whose words the gold has to fit."""
-    from nmtalign.decoding.saved_batches import is_batch_file
     from nmtalign.links.formats import read_links
-    from nmtalign.links.inputs import iter_links
+    from nmtalign.links.saved_tables import is_batch_file
 
+    links = list(read_links(path, format=scored.links_format, encoding=scored.encoding))
     if is_batch_file(path):
-        batch = na.open_batch(path)
-        _check_gold_fits(batch, path, golds, gold)
-        return list(iter_links(batch))
-    return list(read_links(path, format=scored.links_format, encoding=scored.encoding))
+        _check_gold_fits(path, golds, gold)
+    return links
 
 
-def _check_gold_fits(batch: na.AlignedBatch, path: str, golds: Sequence[na.GoldAlignment], gold: str) -> None:
-    """Raise DataError with the line if gold links are outside of the words of a batch."""
+def _check_gold_fits(path: str, golds: Sequence[na.GoldAlignment], gold: str) -> None:
+    """Raise DataError with the line if gold links are outside of the words of a saved batch."""
     from nmtalign.links.alignments import links_inside
+    from nmtalign.links.saved_tables import read_saved_links
 
-    if batch.origin is None:
-        return
-    for number, links in enumerate(islice(golds, len(batch)), 1):
-        lengths = map(len, batch.origin.tokens(number - 1))
+    for number, (links, saved) in enumerate(zip(golds, read_saved_links(path), strict=False), 1):
+        if saved.words is None:
+            return
         try:
-            links_inside(links.possible, *lengths)
+            links_inside(links.possible, *map(len, saved.words))
         except DataError as error:
             found = f"gold {error} in {path}; are both of the same text, and do both count the same words?"
             raise DataError(found).at(gold, line=number) from None
@@ -221,11 +218,13 @@ def _check_gold_fits(batch: na.AlignedBatch, path: str, golds: Sequence[na.GoldA
 
 def _check_units(scored: ScoredOptions, gold: str) -> None:
     """Raise DataError if two files say that their positions count different units."""
-    gold_unit = unit_of_links(gold, format=scored.gold_format, encoding=scored.encoding)
+    from nmtalign.links.formats import stated_unit
+
+    gold_unit = stated_unit(gold, format=scored.gold_format, encoding=scored.encoding)
     for path in (scored.links, scored.compare):
         if path is None:
             continue
-        unit = unit_of_links(path, format=scored.links_format, encoding=scored.encoding)
+        unit = stated_unit(path, format=scored.links_format, encoding=scored.encoding)
         if unit is not None and gold_unit is not None and unit != gold_unit:
             raise DataError(f"expected links of {gold_unit}, as in {gold}, found links of {unit}").at(path)
 
@@ -347,7 +346,7 @@ def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, 
 
 def check_curve(path: str, links: str) -> None:
     """Raise UsageError if a curve cannot be written to `path`, or the file `links` has no posteriors."""
-    from nmtalign.decoding.saved_batches import is_batch_file
+    from nmtalign.links.saved_tables import is_batch_file
     from nmtalign.report.curve_picture import check_curve_path
 
     check_curve_path(path)
@@ -382,7 +381,7 @@ MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
-    from nmtalign.decoding.saved_batches import is_batch_file
+    from nmtalign.links.saved_tables import is_batch_file
 
     results = {}
     for path in paths:
@@ -421,9 +420,10 @@ def judge_files(
 def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> list[LinkedLine]:
     """Return pairs of a text with their links; all of them are read and checked."""
     from nmtalign.aligner.preparation import RandomSample
+    from nmtalign.links.formats import stated_unit
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
-    unit = unit_of_links(path, format=format, encoding=text.encoding)
+    unit = stated_unit(path, format=format, encoding=text.encoding)
     if unit not in (None, "words"):
         raise DataError(f"expected links of space-separated words, found links of {unit}").at(path)
     linked_text = LinkedText(text, path, SPACE_SETTINGS, format)
