@@ -275,6 +275,7 @@ def load_given(
     *,
     model: str | None = None,
     vectors: str | None = None,
+    first_lines: Sequence[SentencePair] = (),
     files: tuple[str | None, str | None] = (None, None),
 ) -> na.Aligner:
     """Open a model or vectors with the defaults of all commands; see :meth:`ModelOptions.load_for`."""
@@ -286,7 +287,7 @@ def load_given(
         links=LinkSettings(),
         text=WordSettings(),
     )
-    return options.load_for([], files)
+    return options.load_for(first_lines, files)
 
 
 def _log_defaults(vectors: AlignerVectorOptions) -> None:

@@ -13,7 +13,8 @@ from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress
-from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written
+from nmtalign.cli.model_options import JUDGED_PAIRS, load_given
+from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written, refuse_unknown_text
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
@@ -52,15 +53,15 @@ class CheckOptions(Settings):
     model: str | None = setting(
         None,
         "--model DIR",
-        "Judge the pairs by this learned model; en_fr_model is the bundled one.  [learned from the text]",
+        "Judge the pairs by this learned model; en_fr_model is the bundled one.  [learned from the text;"
+        " --gold: bundled]",
         kind="input",
     )
     langs: tuple[str, str] | None = languages_option()
     gold: str | None = setting(
         None,
         "--gold FILE",
-        "List the gold links (Pharaoh format, or corrections) that may be wrong instead of findings; needs"
-        " --model.",
+        "List the gold links (Pharaoh format, or corrections) that may be wrong instead of findings.",
         kind="input",
         section="Links",
     )
@@ -212,14 +213,18 @@ def _check_gold(
 ) -> None:
     """Write the gold links that the model doubts, as a table for the people who made them."""
     gold = str(options.gold)
-    if options.model is None or options.langs is not None or options.strict:
-        raise UsageError("--gold needs --model DIR, which judges the gold links; --langs and --strict do not")
-    aligner = na.load(options.model)
+    if options.langs is not None or options.strict:
+        raise UsageError("--langs and --strict do not go with --gold; remove them")
     with AtomicFiles() as files:
         bad = errors.open(files)
         table = files.text(outputs.output)
         numbered = list(_gold_pairs(bitext, gold, bad))
-        batch = aligner.align_batch([pair for _, pair, _ in numbered])
+        pairs = [pair for _, pair, _ in numbered]
+        names = bitext.source, bitext.target
+        aligner = load_given(model=options.model, first_lines=pairs[:JUDGED_PAIRS], files=names)
+        if options.model is None:
+            refuse_unknown_text(aligner.measure_coverage(pairs))
+        batch = aligner.align_batch(pairs)
         compared = batch.compare([links for _, _, links in numbered])
         doubtful = compared[compared["doubt"] >= MIN_DOUBT].sort_values(
             "doubt", ascending=False, kind="stable"

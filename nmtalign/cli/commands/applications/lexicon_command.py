@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -193,7 +192,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     uses_texts = bool(linked.arguments or linked.pairs or linked.lowercase or linked.spm)
     is_complete = linked.has_links if uses_texts else listed.model is not None
     is_mixed = uses_texts and listed.model is not None
-    if is_mixed or not is_complete or any(map(os.path.isdir, linked.arguments)):
+    if is_mixed or not is_complete:
         expected = "expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone"
         raise UsageError(f"{expected}; --terms FILE needs no LINKS")
     with AtomicFiles() as outputs:
