@@ -43,11 +43,11 @@ from nmtalign.links.scoring import Bootstrap as Bootstrap
 from nmtalign.links.symmetrization import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
 from nmtalign.report.drawing import heatmap as heatmap
+from nmtalign.report.drawing import show as show
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
-from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
 from nmtalign.report.html import write_report as write_report
-from nmtalign.report.notebook_cards import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
+from nmtalign.report.style import save_heatmaps as save_heatmaps
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.run.cluster import align_on_cluster as align_on_cluster
 from nmtalign.text.bitext import Bitext as Bitext

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from reprlib import repr as shortened_repr
 from typing import Any
@@ -107,3 +108,69 @@ def with_plural(number: int, noun: str) -> str:
     ('1 pair', '2,000 pairs')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# --- words in pictures and pages ------------------------------------------------------------------
+
+_VISIBLE = "\u200c\u200d\u00a0"  # joiners are parts of ordinary words in Persian, Devanagari and emoji
+RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
+
+
+def visible(text: str) -> str:
+    """Return `text` with control and formatting characters replaced by something that can be seen.
+
+    >>> visible("a\\x00b\\u202e")
+    'a⟨U+0000⟩b⟨U+202E⟩'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _VISIBLE else _visible_code_point(c) for c in text)
+
+
+def _visible_code_point(character: str) -> str:
+    return " " if unicodedata.category(character) == "Zs" else f"⟨U+{ord(character):04X}⟩"
+
+
+def abbreviate(word: str, longest: int) -> str:
+    """Return `word`, or its beginning and end around ``…`` when it has more than `longest` characters.
+
+    >>> abbreviate("Donaudampfschiffahrtsgesellschaft", 16)
+    'Donaudam…llschaft'
+    """
+    characters = split_characters(word)
+    if len(characters) <= longest:
+        return word
+    beginning = characters[: longest // 2]
+    end = characters[-(longest // 2) :]
+    return f"{''.join(beginning)}…{''.join(end)}"
+
+
+def _first_direction(words: Iterable[str]) -> str:
+    """Return the direction of the first letter that has one: ``L``, ``R`` or ``AL``; empty if none has."""
+    for word in words:
+        for letter in word:
+            direction = unicodedata.bidirectional(letter)
+            if direction in ("L", "R", "AL"):
+                return direction
+    return ""
+
+
+def is_right_to_left(words: Iterable[str]) -> bool:
+    """Return whether the first letter of a sentence is one that is written from right to left."""
+    return _first_direction(words) in ("R", "AL")
+
+
+def mark_mirrored_words(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a sentence, with right-to-left marks around those whose brackets face to the left.
+
+    A bracket that is a word of its own has no direction; it faces as in its sentence.
+    """
+    if not is_right_to_left(words):
+        return words
+    marked: list[str] = []
+    for word in words:
+        has_bracket = any(unicodedata.mirrored(letter) for letter in word)
+        if has_bracket and _first_direction(word) != "L":
+            word = f"{RIGHT_TO_LEFT_MARK}{word}{RIGHT_TO_LEFT_MARK}"
+        marked.append(word)
+    return marked

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.inputs import LinksOfPair
-    from nmtalign.report.notebook_cards import Page
+    from nmtalign.report.drawing import Page
 
 FIRST_AND_SECOND = ("first", "second")  # the names of two results in a comparison
 
@@ -59,7 +59,7 @@ class Listed:
 
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
-        from nmtalign.report.drawing import to_table
+        from nmtalign.report.tables import to_table
 
         return to_table(self)
 
@@ -94,7 +94,7 @@ class Attended:
         >>> words[["side", "word", "entropy"]].head(2).round(2).values.tolist()
         [['source', 'the', 0.02], ['target', 'le', 0.02]]
         """
-        from nmtalign.report.drawing import to_word_table
+        from nmtalign.report.tables import to_word_table
 
         return to_word_table(self)
 
@@ -118,7 +118,7 @@ class Result(Listed):
             Of two evaluations, their differences with paired bootstrap intervals. Of two aligners, their
             settings. Of two matrices, a matplotlib figure with both instead of a table.
         """
-        from nmtalign.report.drawing import to_comparison
+        from nmtalign.report.tables import to_comparison
 
         table: pd.DataFrame = to_comparison(self, other, names)
         return table
@@ -128,7 +128,7 @@ class TableResult(Result):
     """A result that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        from nmtalign.report.drawing import to_html
+        from nmtalign.report.tables import to_html
 
         return to_html(self)
 
@@ -137,9 +137,9 @@ class ViewableCurve(Listed):
     """Scores of many settings, which are drawn as a curve; a notebook shows it."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        from nmtalign.report.drawing import curve_for_notebook
+        from nmtalign.report.style import png_for_notebook
 
-        return curve_for_notebook(self)
+        return png_for_notebook(self.plot())
 
     @overload
     def plot(self, *, ax: None = None) -> Figure: ...
@@ -160,15 +160,15 @@ class ViewableCurve(Listed):
         matplotlib.figure.Figure, or matplotlib.axes.Axes
             The axes if `ax` is given.
         """
-        from nmtalign.report.drawing import to_curve
+        from nmtalign.report.drawing import draw_curve
 
-        return to_curve(self, ax)
+        return draw_curve(self, ax)  # type: ignore[arg-type]  # the one subclass
 
     def save(self, path: str | Path) -> None:
         """Save the picture as .png, .svg or .pdf, or the table as .tsv."""
         from nmtalign.report.drawing import save_curve
 
-        save_curve(self, path)
+        save_curve(self, path)  # type: ignore[arg-type]  # the one subclass
 
 
 class ViewableBatch(Result):
@@ -227,9 +227,9 @@ class ViewableBatch(Result):
         path : str or Path
             A file that ends in .npz, or in .parquet (extra ``parquet``), with one row for each pair.
         """
-        from nmtalign.report.drawing import save_batch
+        from nmtalign.decoding.saved_batches import write_batch
 
-        save_batch(self, path)
+        write_batch(self, path)  # type: ignore[arg-type]  # the one subclass
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, from which :func:`nmtalign.open_batch` makes an equal batch.
@@ -251,12 +251,12 @@ class ViewableBatch(Result):
         >>> na.open_batch(json.loads(json.dumps(values))) == batch
         True
         """
-        from nmtalign.report.drawing import batch_as_dict
+        from nmtalign.decoding.saved_batches import batch_to_dict
 
-        return batch_as_dict(self)
+        return batch_to_dict(self)  # type: ignore[arg-type]  # the one subclass
 
     def _repr_html_(self) -> str:
-        from nmtalign.report.drawing import batch_to_html
+        from nmtalign.report.tables import batch_to_html
 
         return batch_to_html(self)
 

@@ -10,11 +10,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from matplotlib.collections import Collection, PatchCollection, PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
+from matplotlib.path import Path
 from numpy.typing import NDArray
 
+from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.links.alignments import AlignedPair, Link
 from nmtalign.links.inputs import as_gold
 from nmtalign.names import SIDES
@@ -44,31 +51,23 @@ from nmtalign.report.figure_layout import (
     MIN_POINTS_ON_PAPER,
     OPPOSITE_DIRECTIONS,
     POINTS_PER_INCH,
+    Point,
     cut_into_rows,
-    is_right_to_left,
-    mark_mirrored_words,
     scale_figure,
     text_width,
     wrap_text,
 )
-from nmtalign.report.heatmap import MAX_TITLE_CHARS, fonts_for, kinds_of_links
+from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.style import (
     DEFAULT_FONT,
+    MAX_TITLE_CHARS,
     Theme,
-    abbreviate,
     choose_fonts,
-    describe_figure,
+    fonts_for,
     new_figure,
     theme_of,
-    visible,
 )
 from nmtalign.settings import PictureSettings
-from nmtalign.validation import check_type
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nmtalign.report.figure_layout import Point
 
 WIDTH_POINTS = 1100.0
 PADDING_POINTS = 32.0
@@ -149,7 +148,6 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
     >>> round(figure.get_figwidth() * 72)
     1100
     """
-    check_type(settings.title, str, "a title")
     gold = settings.gold
     matrix = matrix_with_probabilities(pair)
     content = CardContent(
@@ -174,7 +172,7 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
         bottom = _draw_curves(card, content, layout, bottom)
         bottom = _draw_below(card, content, layout, headline, sentence, reasons, bottom)
         card.finish(bottom)
-    describe_figure(card.figure, headline, sentence)
+    card.figure.title_and_description = headline, sentence
     return card.figure
 
 
@@ -237,7 +235,6 @@ class _Canvas:
 
     def bold_width(self, text: str, size: float) -> float:
         """Return how wide a text of :meth:`write_bold` is."""
-        from matplotlib.font_manager import FontProperties
 
         font = FontProperties(**BOLD) if _has_bold_letters(text) else None
         return text_width(self.figure, text, size, font)
@@ -361,8 +358,6 @@ class _Canvas:
         dashed: bool = False,
         alpha: float = 1.0,
     ) -> None:
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
 
         step = Path.CURVE4 if curved else Path.LINETO
         path = Path(points, [Path.MOVETO, *[step] * (len(points) - 1)])
@@ -373,13 +368,11 @@ class _Canvas:
 
     def rectangle(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """Draw a filled rectangle."""
-        from matplotlib.patches import Rectangle
 
         self._axes.add_patch(Rectangle((x, y), width, height, facecolor=color, linewidth=0))
 
     def ground(self, x: float, y: float, width: float, height: float) -> None:
         """Draw the ground of a pinned word, or of its row or column: a rectangle with round corners."""
-        from matplotlib.patches import FancyBboxPatch
 
         corners: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=4"}
         box = FancyBboxPatch(
@@ -389,7 +382,6 @@ class _Canvas:
 
     def frame(self, x: float, y: float, side: float, color: str, *, dashed: bool) -> None:
         """Draw the outline of a cell."""
-        from matplotlib.patches import Rectangle
 
         style: Any = (0, (2, 1.7)) if dashed else "solid"
         about: dict[str, Any] = {"edgecolor": color, "linestyle": style, "linewidth": 1.5}
@@ -397,9 +389,6 @@ class _Canvas:
 
     def cells(self, places: Sequence[Point], side: float, weights: NDArray[np.floating]) -> None:
         """Draw cells whose opacity is the square root of their weight."""
-        from matplotlib.collections import Collection, PatchCollection, PolyCollection
-        from matplotlib.colors import to_rgb
-        from matplotlib.patches import FancyBboxPatch
 
         colors = [(*to_rgb(self.theme.weight), math.sqrt(weight)) for weight in weights]
         cells: Collection
@@ -419,7 +408,6 @@ class _Canvas:
 
     def circle(self, x: float, y: float, radius: float, fill: str, edge: str = "none") -> None:
         """Draw a dot, or a ring that is filled."""
-        from matplotlib.patches import Circle
 
         self._axes.add_patch(Circle((x, y), radius, facecolor=fill, edgecolor=edge, linewidth=1.75, zorder=3))
 

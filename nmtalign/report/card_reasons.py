@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.display import with_plural
+from nmtalign.display import abbreviate, is_right_to_left, visible, with_plural
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.names import SIDES, Side
-from nmtalign.report.figure_layout import is_right_to_left
 from nmtalign.report.packing import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
 from nmtalign.report.sample import best_sources, best_targets
-from nmtalign.report.style import abbreviate, visible
 from nmtalign.text.languages import language_name
 
 MAX_NAME_CHARS = 16  # longer words keep both ends

@@ -1,4 +1,6 @@
-"""Pictures and tables of results: the functions that the methods of `nmtalign.results` call.
+"""Pictures of results, and cards and pages in a notebook: what the methods of `nmtalign.results` draw.
+
+A card is the page of the report in a frame of its own, which runs its script but cannot reach the notebook.
 
 Axes: T target words, S source words.
 """
@@ -7,252 +9,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import Any, overload
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import as_real_array
-from nmtalign.decoding import saved_batches
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
-from nmtalign.links.evaluation import Evaluation, ThresholdCurve, compare_evaluations, error_table
-from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
-from nmtalign.links.gold import gold_table
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
+from nmtalign.links.evaluation import CurvePoint, ThresholdCurve
 from nmtalign.links.inputs import LinksOfPair
-from nmtalign.links.scoring import METRICS
 from nmtalign.report.card_picture import draw_card
-from nmtalign.report.curve_picture import check_curve_path, draw_curve, draw_curve_on
 from nmtalign.report.figure_layout import scale_figure
-from nmtalign.report.heatmap import (
+from nmtalign.report.heatmap import draw_curves, draw_on_axes, draw_panels
+from nmtalign.report.html import cards_page, report_page
+from nmtalign.report.sample import SamplePair, as_sample_pairs
+from nmtalign.report.style import (
     PICTURE_FORMATS,
+    PngAndSize,
     check_picture_suffix,
-    draw_curves,
-    draw_heatmap,
-    draw_on_axes,
-    matrices_by_title,
+    new_figure,
+    png_for_notebook,
     save_heatmaps,
     svg_text,
+    theme_of,
 )
-from nmtalign.report.notebook_cards import Page, card_of_pair
-from nmtalign.report.style import PngAndSize, abbreviate, new_figure, png_for_notebook, visible
-from nmtalign.report.tables import (
-    MATRIX_FORMATS,
-    batch_word_table,
-    link_table,
-    pair_word_table,
-    save_matrices,
-)
-from nmtalign.results import FIRST_AND_SECOND, Viewable, table_of_rows, with_frame_index
+from nmtalign.report.tables import MATRIX_FORMATS, as_pair, matrices_to_draw, save_matrices, to_table
+from nmtalign.results import Viewable
 from nmtalign.settings import PictureSettings
-from nmtalign.validation import (
-    check_same_pairs,
-    check_type,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
+from nmtalign.validation import check_type
 
 MAX_GRID_PAIRS = 30
-MAX_HTML_PAIRS = 5  # of a batch in a notebook
-MAX_HTML_CHARACTERS = 80
 GRID_PANEL_INCHES = 3.2
-COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
-COMPARISON_EXAMPLE = (0, "", 0, "", "")
-
-
-@singledispatch
-def _as_pair(result: Any) -> AlignedPair:
-    """Return a result as a pair of words, weights and links."""
-    raise UsageError(f"expected one sentence pair, found {short_repr(result)}")
-
-
-@_as_pair.register
-def _(result: AlignedPair) -> AlignedPair:
-    return result
-
-
-@_as_pair.register
-def _(result: AlignmentMatrix) -> AlignedPair:
-    return AlignedPair(Alignment(frozenset(), len(result.source_tokens), len(result.target_tokens)), result)
-
-
-@_as_pair.register
-def _(result: Alignment) -> AlignedPair:
-    """Return a pair whose words are their numbers, from 0: an alignment has no words."""
-    source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
-    matrix = AlignmentMatrix(result.to_matrix().astype(np.float32), tuple(source), tuple(target))
-    return AlignedPair(result, matrix)
-
-
-def to_card(result: Any) -> Page:
-    """Return the card of a result, with the tools of the report."""
-    return card_of_pair(_as_pair(result))
-
-
-def to_png(result: Any) -> PngAndSize:
-    """Return the heatmap of a result as a picture for a notebook."""
-    pair = _as_pair(result)
-    title = ""
-    if pair.alignment.links:
-        title = f"{len(pair.alignment)} links"
-        if pair.score is not None:
-            title += f" · score {pair.score:.3f}"
-    return png_for_notebook(to_heatmap(result, PictureSettings(title=title)))
-
-
-def save_batch(batch: Any, path: str | Path) -> None:
-    """Save a batch as :meth:`AlignedBatch.save` does."""
-    saved_batches.write_batch(batch, path)
-
-
-def batch_as_dict(batch: Any) -> dict[str, Any]:
-    """Return a batch as plain values, as :meth:`AlignedBatch.to_dict` does."""
-    return saved_batches.batch_to_dict(batch)
-
-
-def batch_to_html(batch: Any) -> str:
-    """Return the first pairs of a batch as a table for a notebook, below its counts."""
-    caption = escape(repr(batch))
-    if batch.origin is None:
-        return f"<p>{caption}</p>"
-    rows = []
-    for n in range(min(len(batch), MAX_HTML_PAIRS)):
-        pair = batch[n]
-        source, target = (abbreviate(" ".join(words), MAX_HTML_CHARACTERS) for words in pair.tokens)
-        words = abbreviate(repr(pair), MAX_HTML_CHARACTERS)
-        label = n if batch.frame_index is None else batch.frame_index[n]
-        score = np.nan if pair.score is None else pair.score
-        rows.append((label, visible(source), visible(target), visible(words), score))
-    table = _frame(rows, columns=["pair", "source", "target", "links", "pair score"])
-    html = table.to_html(index=False, float_format="{:.3f}".format, na_rep="", border=0)
-    more = f"<p>... and {len(batch) - len(rows):,} more</p>" if len(batch) > len(rows) else ""
-    return f"<p>{caption}</p>{html}{more}"
-
-
-def curve_for_notebook(curve: Any) -> PngAndSize:
-    """Return the picture of a curve for a notebook."""
-    return png_for_notebook(draw_curve(curve))
-
-
-def to_curve(curve: Any, ax: Axes | None) -> Figure | Axes:
-    """Draw a curve into axes, which are returned, or return a figure of its own."""
-    return draw_curve(curve) if ax is None else draw_curve_on(ax, curve)
-
-
-def save_curve(curve: Any, path: str | Path) -> None:
-    """Save the picture of a curve, or its table as .tsv."""
-    check_curve_path(path)
-    path = as_path(path)
-    if path.suffix.lower() != ".tsv":
-        save_heatmaps([draw_curve(curve)], path)
-        return
-    with AtomicFiles() as files:
-        files.text(path).write(to_table(curve).to_csv(sep="\t", index=False, float_format="%.6g"))
-
-
-def to_html(result: Any) -> str:
-    """Return the table of a result as HTML for a notebook."""
-    table = to_table(result)
-    return str(table.to_html(header=len(table.columns) > 1, float_format="{:.4f}".format))
-
-
-@singledispatch
-def to_table(result: Any) -> pd.DataFrame:
-    """Return a result as a DataFrame: links, weights, scores with their intervals, or settings."""
-    raise UsageError(f"there is no table of a {type(result).__name__}")
-
-
-@to_table.register
-def _(result: AlignedPair) -> Any:
-    return link_table(result).drop(columns=["pair", "pair_score"])
-
-
-@to_table.register
-def _(result: AlignedBatch) -> Any:
-    return link_table(result)
-
-
-@to_table.register
-def _(result: Alignment) -> Any:
-    return _frame(list(result), columns=["source_position", "target_position"])
-
-
-@to_table.register
-def _(result: GoldAlignment) -> Any:
-    return gold_table(result)
-
-
-@to_table.register
-def _(result: AlignmentMatrix) -> Any:
-    return _frame(result.weights, index=list(result.target_tokens), columns=list(result.source_tokens))
-
-
-@to_table.register
-def _(result: Evaluation) -> Any:
-    rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
-    return _frame(rows, index=list(METRICS), columns=["score", "low", "high"])
-
-
-@to_table.register
-def _(result: ExpectedEvaluation) -> Any:
-    rows = []
-    for style, scores in result.styles.items():
-        rows += [(style, metric, scores.score(metric), *scores.intervals[metric]) for metric in METRICS]
-    return _frame(rows, columns=["style", "metric", "expected", "low", "high"])
-
-
-@to_table.register
-def _(result: ThresholdCurve) -> Any:
-    rows = []
-    for point in result.points:
-        rows.append((point.threshold, *map(point.score, METRICS), point.counts.links))
-    return _frame(rows, columns=["threshold", *METRICS, "links"])
-
-
-@to_table.register
-def _(result: Aligner) -> Any:
-    settings = {
-        "scorer": result.scorer.description,
-        "positions": result.positions.description,
-        "extraction": str(result.resolved_extraction),
-        "text": str(result.text_settings),
-    }
-    return _frame({"setting": settings})
-
-
-@singledispatch
-def to_word_table(result: Any) -> pd.DataFrame:
-    """Return the entropy and coverage of each word of a pair or batch as a DataFrame."""
-    raise UsageError(f"there is no table of the words of a {type(result).__name__}")
-
-
-@to_word_table.register
-def _(result: AlignedPair) -> Any:
-    return pair_word_table(result)
-
-
-@to_word_table.register
-def _(result: AlignedBatch) -> Any:
-    return batch_word_table(result)
-
-
-def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | None = None) -> pd.DataFrame:
-    """Return a DataFrame; pandas is imported only here."""
-    import pandas as pd
-
-    return pd.DataFrame(data, index=index, columns=columns)
 
 
 def draw(
@@ -260,58 +57,32 @@ def draw(
 ) -> Figure:
     """Draw the picture of a result that the settings ask for; `matrices` replaces those of a heatmap."""
     if settings.is_card:
-        return draw_card(_as_pair(result), settings)
-    if settings.curves:
-        return _draw_result_as_curves(result, settings)
-    return to_heatmap(result, settings, matrices)
-
-
-def to_heatmap(
-    result: Any, settings: PictureSettings, matrices: Mapping[str, AlignmentMatrix] | None = None
-) -> Figure:
-    """Draw a result with its links, or with those of the settings."""
-    if matrices is None:
+        return draw_card(as_pair(result), settings)
+    if matrices is None or settings.curves:
         matrices = matrices_to_draw(result, settings.values)
-    figure = draw_heatmap(
-        matrices,
-        dark=bool(settings.dark),
-        columns=settings.columns,
-        width=settings.width,
-        **_matrix_settings(result, settings),
-    )
-    return _scaled(figure, settings)
-
-
-def _scaled(figure: Figure, settings: PictureSettings) -> Figure:
+    settings = with_own_links(result, settings)
+    if settings.curves:
+        figure = draw_curves(_only(matrices, "curves show the links of one matrix"), settings)
+    else:
+        figure = draw_panels(matrices, settings)
     if settings.figsize is not None:
         scale_figure(figure, *settings.figsize)
     return figure
 
 
-class _MatrixSettings(TypedDict):
-    """The arguments that `draw_heatmap` and `draw_on_axes` share."""
-
-    links: Alignment | Iterable[tuple[int, int]] | None
-    gold: GoldAlignment | LinksOfPair | None
-    title: str
-    numbers: bool | None
-    linear: bool | None
-    cmap: str | Colormap | None
+def with_own_links(result: Any, settings: PictureSettings) -> PictureSettings:
+    """Return the settings with the links of a result, unless they have links; a matrix may have none."""
+    links = as_pair(result).alignment.links
+    needs_links = settings.links is None and (links or settings.curves)
+    return replace(settings, links=links) if needs_links else settings
 
 
-def _matrix_settings(result: Any, settings: PictureSettings) -> _MatrixSettings:
-    """Return the settings of a matrix, by default with the links of the result if it has any."""
-    links = settings.links
-    if links is None:
-        links = _as_pair(result).alignment.links or None
-    return {
-        "links": links,
-        "gold": settings.gold,
-        "title": settings.title,
-        "numbers": settings.numbers,
-        "linear": settings.linear,
-        "cmap": settings.cmap,
-    }
+def _only(matrices: Mapping[str, AlignmentMatrix], what: str) -> AlignmentMatrix:
+    """Return the one matrix; raise UsageError if there are several."""
+    if len(matrices) > 1:
+        raise UsageError(f"{what}; set `values` to one of {', '.join(matrices)}")
+    [matrix] = matrices.values()
+    return matrix
 
 
 def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
@@ -322,11 +93,8 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
             raise UsageError(size)
     known = ("values", "links", "gold", "title", "numbers", "linear", "cmap")
     settings.refuse_others(known, "axes of your own (`ax`)")
-    matrices = matrices_to_draw(result, settings.values)
-    if len(matrices) > 1:
-        raise UsageError(f"`ax` takes one matrix; set `values` to one of {', '.join(matrices)}")
-    [matrix] = matrices.values()
-    draw_on_axes(axes, matrix, **_matrix_settings(result, settings))
+    matrix = _only(matrices_to_draw(result, settings.values), "`ax` takes one matrix")
+    draw_on_axes(axes, matrix, with_own_links(result, settings))
     return axes
 
 
@@ -354,8 +122,21 @@ def to_grid(batch: Any, settings: PictureSettings) -> Figure:
 
 
 def to_svg(result: Any, settings: PictureSettings) -> str:
-    """Return the curves of a result as SVG."""
-    return svg_text(_draw_result_as_curves(result, settings))
+    """Return the picture of a result as SVG."""
+    return svg_text(draw(result, settings))
+
+
+def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
+    """Save the picture of a result, or its numbers, as the ending of the file says."""
+    path = as_path(path)
+    check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
+    if path.suffix.lower() in MATRIX_FORMATS:
+        settings.refuse_others(("values",), "numbers")
+        save_matrices([(1, matrices_to_draw(result, settings.values))], path)
+        return
+    if as_pair(result) is result and settings.suit_a_card:
+        settings = replace(settings, card=True)
+    save_heatmaps([draw(result, settings)], path, dpi=settings.dpi)
 
 
 @overload
@@ -452,7 +233,7 @@ def heatmap(
         figsize=figsize,
     )
     result = _with_words(weights, source_words, target_words)
-    return to_heatmap(result, settings) if ax is None else to_axes(result, ax, settings)
+    return draw(result, settings) if ax is None else to_axes(result, ax, settings)
 
 
 @singledispatch
@@ -486,131 +267,190 @@ def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequen
     return result
 
 
-def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
-    """Draw the links of a result; raise UsageError if there are several matrices."""
-    matrices = matrices_to_draw(result, settings.values)
-    if len(matrices) > 1:
-        raise UsageError(f"curves show the links of one matrix; set `values` to one of {', '.join(matrices)}")
-    [matrix] = matrices.values()
-    links = _as_pair(result).alignment.links if settings.links is None else settings.links
-    numbers = False if settings.numbers is None else settings.numbers
-    figure = draw_curves(
-        matrix,
-        links=links,
-        gold=settings.gold,
-        title=settings.title,
-        numbers=numbers,
-        dark=bool(settings.dark),
-        width=settings.width,
-    )
-    return _scaled(figure, settings)
+# --- in a notebook ---------------------------------------------------------------------------------
 
 
-def matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
-    """Return the matrices of an aligned pair by their titles, or the one matrix of another result."""
-    pair = _as_pair(result)
-    if pair is result:
-        return matrices_by_title(pair, values)
-    if values is not None:
-        problem = f"`values` chooses among the matrices of an aligned pair, found {short_repr(values)}"
-        raise UsageError(f"{problem}; remove it for a single matrix")
-    return {"": pair.matrix}
+def to_png(result: Any) -> PngAndSize:
+    """Return the heatmap of a result as a picture for a notebook."""
+    pair = as_pair(result)
+    title = ""
+    if pair.alignment.links:
+        title = f"{len(pair.alignment)} links"
+        if pair.score is not None:
+            title += f" · score {pair.score:.3f}"
+    return png_for_notebook(draw(result, PictureSettings(title=title)))
 
 
-def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
-    """Save the picture of a result, or its numbers, as the ending of the file says."""
+PAGE_HEIGHT_PIXELS = 720
+# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or
+# Colab. In a page without a theme, the card has the colors that the reader prefers.
+_LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
+_DARK_NOTEBOOKS = (
+    "[data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),"
+    "[theme=dark]"
+)
+_THEME_OF_FRAME = (
+    f":is({_LIGHT_NOTEBOOKS}) .nmtalign{{color-scheme:light}}"
+    f":is({_DARK_NOTEBOOKS}) .nmtalign{{color-scheme:dark}}"
+)
+
+
+# A frame becomes as high as the card in it, which answers with its height.
+_FIT = (
+    "window.addEventListener('message',(e)=>{"
+    "if(e.source===this.contentWindow&&e.data.height>0)this.style.height=e.data.height+'px'});"
+    "this.contentWindow.postMessage('height','*')"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """An HTML page that a notebook shows in a frame."""
+
+    html: str
+
+    def __repr__(self) -> str:
+        return f"Page of {len(self.html):,} characters, which a notebook shows"
+
+    def _repr_html_(self) -> str:
+        """Return the frame; it gets the height that the card in it tells, where a notebook runs scripts."""
+        style = f"width:100%;height:{PAGE_HEIGHT_PIXELS}px;border:0;resize:vertical"
+        # an attribute in double quotes needs no more, and the notebook stays small
+        page = self.html.replace("&", "&amp;").replace('"', "&quot;")
+        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
+        frame = f'<iframe {may} title="Alignment" style="{style}" onload="{_FIT}" srcdoc="{page}"></iframe>'
+        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
+
+
+def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
+    """Return the report of some aligned pairs for a notebook.
+
+    Parameters
+    ----------
+    pairs : iterable of AlignedPair
+        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
+    title : str
+        Heading of the page.
+
+    Examples
+    --------
+    >>> import nmtalign
+    >>> aligner = nmtalign.load()
+    >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
+    >>> "<title>Word alignment</title>" in page.html
+    True
+    """
+    check_type(title, str, "a title")
+    return Page(report_page(as_sample_pairs(pairs), title=title))
+
+
+def to_card(result: Any) -> Page:
+    """Return the card of a result, with the tools of the report."""
+    return Page(cards_page([SamplePair(1, as_pair(result))]))
+
+
+# --- precision against recall over thresholds ------------------------------------------------------
+
+CURVE_FORMATS = (*PICTURE_FORMATS, ".tsv")
+_SIZE_INCHES = 5.2, 4.2
+_MARGIN = 0.08  # around the curve, as a share of it
+_MIN_SPAN = 0.1  # of an axis, so that a short curve does not look long
+_LABELED = (0.1, 0.3, 0.5, 0.7, 0.9)  # thresholds whose numbers are at the curve
+
+
+def draw_curve(curve: ThresholdCurve, axes: Axes | None = None) -> Figure | Axes:
+    """Draw precision against recall into axes, which are returned, or return a figure of its own."""
+    if axes is None:
+        return _figure_of_curve(curve)
+    _draw_curve_on(axes, curve)
+    return axes
+
+
+def _figure_of_curve(curve: ThresholdCurve) -> Figure:
+    figure = new_figure()
+    figure.set_size_inches(*_SIZE_INCHES)
+    figure.set_layout_engine("constrained")
+    _draw_curve_on(figure.add_subplot(), curve)
+    return figure
+
+
+def save_curve(curve: ThresholdCurve, path: str | Path) -> None:
+    """Save the picture of a curve, or its table as .tsv."""
+    check_picture_suffix(path, CURVE_FORMATS)
     path = as_path(path)
-    check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
-    if path.suffix.lower() in MATRIX_FORMATS:
-        settings.refuse_others(("values",), "numbers")
-        save_matrices([(1, matrices_to_draw(result, settings.values))], path)
+    if path.suffix.lower() != ".tsv":
+        save_heatmaps([_figure_of_curve(curve)], path)
         return
-    if _as_pair(result) is result and settings.suit_a_card:
-        settings = replace(settings, card=True)
-    save_heatmaps([draw(result, settings)], path, dpi=settings.dpi)
+    with AtomicFiles() as files:
+        files.text(path).write(to_table(curve).to_csv(sep="\t", index=False, float_format="%.6g"))
 
 
-@singledispatch
-def to_comparison(first: Any, second: Any, names: tuple[str, str]) -> Any:
-    """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    rows = _compare_links(_as_pair(first), _as_pair(second), _checked_names(names, ["both"]))
-    return table_of_rows(rows, COMPARISON_COLUMNS, COMPARISON_EXAMPLE)
-
-
-def _checked_names(names: Any, columns: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the names of two results; raise UsageError unless they differ, also from other `columns`."""
-    check_type(names, (tuple, list), "two names, of this result and of the other one")
-    is_pair = len(names) == 2 and all(isinstance(name, str) for name in names)
-    if not is_pair or len({*names, *columns}) < 2 + len(columns):
-        others = f", other than {', '.join(columns)}" if columns else ""
-        expected = f"expected two different names of the results as `names`{others}"
-        raise UsageError(f"{expected}, found {short_repr(names)}")
-    return names[0], names[1]
-
-
-def _compare_links(ours: AlignedPair, theirs: AlignedPair, names: tuple[str, str]) -> list[tuple[Any, ...]]:
-    sizes = [tuple(map(len, pair.tokens)) for pair in (ours, theirs)]
-    if sizes[0] != sizes[1]:
-        words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
-        raise UsageError(f"expected two results of one sentence pair, found pairs of {words}")
-    results = dict.fromkeys(ours.links, names[0]) | dict.fromkeys(theirs.links, names[1])
-    results |= dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both")
-    source, target = ours.tokens
-    return [(s, source[s], t, target[t], result) for (s, t), result in sorted(results.items())]
-
-
-@to_comparison.register
-def _(first: AlignedBatch, second: Any, names: tuple[str, str]) -> Any:
-    if not isinstance(second, AlignedBatch):
-        if names != FIRST_AND_SECOND:
-            raise UsageError("`names` are those of two batches, found gold links; remove them")
-        return error_table(first, second)
-    names = _checked_names(names, ["both"])
-    if len(first) != len(second):
-        raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
-    check_same_pairs(first, second, "links")
-    pairs = enumerate(zip(first, second, strict=True))
-    rows = [(n, *row) for n, both in pairs for row in _compare_links(*both, names)]
-    table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))
-    return with_frame_index(table, first.frame_index)
-
-
-@to_comparison.register
-def _(first: AlignmentMatrix, second: Any, names: tuple[str, str]) -> Any:
-    return draw_heatmap(dict(zip(_checked_names(names), (first, second), strict=True)))
-
-
-@to_comparison.register
-def _(first: Aligner, second: Any, names: tuple[str, str]) -> Any:
-    names = _checked_names(names)
-    check_type(second, Aligner, "another aligner")
-    ours, theirs = (
-        to_table(one).add_suffix(f" of {name}") for one, name in zip((first, second), names, strict=True)
+def _draw_curve_on(ax: Axes, curve: ThresholdCurve) -> None:
+    theme = theme_of(dark=False)
+    known = [point for point in curve.points if not np.isnan(point.precision + point.recall)]
+    recall = np.array([point.recall for point in known])
+    precision = np.array([point.precision for point in known])
+    ax.plot(recall, precision, color=theme.weight, linewidth=2, zorder=2)
+    labeled = [point for point in known if point.threshold in _LABELED]
+    ax.plot(*_places(labeled), ".", color=theme.weight, markersize=7, zorder=3)
+    for point in labeled:
+        place = point.recall, point.precision
+        ax.annotate(
+            f"{point.threshold:g}", place, (5, 5), textcoords="offset points", fontsize=8, color=theme.soft
+        )
+    best, present = curve.best, curve.present
+    ax.plot(
+        *_places([best]),
+        "*",
+        color=theme.accent,
+        markersize=14,
+        label=f"best F1 {best.f1:.3f}, at {best.threshold:g}",
     )
-    return ours.join(theirs, how="outer")
+    at = "" if present.threshold is None else f", at {present.threshold:g}"
+    ax.plot(
+        *_places([present]),
+        "o",
+        color=theme.link,
+        markersize=8,
+        label=f"present links: F1 {present.f1:.3f}{at}",
+    )
+    _limit(ax, [*known, present])
+    _draw_equal_f1(ax, theme.line)
+    ax.set_xlabel("recall")
+    ax.set_ylabel("precision")
+    ax.set_title(f"Links by {curve.method}, from low to high thresholds", fontsize=11, loc="left")
+    ax.legend(loc="lower left", fontsize=9, frameon=True)
 
 
-@to_comparison.register
-def _(first: Evaluation, second: Any, names: tuple[str, str]) -> Any:
-    others = ["difference", "low", "high", "p"]
-    names = _checked_names(names, others)
-    check_type(second, Evaluation, "another evaluation")
-    rows = []
-    for metric, difference in compare_evaluations(first, second).items():
-        scores = getattr(first, metric), getattr(second, metric)
-        rows.append((*scores, difference.value, *difference.interval, difference.p))
-    table = _frame(rows, index=list(METRICS), columns=[*names, *others])
-    table.attrs["settings"] = first.bootstrap.settings
-    return table
+def _places(points: list[CurvePoint]) -> tuple[list[float], list[float]]:
+    return [point.recall for point in points], [point.precision for point in points]
 
 
-@to_comparison.register
-def _(first: ExpectedEvaluation, second: Any, names: tuple[str, str]) -> Any:
-    others = ["difference", "low", "high"]
-    names = _checked_names(names, others)
-    verdict = compare_expected(first, second)
-    row = (*verdict.errors, verdict.difference, *verdict.interval)
-    table = _frame([row], index=["expected error"], columns=[*names, *others])
-    table.attrs["settings"] = first.settings
-    table.attrs["verdict"] = verdict.describe(names)
-    return table
+def _limit(ax: Axes, points: list[CurvePoint]) -> None:
+    """Choose limits around all points."""
+    recall, precision = _places(points)
+    ax.set_xlim(*_limits(recall))
+    ax.set_ylim(*_limits(precision))
+
+
+def _limits(values: list[float]) -> tuple[float, float]:
+    known = [value for value in values if not np.isnan(value)] or [0.0, 1.0]
+    high = max(known)
+    low = min(*known, max(high - _MIN_SPAN, 0))
+    margin = _MARGIN * (high - low)
+    return low - margin, high + margin
+
+
+def _draw_equal_f1(ax: Axes, color: str) -> None:
+    """Draw thin lines of equal F1."""
+    for f1 in np.arange(0.1, 1, 0.05 if ax.get_xlim()[0] > 0.4 else 0.1):
+        recall = np.linspace(f1 / (2 - f1) + 1e-3, 1, 200)
+        ax.plot(
+            recall,
+            f1 * recall / (2 * recall - f1),
+            color=color,
+            linewidth=0.7,
+            zorder=1,
+            scalex=False,
+            scaley=False,
+        )

@@ -6,23 +6,27 @@ Heatmaps are laid out in inches, figures of curves in points.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, PathCollection
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import FixedLocator
 
+from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.errors import UsageError, warn_caller
 from nmtalign.links.alignments import AlignmentMatrix
-from nmtalign.report.style import Theme, abbreviate, new_figure, visible
+from nmtalign.report.style import Theme, new_figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.font_manager import FontProperties
-
-    Point = tuple[float, float]
+Point = tuple[float, float]
 
 POINTS_PER_INCH = 72.0
 MARGIN_INCHES = 0.15
@@ -246,9 +250,6 @@ class PanelFigure:
 
     def add_color_scale(self, image: Any) -> None:
         """Draw the color scale of an image as the first part of the legend, with its name behind it."""
-        from matplotlib.colors import PowerNorm
-        from matplotlib.ticker import FixedLocator
-
         x, y = self._legend_places[0]
         left, top = self._margin + x + SCALE_END_INCHES, self._below + y + 0.03
         width, height = SCALE_INCHES
@@ -333,10 +334,6 @@ def scale_figure(figure: Figure, width: float, height: float) -> None:
 
     If the size has other proportions, the picture is in its middle.
     """
-    from matplotlib.collections import Collection, PathCollection
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     old_width, old_height = figure.get_size_inches()
     factor = min(width / old_width, height / old_height)
     share = factor * old_width / width, factor * old_height / height  # of the new figure
@@ -387,7 +384,6 @@ TITLE_HEIGHT_POINTS = 20.0
 LEGEND_HEIGHT_POINTS = 22.0
 NOTE_HEIGHT_POINTS = 18.0
 MIN_ROW_FILL = 0.6  # a row has at least this share of the words for which there is room
-_RIGHT_TO_LEFT_MARK = "\u200f"  # invisible
 
 
 class CurveStyle(NamedTuple):
@@ -591,9 +587,6 @@ class CurveFigure:
 
     def _draw(self, course: Sequence[Point], kind: str, width: float, *, are_stubs: bool = False) -> None:
         """Draw a curve along four points, with its mark on the middle; or a stub at each of its ends."""
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
-
         style = CURVE_STYLES[kind]
         # matplotlib multiplies dashes by the width of the line
         line_style = (0, [length / width for length in style.dashes]) if style.dashes else "solid"
@@ -697,37 +690,3 @@ def _next_cut(
                 fewest = crossing
                 best = source_end, target_end
     return best
-
-
-# --- words that are written from right to left ---------------------------------------------------
-
-
-def _first_direction(words: Iterable[str]) -> str:
-    """Return the direction of the first letter that has one: ``L``, ``R`` or ``AL``; empty if none has."""
-    for word in words:
-        for letter in word:
-            direction = unicodedata.bidirectional(letter)
-            if direction in ("L", "R", "AL"):
-                return direction
-    return ""
-
-
-def is_right_to_left(words: Iterable[str]) -> bool:
-    """Return whether the first letter of a sentence is one that is written from right to left."""
-    return _first_direction(words) in ("R", "AL")
-
-
-def mark_mirrored_words(words: Sequence[str]) -> Sequence[str]:
-    """Return the words of a sentence, with right-to-left marks around those whose brackets face to the left.
-
-    A bracket that is a word of its own has no direction; it faces as in its sentence.
-    """
-    if not is_right_to_left(words):
-        return words
-    marked: list[str] = []
-    for word in words:
-        has_bracket = any(unicodedata.mirrored(letter) for letter in word)
-        if has_bracket and _first_direction(word) != "L":
-            word = f"{_RIGHT_TO_LEFT_MARK}{word}{_RIGHT_TO_LEFT_MARK}"
-        marked.append(word)
-    return marked

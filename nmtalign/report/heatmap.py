@@ -8,23 +8,22 @@ Only matplotlib's object interface is used: no pyplot, no global figure.
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import Colormap, Normalize, PowerNorm, to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from nmtalign.display import short_repr
+from nmtalign.display import abbreviate, is_right_to_left, short_repr, visible
 from nmtalign.errors import DataError, UsageError, warn_caller
-from nmtalign.files.atomic_output import atomic_file
-from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
@@ -36,31 +35,18 @@ from nmtalign.report.figure_layout import (
     CurveFigure,
     PanelFigure,
     PanelTexts,
-    is_right_to_left,
     label_axes,
 )
 from nmtalign.report.style import (
-    FONT_TYPES,
-    FONTS_OF_SYMBOLS,
+    MAX_TITLE_CHARS,
     Theme,
-    abbreviate,
-    choose_fonts,
-    describe_figure,
-    description_of,
+    fonts_for,
     is_light,
-    suggest_font,
     theme_of,
-    visible,
 )
-from nmtalign.validation import check_bool, check_choice, check_number, check_type, closest_name
+from nmtalign.settings import PictureSettings
+from nmtalign.validation import check_type, closest_name
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap, Normalize
-    from matplotlib.figure import Figure
-
-PICTURE_FORMATS = (".png", ".svg", ".pdf")
-MAX_TITLE_CHARS = 100
 MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
 NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
 OPEN = "open"  # the kind of a possible gold link that is not linked, besides those of CURVE_STYLES
@@ -82,12 +68,6 @@ NOTES_OF_VALUES = {
     "combined": ("the weights that links are chosen from",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
-# The backend that draws a format, and the metadata of the file, which has no date and no version.
-_BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
-    ".png": ("agg", {"Software": None}),
-    ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
-}
-_FIXED_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
 NUMBER_POINTS = 7  # of the smallest numbers that are written into cells
 NUMBER_SHARE = 20.0 / POINTS_PER_INCH  # of a cell, is the size of its number
 MAX_DRAWN_CELLS = 5_000  # cells of a larger matrix are dots of a picture
@@ -173,13 +153,24 @@ def draw_heatmap(
     for name, matrix in matrices.items():
         check_type(name, str, "a title")
         check_type(matrix, AlignmentMatrix, wanted)
-    check_type(title, str, "a title")
-    if columns is not None:
-        check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
-    check_bool(dark, "dark")
-    if width is not None:
-        check_number(width, "a width in inches of at least 1", minimum=1, maximum=100)
-    content = _make_content(list(matrices.values()), links, gold, numbers, linear, cmap, dark=dark)
+    settings = PictureSettings(
+        links=links,
+        gold=gold,
+        title=title,
+        numbers=numbers,
+        linear=linear,
+        cmap=cmap,
+        dark=dark or None,
+        columns=columns,
+        width=width,
+    )
+    return draw_panels(matrices, settings)
+
+
+def draw_panels(matrices: Mapping[str, AlignmentMatrix], settings: PictureSettings) -> Figure:
+    """Draw the weights of one sentence pair, a panel for each title; see :func:`draw_heatmap`."""
+    content = _make_content(list(matrices.values()), settings)
+    title = settings.title
     first = content.matrices[0]
     with fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
         texts = PanelTexts(
@@ -189,15 +180,15 @@ def draw_heatmap(
             marks=[name for name, _ in content.legend],
             notes=_notes_below(matrices),
         )
-        panels = PanelFigure(first, texts, content.theme, columns, width)
-        content = content.with_numbers(panels.cell, is_on_paper=width is not None)
+        panels = PanelFigure(first, texts, content.theme, settings.columns, settings.width)
+        content = content.with_numbers(panels.cell, is_on_paper=settings.width is not None)
         image = None
         for axes, matrix in zip(panels.axes, content.matrices, strict=True):
             image = _draw_panel(axes, matrix, content, panels.cell)
         if image:
             panels.add_color_scale(image)
         _draw_legend(panels, content)
-    describe_figure(panels.figure, title or DEFAULT_TITLE, tell_links(first, content.kinds))
+    panels.figure.title_and_description = title or DEFAULT_TITLE, tell_links(first, content.kinds)
     return panels.figure
 
 
@@ -216,26 +207,14 @@ def tell_links(matrix: AlignmentMatrix, kinds: Mapping[Link, str]) -> str:
     return f"{told} Links: {', '.join(listed)}." if listed else told
 
 
-def draw_on_axes(
-    axes: Axes,
-    matrix: AlignmentMatrix,
-    *,
-    links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
-    title: str = "",
-    numbers: bool | None = None,
-    linear: bool | None = None,
-    cmap: str | Colormap | None = None,
-) -> None:
+def draw_on_axes(axes: Axes, matrix: AlignmentMatrix, settings: PictureSettings) -> None:
     """Draw the weights of one sentence pair into axes of the caller, without color bar, legend and notes.
 
-    For the parameters see :func:`draw_heatmap`. The cells are squares, and the labels fit into them.
+    The cells are squares, and the labels fit into them.
     """
-    from matplotlib.axes import Axes
-
     check_type(axes, Axes, "axes of matplotlib as `ax`")
-    check_type(title, str, "a title")
-    content = _make_content([matrix], links, gold, numbers, linear, cmap)
+    content = _make_content([matrix], settings)
+    title = settings.title
     T, S = matrix.weights.shape
     with fonts_for([*matrix.source_tokens, *matrix.target_tokens, title]):
         axes.set_aspect("equal")
@@ -283,35 +262,23 @@ class _Content(NamedTuple):
         return self._replace(numbers=numbers)
 
 
-def _make_content(
-    matrices: Sequence[AlignmentMatrix],
-    links: Iterable[tuple[int, int]] | None,
-    gold: GoldAlignment | LinksOfPair | None,
-    numbers: bool | None,
-    linear: bool | None,
-    cmap: str | Colormap | None,
-    *,
-    dark: bool = False,
-) -> _Content:
+def _make_content(matrices: Sequence[AlignmentMatrix], settings: PictureSettings) -> _Content:
     """Return the content of a picture; raise the errors of :func:`draw_heatmap`."""
-    for name, flag in (("numbers", numbers), ("linear", linear)):
-        if flag is not None:
-            check_bool(flag, name)
     first = _same_words(matrices)
-    kinds = kinds_of_links(first, links, gold)
-    if links is not None:
-        _, possible = _gold_links_inside(gold, first)
+    kinds = kinds_of_links(first, settings.links, settings.gold)
+    if settings.links is not None:
+        _, possible = _gold_links_inside(settings.gold, first)
         kinds |= dict.fromkeys(possible - kinds.keys(), OPEN)
-    theme = theme_of(dark=dark)
-    if cmap is not None:
-        _check_colors(cmap)
+    theme = theme_of(dark=bool(settings.dark))
+    if settings.cmap is not None:
+        _check_colors(settings.cmap)
     return _Content(
         matrices=matrices,
         kinds=kinds,
-        numbers=numbers,
+        numbers=settings.numbers,
         theme=theme,
-        cmap=theme.colormap if cmap is None else cmap,
-        norm=_color_norm(matrices, linear),
+        cmap=theme.colormap if settings.cmap is None else settings.cmap,
+        norm=_color_norm(matrices, settings.linear),
     )
 
 
@@ -329,9 +296,6 @@ def _draw_panel(axes: Axes, matrix: AlignmentMatrix, content: _Content, cell: fl
 
 def _check_colors(colors: Any) -> None:
     """Raise UsageError unless this is a color map of matplotlib, or its name."""
-    from matplotlib import colormaps
-    from matplotlib.colors import Colormap
-
     if isinstance(colors, Colormap) or (isinstance(colors, str) and colors in colormaps):
         return
     closest = closest_name(colors, colormaps)
@@ -339,16 +303,7 @@ def _check_colors(colors: Any) -> None:
     raise UsageError(f"matplotlib has no color map {short_repr(colors)}; {advice}")
 
 
-def draw_curves(
-    matrix: AlignmentMatrix,
-    *,
-    links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
-    title: str = "",
-    numbers: bool = False,
-    dark: bool = False,
-    width: float | None = None,
-) -> Figure:
+def draw_curves(matrix: AlignmentMatrix, settings: PictureSettings) -> Figure:
     """Draw the links of one sentence pair as curves between its words, as the report does.
 
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
@@ -357,22 +312,25 @@ def draw_curves(
     sentences are two lines, which are split into rows if they are long. Two sentences in opposite writing
     directions are two columns. With `width` in inches, no text is smaller than 7 points.
     """
-    check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
-    check_type(title, str, "a title")
-    check_bool(numbers, "numbers")
-    kinds = kinds_of_links(matrix, links, gold)
+    kinds = kinds_of_links(matrix, settings.links, settings.gold)
     tokens = matrix.source_tokens, matrix.target_tokens
     sides = [[abbreviate(visible(word), MAX_LABEL_CHARS) or "␣" for word in side] for side in tokens]
     weights = np.clip(matrix.weights, 0.0, 1.0)
     shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
-    title = abbreviate(visible(title), MAX_TITLE_CHARS)
+    title = abbreviate(visible(settings.title), MAX_TITLE_CHARS)
     with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind].mark for kind in shown)]):
         board = CurveFigure(
-            sides, sorted(kinds), title, shown, theme_of(dark=dark), numbers=numbers, width=width
+            sides,
+            sorted(kinds),
+            title,
+            shown,
+            theme_of(dark=bool(settings.dark)),
+            numbers=bool(settings.numbers),
+            width=settings.width,
         )
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
-    describe_figure(board.figure, title or DEFAULT_TITLE, tell_links(matrix, kinds))
+    board.figure.title_and_description = title or DEFAULT_TITLE, tell_links(matrix, kinds)
     return board.figure
 
 
@@ -388,23 +346,6 @@ def kinds_of_links(
         return {link: "sure" if link in sure else "possible" for link in sure | possible}
     kinds = {link: "hit" if link in possible else "wrong" for link in chosen}
     return kinds | dict.fromkeys(sure - chosen, "missed")
-
-
-def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
-    """Return the matrices of a pair that :func:`draw_heatmap` draws, by the titles of the panels.
-
-    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three; by
-    default those that are usual for the pair. A pair that was aligned in sections lacks some scores.
-    """
-    values = pair.default_values if values is None else values
-    arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
-    arrays["scores"] = pair.scores
-    known = {name: weights for name, weights in arrays.items() if weights is not None}
-    check_choice(values, [*known, "all"], "values")
-    shown = [name for name in known if name != "scores"] if values == "all" else [values]
-    if any(np.isnan(known[name]).any() for name in shown):
-        raise DataError("the pair was aligned in sections, so words that share no section have no score")
-    return {name: replace(pair.matrix, weights=known[name]) for name in shown}
 
 
 def crop_pair(
@@ -458,94 +399,6 @@ def crop_pair(
     return cropped, gold
 
 
-def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
-    """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
-
-    A .pdf embeds fonts as type 42 (TrueType). Words of a font with PostScript outlines are drawn as outlines.
-    The same figures give identical files. An older file stays until the new one is complete.
-
-    Parameters
-    ----------
-    figures : iterable of Figure
-        Read one at a time, so that memory does not grow with the number of pages.
-    path : str or Path
-        The file; its ending chooses the format.
-    dpi : int
-        Dots per inch of a .png.
-
-    Raises
-    ------
-    UsageError
-        For another ending, no figure, or several figures and a format without pages.
-    """
-    path = as_path(path)
-    check_picture_suffix(path)
-    check_number(dpi, "dots per inch from 1 to 2400", minimum=1, maximum=2400)
-    check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
-    import matplotlib
-
-    with atomic_file(path) as partial, matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
-        if path.suffix.lower() == ".pdf":
-            _save_pdf_pages(map(_check_figure, figures), partial, path)
-        else:
-            _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
-
-
-def svg_text(figure: Figure, *, dpi: int = 150) -> str:
-    """Return a picture as SVG, in which text stays text, with a title and a description if it has them."""
-    import matplotlib
-
-    file = io.StringIO()
-    backend, metadata = _BACKEND_AND_METADATA[".svg"]
-    with matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
-        figure.savefig(file, format="svg", dpi=dpi, backend=backend, metadata=metadata)
-    svg = file.getvalue()
-    described = description_of(figure)
-    if described is None:
-        return svg
-    title, description = map(escape, described)
-    start = svg.index(">", svg.index("<svg")) + 1  # screen readers look behind the first tag
-    return f"{svg[:start]}\n <title>{title}</title>\n <desc>{description}</desc>{svg[start:]}"
-
-
-def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:
-    """Raise UsageError unless a file name has one of the known endings."""
-    if as_path(path).suffix.lower() not in known:
-        raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
-
-
-def _save_pdf_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
-    from matplotlib.backends.backend_pdf import PdfPages
-
-    count = 0
-    # in memory, because PdfPages hides the error of a full disk behind one of its compressor
-    file = io.BytesIO()
-    with PdfPages(file, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
-        for figure in figures:
-            pages.savefig(figure)
-            count += 1
-    if not count:
-        raise UsageError(f"{path}: expected at least one picture to save, found none")
-    Path(partial).write_bytes(file.getbuffer())
-
-
-def _check_figure(figure: Any) -> Figure:
-    from matplotlib.figure import Figure
-
-    check_type(figure, Figure, "pictures, made by draw_heatmap")
-    return figure  # type: ignore[no-any-return]
-
-
-def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
-    if len(figures) != 1:
-        raise UsageError(f"{path}: a {path.suffix} file has one picture, found {len(figures)}; save to .pdf")
-    if path.suffix.lower() == ".svg":
-        Path(partial).write_text(svg_text(figures[0], dpi=dpi), encoding="utf-8", newline="\n")
-        return
-    backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
-    figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
-
-
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
     """Return the first matrix, after checking that all show the same sentence pair."""
     if not matrices:
@@ -579,8 +432,6 @@ def _gold_links_inside(
 
 def _color_norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
     """Return the color scale, linear or of square roots."""
-    from matplotlib.colors import Normalize, PowerNorm
-
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
     are_shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
     if linear is None:
@@ -671,41 +522,12 @@ def _weight_range(values: NDArray[np.floating]) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-@contextmanager
-def fonts_for(texts: list[str]) -> Iterator[None]:
-    """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
-    import matplotlib
-
-    families, missing = choose_fonts([visible(text) for text in texts])
-    symbols = [symbol for symbol in missing if len(symbol) == 1]
-    lacking = {f"the {script} letters": suggest_font(script) for script in missing if script not in symbols}
-    if symbols:
-        lacking[f"the symbols {abbreviate(' '.join(symbols), MAX_TITLE_CHARS)}"] = FONTS_OF_SYMBOLS
-    for letters, example in lacking.items():
-        warn_caller(
-            f"no installed font has {letters}, so they are drawn as boxes;"
-            f" install {example or 'one that has them'}"
-        )
-    with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():
-        yield
-
-
-@contextmanager
-def _ignore_missing_glyphs() -> Iterator[None]:
-    """Keep matplotlib from warning about each letter again."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
-
-
 def _draw_cells(axes: Axes, weights: NDArray[np.floating], content: _Content) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
         middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
         axes.text(0.5, 0.5, "no words", size=8, color=content.theme.soft, **middle)
         return None
-    from matplotlib.colors import to_hex
-
     T, S = weights.shape
     edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
     flat: dict[str, Any] = {
@@ -725,8 +547,6 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], content: _Content) ->
 
 def _scale_name(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
     """Return what the color scale says about the numbers."""
-    from matplotlib.colors import PowerNorm
-
     if isinstance(norm, PowerNorm):
         return "weight, √ scale"
     if _are_nearly_uniform(matrices.values()):
@@ -736,8 +556,6 @@ def _scale_name(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str
 
 def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
     """Hatch the rows and columns of words without a vector."""
-    from matplotlib.patches import Rectangle
-
     T, S = matrix.weights.shape
     source, target = matrix.unknown or ((), ())
     hatched: dict[str, Any] = {"hatch": "////", "facecolor": HATCH_GRAY, "edgecolor": "0.6", "linewidth": 0}
@@ -777,9 +595,6 @@ def _draw_boxes(
     axes: Axes, links: Iterable[Link], cell: float, color: str, ground: str, dash: tuple[float, float] | None
 ) -> None:
     """Outline the cells of links in a color, with a rim that is seen on every cell."""
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
     boxes = [Rectangle((s - 0.42, t - 0.42), 0.84, 0.84) for s, t in links]
     thin = float(np.clip(cell * 3.6, 0.7, 1.5))  # points
     for width, edge in ((2.5 * thin, ground), (thin, color)):
@@ -794,8 +609,6 @@ def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float)
     """Write each weight into its cell, dark on light and light on dark; none where a word has no vector."""
     if image is None:
         return
-    from matplotlib.colors import to_hex
-
     source, target = matrix.unknown or ((), ())
     digits = _digit_count(image.norm.vmax - image.norm.vmin)
     size = NUMBER_SHARE * cell * POINTS_PER_INCH
@@ -826,8 +639,6 @@ def format_weight(weight: float, digits: int = 2) -> str:
 
 def _draw_legend(panels: PanelFigure, content: _Content) -> None:
     """Draw one cell for each kind of mark in the picture, with its name next to it."""
-    from matplotlib.colors import Normalize
-
     pale = content._replace(norm=Normalize(0.0, 1.0))
     for axes, (_, kind) in zip(panels.add_legend(), content.legend, strict=True):
         _draw_cells(axes, np.full((1, 1), 0.35), pale)

@@ -28,7 +28,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.checks.findings import KINDS, Finding
-from nmtalign.display import short_repr, with_plural
+from nmtalign.display import short_repr, visible, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
@@ -64,7 +64,6 @@ from nmtalign.report.sample import (
     probabilities_in_order,
     summarize,
 )
-from nmtalign.report.style import visible
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences
 from nmtalign.text.containers import as_table
 from nmtalign.validation import check_same_pairs, check_type

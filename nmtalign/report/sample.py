@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import as_real_array
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, visible
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
@@ -25,7 +25,6 @@ from nmtalign.links.expected_scores import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.formats import outside_link_error
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
-from nmtalign.report.style import visible
 from nmtalign.text.bitext import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 

@@ -1,4 +1,4 @@
-"""Colors, labels and fonts that pages, notebooks and pictures share."""
+"""What all pictures share: colors, fonts, figures that depend on no setting of matplotlib, and files."""
 
 from __future__ import annotations
 
@@ -6,24 +6,33 @@ import functools
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
+from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from fontTools.unicodedata import script, script_name
+from matplotlib import font_manager
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontEntry
+from matplotlib.ft2font import FT2Font
+from matplotlib.patheffects import Normal
+from matplotlib.text import Text
 
-from nmtalign.display import split_characters
-
-if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
-    from matplotlib.font_manager import FontEntry
-
-_JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
+from nmtalign.display import abbreviate, visible
+from nmtalign.errors import UsageError, warn_caller
+from nmtalign.files.atomic_output import atomic_file
+from nmtalign.files.paths import as_path
+from nmtalign.validation import check_number, check_type
 
 
 class Theme(NamedTuple):
@@ -48,8 +57,6 @@ class Theme(NamedTuple):
     @property
     def colormap(self) -> Colormap:
         """The color map of matplotlib from the ground of the card to the color of weights."""
-        from matplotlib.colors import LinearSegmentedColormap
-
         return LinearSegmentedColormap.from_list("violet", [self.card, self.weight])
 
 
@@ -84,37 +91,6 @@ def is_light(color: str) -> bool:
     return bool(linear @ (0.2126, 0.7152, 0.0722) > 0.179)
 
 
-def visible(text: str) -> str:
-    """Return `text` with control and formatting characters replaced by something that can be seen.
-
-    >>> visible("a\\x00b\\u202e")
-    'a⟨U+0000⟩b⟨U+202E⟩'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() or c in _JOINERS or c == "\u00a0" else _visible_code_point(c) for c in text
-    )
-
-
-def _visible_code_point(character: str) -> str:
-    return " " if unicodedata.category(character) == "Zs" else f"⟨U+{ord(character):04X}⟩"
-
-
-def abbreviate(word: str, longest: int) -> str:
-    """Return `word`, or its beginning and end around ``…`` when it has more than `longest` characters.
-
-    >>> abbreviate("Donaudampfschiffahrtsgesellschaft", 16)
-    'Donaudam…llschaft'
-    """
-    characters = split_characters(word)
-    if len(characters) <= longest:
-        return word
-    beginning = characters[: longest // 2]
-    end = characters[-(longest // 2) :]
-    return f"{''.join(beginning)}…{''.join(end)}"
-
-
 DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
 # Families worth trying first, and worth installing, by the script.
 _FONTS_OF_SCRIPT = {
@@ -144,8 +120,6 @@ def script_of(character: str) -> str:
     >>> script_of("ж"), script_of("中"), script_of("👧")
     ('Cyrillic', 'CJK', '')
     """
-    from fontTools.unicodedata import script, script_name
-
     name = script_name(script(character))
     if name in _NO_SCRIPT:
         return ""
@@ -192,10 +166,9 @@ def _candidate_families(codes: set[int]) -> list[str]:
 @functools.cache
 def _font_paths() -> dict[str, str]:
     """Return a font file for each installed family, upright and of a regular weight if it has one."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
-
+    fontManager = font_manager.fontManager
     listed = {entry.fname for entry in fontManager.ttflist}  # matplotlib makes its list once and keeps it
-    for path in sorted(set(findSystemFonts()) - listed):
+    for path in sorted(set(font_manager.findSystemFonts()) - listed):
         with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # skips damaged and bitmap fonts
             fontManager.addfont(path)
     paths: dict[str, str] = {}
@@ -211,23 +184,21 @@ def _font_paths() -> dict[str, str]:
 
 def _distance_from_regular(entry: FontEntry) -> tuple[bool, int, str]:
     """Return how far a font is from an upright one of weight 400: a key for sorting."""
-    from matplotlib.font_manager import weight_dict
-
-    weight = weight_dict.get(entry.weight, 400) if isinstance(entry.weight, str) else int(entry.weight)
+    weight = (
+        font_manager.weight_dict.get(entry.weight, 400)
+        if isinstance(entry.weight, str)
+        else int(entry.weight)
+    )
     return entry.style != "normal", abs(weight - 400), entry.fname
 
 
 def _default_letters() -> frozenset[int]:
-    from matplotlib.font_manager import fontManager
-
-    return _letters_of_font(str(fontManager.findfont(DEFAULT_FONT)))
+    return _letters_of_font(font_manager.findfont(DEFAULT_FONT))
 
 
 @functools.cache
 def _letters_of_font(path: str) -> frozenset[int]:
     """Return the code points that a font file has glyphs for."""
-    from matplotlib.ft2font import FT2Font
-
     return frozenset(FT2Font(path).get_charmap())
 
 
@@ -272,63 +243,33 @@ LABEL_COLOR = "#7a7a7a"
 PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
 
 
-def new_figure(dpi: float | None = None) -> Figure:
+def new_figure(dpi: float | None = None) -> PlainFigure:
     """Return a figure of a square inch that Agg draws and measures, whatever backend is chosen elsewhere.
 
     A notebook shows it, although it belongs to no backend. Users who save it by its own method get the same
     fonts as with `save_heatmaps`.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    figure = _plain_figure_class()(figsize=(1, 1), dpi=dpi)
+    figure = PlainFigure(figsize=(1, 1), dpi=dpi)
     FigureCanvasAgg(figure)
     return figure
 
 
-@cache
-def _plain_figure_class() -> type[Figure]:
-    """Return the class of the figures, which needs matplotlib and is made when it is first used."""
-    from matplotlib.figure import Figure
+class PlainFigure(Figure):
+    """A figure that chooses its own fonts when it is saved."""
 
-    class PlainFigure(Figure):
-        """A figure that chooses its own fonts when it is saved."""
+    title_and_description: tuple[str, str] | None = None  # what a screen reader reads in its SVG
 
-        title_and_description: tuple[str, str] | None = None  # what a screen reader reads in its SVG
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save the figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
+        with _embedded_fonts(self, fname, options.get("format")):
+            super().savefig(fname, **options)
 
-        def savefig(self, fname: Any, **options: Any) -> None:
-            """Save the figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
-            with _embedded_fonts(self, fname, options.get("format")):
-                super().savefig(fname, **options)
-
-        def _repr_png_(self) -> PngAndSize:
-            return png_for_notebook(self)
-
-    PlainFigure.__qualname__ = "PlainFigure"  # pickled figures name the attribute of this module
-    return PlainFigure
-
-
-def __getattr__(name: str) -> Any:
-    """Return the class of the figures, by which pickled figures are read."""
-    if name == "PlainFigure":
-        return _plain_figure_class()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def describe_figure(figure: Figure, title: str, description: str) -> None:
-    """Give a figure the title and the description that a screen reader reads in its SVG."""
-    figure.title_and_description = (title, description)  # type: ignore[attr-defined]  # a field of PlainFigure
-
-
-def description_of(figure: Figure) -> tuple[str, str] | None:
-    """Return the title and the description of a figure, if it has them."""
-    described: tuple[str, str] | None = getattr(figure, "title_and_description", None)
-    return described
+    def _repr_png_(self) -> PngAndSize:
+        return png_for_notebook(self)
 
 
 def png_for_notebook(figure: Figure) -> PngAndSize:
     """Return a sharp picture without background, whose labels can be read on white and on black."""
-    from matplotlib.text import Text
-
     file = io.BytesIO()
     inside = {text for axes in figure.axes for text in axes.texts}
     labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
@@ -351,8 +292,6 @@ def png_for_notebook(figure: Figure) -> PngAndSize:
 @contextmanager
 def _embedded_fonts(figure: Figure, file: Any, format: str | None) -> Iterator[None]:
     """Embed the fonts of a figure in the file to which it is saved in the block."""
-    import matplotlib
-
     is_page = hasattr(file, "savefig")  # a page of PdfPages, which embeds fonts when it is closed
     fonts = nullcontext() if is_page else matplotlib.rc_context(FONT_TYPES)
     suffix = Path(file).suffix if isinstance(file, str | Path) else ""
@@ -370,9 +309,6 @@ def _outline_postscript_fonts(figure: Figure) -> Iterator[None]:
 
     matplotlib embeds such a font as type 42 in a way that most viewers do not display.
     """
-    from matplotlib.patheffects import Normal
-    from matplotlib.text import Text
-
     texts = [text for text in figure.findobj(Text) if needs_outlines(text.get_text(), text.get_fontfamily())]
     before = [text.get_path_effects() for text in texts]
     for text in texts:
@@ -382,3 +318,122 @@ def _outline_postscript_fonts(figure: Figure) -> Iterator[None]:
     finally:
         for text, effects in zip(texts, before, strict=True):
             text.set_path_effects(effects)
+
+
+@contextmanager
+def fonts_for(texts: list[str]) -> Iterator[None]:
+    """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
+    families, missing = choose_fonts([visible(text) for text in texts])
+    symbols = [symbol for symbol in missing if len(symbol) == 1]
+    lacking = {f"the {script} letters": suggest_font(script) for script in missing if script not in symbols}
+    if symbols:
+        lacking[f"the symbols {abbreviate(' '.join(symbols), MAX_TITLE_CHARS)}"] = FONTS_OF_SYMBOLS
+    for letters, example in lacking.items():
+        warn_caller(
+            f"no installed font has {letters}, so they are drawn as boxes;"
+            f" install {example or 'one that has them'}"
+        )
+    with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():
+        yield
+
+
+@contextmanager
+def _ignore_missing_glyphs() -> Iterator[None]:
+    """Keep matplotlib from warning about each letter again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+PICTURE_FORMATS = (".png", ".svg", ".pdf")
+MAX_TITLE_CHARS = 100
+# The backend that draws a format, and the metadata of the file, which has no date and no version.
+_BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
+    ".png": ("agg", {"Software": None}),
+    ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
+}
+_FIXED_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
+
+
+def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
+    """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
+
+    A .pdf embeds fonts as type 42 (TrueType). Words of a font with PostScript outlines are drawn as outlines.
+    The same figures give identical files. An older file stays until the new one is complete.
+
+    Parameters
+    ----------
+    figures : iterable of Figure
+        Read one at a time, so that memory does not grow with the number of pages.
+    path : str or Path
+        The file; its ending chooses the format.
+    dpi : int
+        Dots per inch of a .png.
+
+    Raises
+    ------
+    UsageError
+        For another ending, no figure, or several figures and a format without pages.
+    """
+    path = as_path(path)
+    check_picture_suffix(path)
+    check_number(dpi, "dots per inch from 1 to 2400", minimum=1, maximum=2400)
+    check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
+    with atomic_file(path) as partial, matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
+        if path.suffix.lower() == ".pdf":
+            _save_pdf_pages(map(_check_figure, figures), partial, path)
+        else:
+            _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
+
+
+def svg_text(figure: Figure, *, dpi: int = 150) -> str:
+    """Return a picture as SVG, in which text stays text, with a title and a description if it has them."""
+    file = io.StringIO()
+    backend, metadata = _BACKEND_AND_METADATA[".svg"]
+    with matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
+        figure.savefig(file, format="svg", dpi=dpi, backend=backend, metadata=metadata)
+    svg = file.getvalue()
+    described = getattr(figure, "title_and_description", None)
+    if described is None:
+        return svg
+    title, description = map(escape, described)
+    start = svg.index(">", svg.index("<svg")) + 1  # screen readers look behind the first tag
+    return f"{svg[:start]}\n <title>{title}</title>\n <desc>{description}</desc>{svg[start:]}"
+
+
+def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:
+    """Raise UsageError unless a file name has one of the known endings."""
+    if as_path(path).suffix.lower() not in known:
+        raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
+
+
+def _save_pdf_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    count = 0
+    # in memory, because PdfPages hides the error of a full disk behind one of its compressor
+    file = io.BytesIO()
+    with PdfPages(file, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
+        for figure in figures:
+            pages.savefig(figure)
+            count += 1
+    if not count:
+        raise UsageError(f"{path}: expected at least one picture to save, found none")
+    Path(partial).write_bytes(file.getbuffer())
+
+
+def _check_figure(figure: Any) -> Figure:
+    check_type(figure, Figure, "pictures, made by draw_heatmap")
+    return figure  # type: ignore[no-any-return]
+
+
+def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
+    if len(figures) != 1:
+        raise UsageError(f"{path}: a {path.suffix} file has one picture, found {len(figures)}; save to .pdf")
+    if path.suffix.lower() == ".svg":
+        Path(partial).write_text(svg_text(figures[0], dpi=dpi), encoding="utf-8", newline="\n")
+        return
+    backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
+    figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)

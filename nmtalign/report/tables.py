@@ -1,4 +1,6 @@
-"""Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
+"""Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet;
+and the tables and comparisons of all results, for the methods of `nmtalign.results`.
+
 If positions count tokens or pieces, JSON lines say so, and so does the metadata of a Parquet file; CSV and
 TSV have no place for it.
 
@@ -12,29 +14,50 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import singledispatch
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Reals
 from nmtalign.attention import entropy
-from nmtalign.errors import UsageError
+from nmtalign.display import abbreviate, short_repr, visible
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix, BothWords, Link
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    BothWords,
+    GoldAlignment,
+    Link,
+)
+from nmtalign.links.evaluation import Evaluation, ThresholdCurve, compare_evaluations, error_table
+from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.formats import json_text
+from nmtalign.links.gold import gold_table
+from nmtalign.links.scoring import METRICS
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
 from nmtalign.names import SIDES, LinkUnitName
-from nmtalign.results import table_of_rows, with_frame_index
-from nmtalign.validation import advise_on_repeated_index, check_type
+from nmtalign.results import FIRST_AND_SECOND, table_of_rows, with_frame_index
+from nmtalign.validation import advise_on_repeated_index, check_choice, check_same_pairs, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_HTML_PAIRS = 5  # of a batch in a notebook
+MAX_HTML_CHARACTERS = 80
+COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
+COMPARISON_EXAMPLE = (0, "", 0, "", "")
 TABLE_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 MATRIX_FORMATS = (".tsv", ".csv", ".npz")
 
@@ -288,3 +311,258 @@ def _open_parquet(out: BinaryIO, unit: LinkUnitName) -> Iterator[Callable[[Itera
 
     with pyarrow.parquet.ParquetWriter(out, schema) as file:
         yield write
+
+
+# --- tables of results ---------------------------------------------------------------------------
+
+
+@singledispatch
+def as_pair(result: Any) -> AlignedPair:
+    """Return a result as a pair of words, weights and links."""
+    raise UsageError(f"expected one sentence pair, found {short_repr(result)}")
+
+
+@as_pair.register
+def _(result: AlignedPair) -> AlignedPair:
+    return result
+
+
+@as_pair.register
+def _(result: AlignmentMatrix) -> AlignedPair:
+    return AlignedPair(Alignment(frozenset(), len(result.source_tokens), len(result.target_tokens)), result)
+
+
+@as_pair.register
+def _(result: Alignment) -> AlignedPair:
+    """Return a pair whose words are their numbers, from 0: an alignment has no words."""
+    source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
+    matrix = AlignmentMatrix(result.to_matrix().astype(np.float32), tuple(source), tuple(target))
+    return AlignedPair(result, matrix)
+
+
+def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
+    """Return the matrices of a pair that :func:`draw_heatmap` draws, by the titles of the panels.
+
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three; by
+    default those that are usual for the pair. A pair that was aligned in sections lacks some scores.
+    """
+    values = pair.default_values if values is None else values
+    arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
+    arrays["scores"] = pair.scores
+    known = {name: weights for name, weights in arrays.items() if weights is not None}
+    check_choice(values, [*known, "all"], "values")
+    shown = [name for name in known if name != "scores"] if values == "all" else [values]
+    if any(np.isnan(known[name]).any() for name in shown):
+        raise DataError("the pair was aligned in sections, so words that share no section have no score")
+    return {name: replace(pair.matrix, weights=known[name]) for name in shown}
+
+
+def matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
+    """Return the matrices of an aligned pair by their titles, or the one matrix of another result."""
+    pair = as_pair(result)
+    if pair is result:
+        return matrices_by_title(pair, values)
+    if values is not None:
+        problem = f"`values` chooses among the matrices of an aligned pair, found {short_repr(values)}"
+        raise UsageError(f"{problem}; remove it for a single matrix")
+    return {"": pair.matrix}
+
+
+def to_html(result: Any) -> str:
+    """Return the table of a result as HTML for a notebook."""
+    table = to_table(result)
+    return str(table.to_html(header=len(table.columns) > 1, float_format="{:.4f}".format))
+
+
+@singledispatch
+def to_table(result: Any) -> pd.DataFrame:
+    """Return a result as a DataFrame: links, weights, scores with their intervals, or settings."""
+    raise UsageError(f"there is no table of a {type(result).__name__}")
+
+
+@to_table.register
+def _(result: AlignedPair) -> Any:
+    return link_table(result).drop(columns=["pair", "pair_score"])
+
+
+@to_table.register
+def _(result: AlignedBatch) -> Any:
+    return link_table(result)
+
+
+@to_table.register
+def _(result: Alignment) -> Any:
+    return _frame(list(result), columns=["source_position", "target_position"])
+
+
+@to_table.register
+def _(result: GoldAlignment) -> Any:
+    return gold_table(result)
+
+
+@to_table.register
+def _(result: AlignmentMatrix) -> Any:
+    return _frame(result.weights, index=list(result.target_tokens), columns=list(result.source_tokens))
+
+
+@to_table.register
+def _(result: Evaluation) -> Any:
+    rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
+    return _frame(rows, index=list(METRICS), columns=["score", "low", "high"])
+
+
+@to_table.register
+def _(result: ExpectedEvaluation) -> Any:
+    rows = []
+    for style, scores in result.styles.items():
+        rows += [(style, metric, scores.score(metric), *scores.intervals[metric]) for metric in METRICS]
+    return _frame(rows, columns=["style", "metric", "expected", "low", "high"])
+
+
+@to_table.register
+def _(result: ThresholdCurve) -> Any:
+    rows = []
+    for point in result.points:
+        rows.append((point.threshold, *map(point.score, METRICS), point.counts.links))
+    return _frame(rows, columns=["threshold", *METRICS, "links"])
+
+
+@to_table.register
+def _(result: Aligner) -> Any:
+    settings = {
+        "scorer": result.scorer.description,
+        "positions": result.positions.description,
+        "extraction": str(result.resolved_extraction),
+        "text": str(result.text_settings),
+    }
+    return _frame({"setting": settings})
+
+
+@singledispatch
+def to_word_table(result: Any) -> pd.DataFrame:
+    """Return the entropy and coverage of each word of a pair or batch as a DataFrame."""
+    raise UsageError(f"there is no table of the words of a {type(result).__name__}")
+
+
+@to_word_table.register
+def _(result: AlignedPair) -> Any:
+    return pair_word_table(result)
+
+
+@to_word_table.register
+def _(result: AlignedBatch) -> Any:
+    return batch_word_table(result)
+
+
+def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | None = None) -> pd.DataFrame:
+    """Return a DataFrame; pandas is imported only here."""
+    import pandas as pd
+
+    return pd.DataFrame(data, index=index, columns=columns)
+
+
+def batch_to_html(batch: Any) -> str:
+    """Return the first pairs of a batch as a table for a notebook, below its counts."""
+    caption = escape(repr(batch))
+    if batch.origin is None:
+        return f"<p>{caption}</p>"
+    rows = []
+    for n in range(min(len(batch), MAX_HTML_PAIRS)):
+        pair = batch[n]
+        source, target = (abbreviate(" ".join(words), MAX_HTML_CHARACTERS) for words in pair.tokens)
+        words = abbreviate(repr(pair), MAX_HTML_CHARACTERS)
+        label = n if batch.frame_index is None else batch.frame_index[n]
+        score = np.nan if pair.score is None else pair.score
+        rows.append((label, visible(source), visible(target), visible(words), score))
+    table = _frame(rows, columns=["pair", "source", "target", "links", "pair score"])
+    html = table.to_html(index=False, float_format="{:.3f}".format, na_rep="", border=0)
+    more = f"<p>... and {len(batch) - len(rows):,} more</p>" if len(batch) > len(rows) else ""
+    return f"<p>{caption}</p>{html}{more}"
+
+
+@singledispatch
+def to_comparison(first: Any, second: Any, names: tuple[str, str]) -> Any:
+    """Return where the links of two results are found, a picture of two matrices, differences of scores."""
+    rows = _compare_links(as_pair(first), as_pair(second), _checked_names(names, ["both"]))
+    return table_of_rows(rows, COMPARISON_COLUMNS, COMPARISON_EXAMPLE)
+
+
+def _checked_names(names: Any, columns: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the names of two results; raise UsageError unless they differ, also from other `columns`."""
+    check_type(names, (tuple, list), "two names, of this result and of the other one")
+    is_pair = len(names) == 2 and all(isinstance(name, str) for name in names)
+    if not is_pair or len({*names, *columns}) < 2 + len(columns):
+        others = f", other than {', '.join(columns)}" if columns else ""
+        expected = f"expected two different names of the results as `names`{others}"
+        raise UsageError(f"{expected}, found {short_repr(names)}")
+    return names[0], names[1]
+
+
+def _compare_links(ours: AlignedPair, theirs: AlignedPair, names: tuple[str, str]) -> list[tuple[Any, ...]]:
+    sizes = [tuple(map(len, pair.tokens)) for pair in (ours, theirs)]
+    if sizes[0] != sizes[1]:
+        words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
+        raise UsageError(f"expected two results of one sentence pair, found pairs of {words}")
+    results = dict.fromkeys(ours.links, names[0]) | dict.fromkeys(theirs.links, names[1])
+    results |= dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both")
+    source, target = ours.tokens
+    return [(s, source[s], t, target[t], result) for (s, t), result in sorted(results.items())]
+
+
+@to_comparison.register
+def _(first: AlignedBatch, second: Any, names: tuple[str, str]) -> Any:
+    if not isinstance(second, AlignedBatch):
+        if names != FIRST_AND_SECOND:
+            raise UsageError("`names` are those of two batches, found gold links; remove them")
+        return error_table(first, second)
+    names = _checked_names(names, ["both"])
+    if len(first) != len(second):
+        raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
+    check_same_pairs(first, second, "links")
+    pairs = enumerate(zip(first, second, strict=True))
+    rows = [(n, *row) for n, both in pairs for row in _compare_links(*both, names)]
+    table = table_of_rows(rows, ["pair", *COMPARISON_COLUMNS], (0, *COMPARISON_EXAMPLE))
+    return with_frame_index(table, first.frame_index)
+
+
+@to_comparison.register
+def _(first: AlignmentMatrix, second: Any, names: tuple[str, str]) -> Any:
+    from nmtalign.report.heatmap import draw_heatmap
+
+    return draw_heatmap(dict(zip(_checked_names(names), (first, second), strict=True)))
+
+
+@to_comparison.register
+def _(first: Aligner, second: Any, names: tuple[str, str]) -> Any:
+    names = _checked_names(names)
+    check_type(second, Aligner, "another aligner")
+    ours, theirs = (
+        to_table(one).add_suffix(f" of {name}") for one, name in zip((first, second), names, strict=True)
+    )
+    return ours.join(theirs, how="outer")
+
+
+@to_comparison.register
+def _(first: Evaluation, second: Any, names: tuple[str, str]) -> Any:
+    others = ["difference", "low", "high", "p"]
+    names = _checked_names(names, others)
+    check_type(second, Evaluation, "another evaluation")
+    rows = []
+    for metric, difference in compare_evaluations(first, second).items():
+        scores = getattr(first, metric), getattr(second, metric)
+        rows.append((*scores, difference.value, *difference.interval, difference.p))
+    table = _frame(rows, index=list(METRICS), columns=[*names, *others])
+    table.attrs["settings"] = first.bootstrap.settings
+    return table
+
+
+@to_comparison.register
+def _(first: ExpectedEvaluation, second: Any, names: tuple[str, str]) -> Any:
+    others = ["difference", "low", "high"]
+    names = _checked_names(names, others)
+    verdict = compare_expected(first, second)
+    row = (*verdict.errors, verdict.difference, *verdict.interval)
+    table = _frame([row], index=["expected error"], columns=[*names, *others])
+    table.attrs["settings"] = first.settings
+    table.attrs["verdict"] = verdict.describe(names)
+    return table

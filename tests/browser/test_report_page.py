@@ -13,6 +13,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link, load
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
+from nmtalign.display import visible
 from nmtalign.report.card_reasons import (
     CardContent,
     closest_calls,
@@ -23,7 +24,6 @@ from nmtalign.report.card_reasons import (
 )
 from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
-from nmtalign.report.style import visible
 from tests.browser.conftest import actions, show_one_panel, wait, wait_until_still
 from tests.report.sample_pairs import (
     CAT,

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from nmtalign.report import drawing
-from nmtalign.report import heatmap as heatmap_module
+from nmtalign.report import drawing, style
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -202,8 +201,6 @@ def test_several_pairs_and_a_format_without_pages(
 def test_a_missing_font_is_one_line_on_stderr(
     vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nmtalign.report import style
-
     only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
     monkeypatch.setattr(style, "_font_paths", lambda: only)
     assert run("heatmap", "the", "中", "--vectors", vectors, "-o", tmp_path / "out.png") == 0
@@ -215,8 +212,8 @@ def test_a_missing_font_is_one_line_on_stderr(
 def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeypatch):
     long = " ".join(f"w{n}" for n in range(400))
     drawn = []
-    monkeypatch.setattr(drawing, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more)))
-    monkeypatch.setattr(heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures))
+    monkeypatch.setattr(drawing, "draw_panels", lambda matrices, settings: drawn.append((matrices, settings)))
+    monkeypatch.setattr(style, "save_heatmaps", lambda figures, path, **_: list(figures))
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
     err = capsys.readouterr().err
@@ -228,7 +225,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
         ("w300", "w302", "w303"),
         ("chat",),
     )
-    assert all(s < 3 and t < 1 for s, t in more["links"] or ())
+    assert all(s < 3 and t < 1 for s, t in more.links or ())
     assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
     assert "--columns: there are only 2 words; positions count from 0" in capsys.readouterr().err
 

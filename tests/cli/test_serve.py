@@ -24,7 +24,7 @@ from nmtalign import Aligner, load
 from nmtalign.cli import main
 from nmtalign.cli.commands import serve_command
 from nmtalign.cli.commands.serve_command import MAX_REQUEST_BYTES, Server
-from nmtalign.report.style import visible
+from nmtalign.display import visible
 from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.report.sample_pairs import HOSTILE_WORDS, data_of, inflated

@@ -24,11 +24,11 @@ from matplotlib.text import Text
 
 import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
-from nmtalign.display import single_line
-from nmtalign.report import style
+from nmtalign.display import abbreviate, single_line
+from nmtalign.report import heatmap, style
 from nmtalign.report.drawing import draw
-from nmtalign.report.heatmap import crop_pair, draw_curves, draw_heatmap, save_heatmaps
-from nmtalign.report.style import theme_of
+from nmtalign.report.heatmap import crop_pair, draw_heatmap
+from nmtalign.report.style import save_heatmaps, theme_of
 from nmtalign.settings import PictureSettings
 
 SOURCE = ("the", "white", "house", "is", "small")
@@ -40,6 +40,10 @@ def matrix(T: int = 6, S: int = 5, seed: int = 0) -> AlignmentMatrix:
     source = SOURCE if S == 5 else [f"source{s}" for s in range(S)]
     target = TARGET if T == 6 else [f"target{t}" for t in range(T)]
     return AlignmentMatrix(weights, tuple(source), tuple(target))
+
+
+def draw_curves(matrix: AlignmentMatrix, **settings: Any) -> Figure:
+    return heatmap.draw_curves(matrix, PictureSettings(**settings))
 
 
 def texts(labels: list) -> list[str]:
@@ -282,7 +286,7 @@ def test_words_that_do_not_fit_into_a_width_are_told() -> None:
     matrix = AlignmentMatrix(np.eye(30), words, words)
     with pytest.warns(UserWarning, match=r"30 source words of 7 points do not fit into 3.3 inches") as caught:
         figure = draw_heatmap(matrix, width=3.3)
-    assert texts(figure.axes[0].get_xticklabels()) == [style.abbreviate(word, 16) for word in words[::2]]
+    assert texts(figure.axes[0].get_xticklabels()) == [abbreviate(word, 16) for word in words[::2]]
     [needed] = re.findall(r"width of ([\d.]+) inches", str(caught[0].message))
     draw_heatmap(matrix, width=float(needed))  # without a warning
     with pytest.warns(UserWarning, match=r"numbers of 7 points do not fit into cells of 0.1\d inches"):
@@ -496,7 +500,7 @@ def test_the_same_picture_gives_the_same_bytes_in_another_process(tmp_path: Path
     program = (
         "import sys, numpy as np\n"
         "from nmtalign import AlignmentMatrix\n"
-        "from nmtalign.report.heatmap import draw_heatmap, save_heatmaps\n"
+        "from nmtalign import draw_heatmap, save_heatmaps\n"
         "m = AlignmentMatrix(np.eye(3), ('a', 'b', 'c'), ('d', 'e', 'f'))\n"
         "for path in sys.argv[1:]:\n"
         "    save_heatmaps([draw_heatmap(m, links=[(0, 0)])], path)\n"
@@ -756,8 +760,8 @@ def test_words_of_a_heatmap_are_a_list():
 def test_a_long_word_is_abbreviated_between_characters():
     """Emoji, flags and letters with marks are not cut in half."""
     family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
-    assert style.abbreviate(family * 3, 3) == family * 3
-    assert style.abbreviate(family * 20, 4) == f"{family * 2}…{family * 2}"
-    assert style.abbreviate("e\u0301" * 9 + "\U0001f1eb\U0001f1f7", 2) == "e\u0301…\U0001f1eb\U0001f1f7"
+    assert abbreviate(family * 3, 3) == family * 3
+    assert abbreviate(family * 20, 4) == f"{family * 2}…{family * 2}"
+    assert abbreviate("e\u0301" * 9 + "\U0001f1eb\U0001f1f7", 2) == "e\u0301…\U0001f1eb\U0001f1f7"
     shown = single_line("x" * 179 + family)
     assert shown == "x" * 179 + " ..."

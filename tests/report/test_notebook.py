@@ -21,10 +21,10 @@ import nmtalign
 from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
-from nmtalign.report.drawing import _as_pair
 from nmtalign.report.html import cards_page
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import theme_of
+from nmtalign.report.tables import as_pair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of, inflated
@@ -64,7 +64,7 @@ def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
     page = frame["srcdoc"]
     for dark_notebook in ("[data-jp-theme-light=false]", ".vscode-dark", "[theme=dark]"):
         assert dark_notebook in shown.styles  # the frame follows the theme of Jupyter, VS Code and Colab
-    assert page == cards_page([SamplePair(1, _as_pair(result))])
+    assert page == cards_page([SamplePair(1, as_pair(result))])
     assert "default-src 'none'" in page
     assert 'data-kind="cards"' in page
 

@@ -84,7 +84,7 @@ _DESCRIPTION_OF_FILE = {
 
 def _draw_sample(sample: Path, folder: Path) -> None:
     """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
-    from nmtalign.report.heatmap import matrices_by_title
+    from nmtalign.report.tables import matrices_by_title
 
     bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
     lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))

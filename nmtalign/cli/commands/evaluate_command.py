@@ -347,9 +347,10 @@ def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, 
 def check_curve(path: str, links: str) -> None:
     """Raise UsageError if a curve cannot be written to `path`, or the file `links` has no posteriors."""
     from nmtalign.links.saved_tables import is_batch_file
-    from nmtalign.report.curve_picture import check_curve_path
+    from nmtalign.report.drawing import CURVE_FORMATS
+    from nmtalign.report.style import check_picture_suffix
 
-    check_curve_path(path)
+    check_picture_suffix(path, CURVE_FORMATS)
     if not is_batch_file(links):
         advice = "write them with align --posteriors FILE, and pass this file as LINKS"
         raise UsageError(f"--curve needs posteriors, and {links} has links; {advice}")

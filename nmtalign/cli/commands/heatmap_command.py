@@ -129,8 +129,8 @@ def heatmap_command(
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
-    from nmtalign.report.heatmap import PICTURE_FORMATS, check_picture_suffix
-    from nmtalign.report.style import abbreviate
+    from nmtalign.display import abbreviate
+    from nmtalign.report.style import PICTURE_FORMATS, check_picture_suffix
     from nmtalign.report.tables import MATRIX_FORMATS, save_matrices
 
     check_picture_suffix(file.output, PICTURE_FORMATS + MATRIX_FORMATS)
@@ -264,7 +264,7 @@ def _shown_pair(
 
 def _matrices(shown: ShownPair, settings: PictureSettings) -> dict[str, na.AlignmentMatrix]:
     """Return the matrices of a pair by the titles of their panels."""
-    from nmtalign.report.drawing import matrices_to_draw
+    from nmtalign.report.tables import matrices_to_draw
 
     return matrices_to_draw(shown.pair, settings.values) if shown.matrices is None else shown.matrices
 
