@@ -404,7 +404,7 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     assert run(capsys, "lexicon")[0] == 2
     assert run(capsys, "lexicon", "--model", "model", "--lowercase")[0] == 2
     code, _, err = run(capsys, "lexicon", text, text, tmp_path)
-    assert (code, "--model DIR alone" in err) == (2, True)
+    assert (code, "Is a directory, expected a file" in err) == (3, True)
     code, _, err = run(capsys, "lexicon", text, text, links)
     assert code == 3
     assert f"expected the same number of lines in each file, found 2 in {text} and 1 in {links};" in err
