@@ -651,6 +651,23 @@ def test_translate_toolkit_reads_files_with_placed_tags(place: Path):
     assert len(answer) == 2
 
 
+TERMS = """
+from translate.storage import factory
+answer = []
+for unit in factory.getobject("terms.tbx").units:
+    terms = unit.get_target_terms("fr")[0]
+    answer.append([unit.source, terms.text, *[note.text for note in terms.notes]])
+"""
+
+
+def test_translate_toolkit_reads_terms(place: Path):
+    for name, line in {"en": "R&D costs", "fr": "coûts de R&D", "links": "0-2 1-0"}.items():
+        (place / f"text.{name}").write_text(f"{line}\n" * 3, encoding="utf-8")
+    ours("lexicon text.en text.fr text.links --terms terms.tbx --quiet")
+    notes = ["linked 3 times: 100% of the source term, 100% of the target term", "coûts de R&D"]
+    assert ask("translate", TERMS) == [["R&D costs", "coûts de R&D", *notes]]
+
+
 # --- PyGlossary -----------------------------------------------------------------------------------
 
 FREEDICT = """<?xml version="1.0" encoding="UTF-8"?>

@@ -17,10 +17,12 @@ sentences of a side, one after the other; V words of its vocabulary.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -37,6 +39,8 @@ from nmtalign.validation import check_number
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nmtalign.text.tokenization import Languages
+
 MIN_TERM_LINKS = 3  # how often a term and its translation are linked at least
 MAX_TERM_WORDS = 6  # longer sequences, of laws for example, are formulas rather than terms
 MIN_TERM_PROBABILITY = 0.2  # in both directions: most translations below are errors of links
@@ -45,6 +49,7 @@ MIN_TEXT_WORDS = 100  # frequencies are not counted in fewer: a word of a text o
 PREFERRED_EXAMPLE_WORDS = 16
 FUNCTION_WORD_WEIGHTS = (-0.99, 0.62, 3.59, 4.46, -4.57)  # w
 CSV_MARK = "\ufeff"  # the byte order mark, by which spreadsheets know UTF-8
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Term(NamedTuple):
@@ -448,18 +453,22 @@ def terms(
 
 
 def terms_format(path: str) -> str:
-    """Return the format of a file of terms, .csv or .tsv; standard output gets .tsv."""
+    """Return the format of a file of terms, .csv, .tsv or .tbx; standard output gets .tsv."""
     kind = ".tsv" if path == "-" else format_ending(path)
-    if kind not in (".csv", ".tsv"):
-        raise UsageError(f"{path}: expected a file of terms ending in .csv or .tsv")
+    if kind not in (".csv", ".tsv", ".tbx"):
+        raise UsageError(f"{path}: expected a file of terms ending in .csv, .tsv or .tbx")
     return kind
 
 
-def format_terms(terms: Iterable[Term], kind: str) -> Iterator[str]:
-    """Yield the lines of a file of terms.
+def format_terms(terms: Iterable[Term], kind: str, languages: Languages = (None, None)) -> Iterator[str]:
+    """Yield the parts of a file of terms.
 
-    CSV is for spreadsheets: it begins with a byte order mark, and formulas are escaped.
+    CSV is for spreadsheets: it begins with a byte order mark, and formulas are escaped. TBX is for
+    translation tools, and names the `languages`.
     """
+    if kind == ".tbx":
+        yield from _format_tbx(terms, languages)
+        return
     is_csv = kind == ".csv"
     separator, cell = (",", csv_cell) if is_csv else ("\t", tsv_cell)
     yield (CSV_MARK if is_csv else "") + separator.join(TERM_COLUMNS) + "\n"
@@ -470,3 +479,32 @@ def format_terms(terms: Iterable[Term], kind: str) -> Iterator[str]:
         source, target, *examples = map(cell, texts)
         figures = f"{term.links}", f"{term.forward:.4f}", f"{term.reverse:.4f}", f"{term.association:.2f}"
         yield separator.join((source, target, *figures, *examples)) + "\n"
+
+
+def _format_tbx(terms: Iterable[Term], languages: Languages) -> Iterator[str]:
+    """Yield the parts of a file of TBX-Basic, second version: more programs read it than the third one."""
+    source, target = map(quoteattr, map(str, languages))
+    yield f"""<?xml version="1.0" encoding="UTF-8"?>
+<martif type="TBX-Basic" xml:lang={source}>
+<martifHeader>
+<fileDesc><sourceDesc><p>Terms of a bitext, listed by nmtalign</p></sourceDesc></fileDesc>
+<encodingDesc><p type="XCSURI">TBXBasicXCSV02.xcs</p></encodingDesc>
+</martifHeader>
+<text><body>
+"""
+    for number, term in enumerate(terms, 1):
+        shares = f"{term.forward:.0%} of the source term, {term.reverse:.0%} of the target term"
+        yield f'<termEntry id="t{number}"><note>linked {term.links} times: {shares}</note>\n'
+        for language, text, example in (
+            (source, term.source, term.source_example),
+            (target, term.target, term.target_example),
+        ):
+            context = f'<descrip type="context">{_as_xml(example)}</descrip>'
+            yield f"<langSet xml:lang={language}><tig><term>{_as_xml(text)}</term>{context}</tig></langSet>\n"
+        yield "</termEntry>\n"
+    yield "</body></text>\n</martif>\n"
+
+
+def _as_xml(text: str) -> str:
+    """Return a text as XML, with U+FFFD in the place of characters that XML cannot contain."""
+    return escape(_NOT_IN_XML.sub("\ufffd", text))

@@ -44,7 +44,7 @@ from nmtalign.text.headers import (
     refuse_identifiers,
 )
 from nmtalign.text.tokenization import Languages
-from nmtalign.text.xml_bitexts import languages_of_memory, read_tmx, read_xliff
+from nmtalign.text.xml_bitexts import languages_of_localization, languages_of_memory, read_tmx, read_xliff
 
 LineOrError = str | DataError
 Row = TypeVar("Row")
@@ -82,15 +82,16 @@ def read_pair_records(path: str | Path, format: str, encoding: str, select: Sele
 def languages_of_sides(path: str | Path, format: str, select: Select) -> Languages:
     """Return the languages of a file with both sides; (None, None) unless it names them.
 
-    They are those that `select` names, or those of the units of a translation memory that are read.
+    They are those that `select` names, those of the units of a translation memory that are read, or those of
+    a localization file.
     """
     if select is not None:
         source, target = map(language_of_column, select)
         return (None, None) if source == target or None in (source, target) else (source, target)
-    if format != "tmx" or str(path) == "-":  # standard input can be read only once
+    if format not in ("tmx", "xliff") or str(path) == "-":  # standard input can be read only once
         return None, None
     with reraise_as_data_error(path):
-        return languages_of_memory(path)
+        return languages_of_memory(path) if format == "tmx" else languages_of_localization(path)
 
 
 _FORMATS_WITH_FIXED_SIDES = ("fast-align", "xliff", "po", "po-fuzzy")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.read_errors import PairOrError, ReaderNotes, Select, check_no_select
-from nmtalign.text.languages import is_variant, language_tag
+from nmtalign.text.languages import is_variant, known_language, language_tag
 from nmtalign.text.tokenization import Languages
 
 if TYPE_CHECKING:
@@ -252,6 +252,21 @@ def _variants_in_language(variants: list[_Variant], language: str) -> list[_Vari
 def read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield the records of a localization file; see :func:`pairs_of_segments`."""
     return _texts_of(pairs_of_segments(_iter_units(path, "xliff"), path, select))
+
+
+def languages_of_localization(path: str | Path) -> Languages:
+    """Return the languages that an XLIFF file states at its root (2.0), or of the first file in it (1.2)."""
+    from nmtalign.files.xml_files import iter_elements
+
+    names, _ = UNITS["xliff"]
+    languages = {"xliff": ("srcLang", "trgLang"), "file": ("source-language", "target-language")}
+    for head, attributes in languages.items():
+        _, element = next(iter_elements(path, names, unit_limits(), root="xliff", head=head), (0, None))
+        if element is not None and not isinstance(element, DataError) and element.tag == head:
+            source, target = (known_language(element.get(name, "")) for name in attributes)
+            if source is not None and target is not None and source != target:
+                return source, target
+    return None, None
 
 
 def pairs_of_segments(

@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -216,11 +217,41 @@ def test_tsv_has_the_words_as_they_are():
     assert row.split("\t")[6] == "+1\\tx"
 
 
+def test_tbx_is_for_translation_tools():
+    term = TERM._replace(source="R&D <\x01>", source_example="\ud800 a\tb")
+    root = ElementTree.fromstring("".join(format_terms([term, TERM], ".tbx", ("en", "pt-br"))))
+    assert root.attrib == {"type": "TBX-Basic", "{http://www.w3.org/XML/1998/namespace}lang": "en"}
+    entries = root.findall("text/body/termEntry")
+    assert entries[0].findtext("note") == "linked 3 times: 100% of the source term, 50% of the target term"
+    sides = entries[0].findall("langSet")
+    assert [next(iter(side.attrib.values())) for side in sides] == ["en", "pt-br"]
+    assert [side.findtext("tig/term") for side in sides] == ["R&D <\ufffd>", 'a, "b"']
+    assert [side.findtext("tig/descrip") for side in sides] == ["\ufffd a\tb", "line"]
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
 def read_csv(path):
     return list(csv.reader(Path(path).read_text(encoding="utf-8-sig").splitlines()))
+
+
+def test_tbx_states_the_languages_of_the_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("text.en", "text.fr", "a", "b"):
+        Path(name).write_text("cat\n" * 3)
+    Path("links").write_text("0-0\n" * 3)
+    head = "<xliff version='2.0' srcLang='en' trgLang='fr-CA'><file><unit><segment>"
+    unit = "<source>cat</source><target>chat</target>"
+    Path("page.xlf").write_text(f"{head}{unit}</segment></unit></file></xliff>")
+    assert run("lexicon", "text.en", "text.fr", "links", "--terms", "terms.tbx") == 0
+    assert '<langSet xml:lang="fr"><tig><term>cat</term>' in Path("terms.tbx").read_text()
+    Path("links").write_text("0-0\n")
+    assert run("lexicon", "--pairs", "page.xlf", "links", "--min-links", 1, "--terms", "terms.tbx") == 0
+    assert '<langSet xml:lang="fr-ca"><tig><term>chat</term>' in Path("terms.tbx").read_text()
+    capsys.readouterr()
+    assert run("lexicon", "a", "b", "--terms", "terms.tbx") == 2
+    assert "use names such as text.en and text.fr, or write .csv" in capsys.readouterr().err
 
 
 def test_raw_text_becomes_terms_in_one_command(tmp_path, monkeypatch):
@@ -295,7 +326,7 @@ def test_minimums_of_terms(texts):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("en fr --terms t.xlsx", "t.xlsx: expected a file of terms ending in .csv or .tsv"),
+        ("en fr --terms t.xlsx", "t.xlsx: expected a file of terms ending in .csv, .tsv or .tbx"),
         ("en fr links --terms t.csv -o x", "--terms cannot be combined with --output"),
         ("en fr links --terms t.csv --model en_fr_model", "LINKS and --model cannot be combined"),
         ("en --terms t.csv", "expected SOURCE and TARGET, or --pairs FILE"),

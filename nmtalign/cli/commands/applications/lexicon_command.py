@@ -14,7 +14,7 @@ from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, shows_progress, warn
 from nmtalign.cli.parameter_types import OutputPrefix
-from nmtalign.cli.texts import LinkedOptions
+from nmtalign.cli.texts import BitextOptions, LinkedOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.text.tokenization import Languages, TextSettings
 
 MIN_LISTED_PROBABILITY = 0.01  # of a translation in either direction
 MAX_PRINTED_ROWS = 100  # of a table that is not written to a file
@@ -118,7 +118,8 @@ class LexiconOptions(Settings):
     terms: str | None = setting(
         None,
         "--terms FILE",
-        "Write a list of terms to FILE.csv, for spreadsheets, or to FILE.tsv, and nothing else.",
+        "Write a list of terms to FILE.csv, for spreadsheets, to FILE.tbx, for translation tools, or to"
+        " FILE.tsv, and nothing else.",
         kind="output",
     )
     min_links: int | None = setting(
@@ -250,6 +251,7 @@ def _write_terms(
     if given:
         raise UsageError(f"--terms cannot be combined with {', '.join(given)}; remove one")
     kind = terms_format(path)
+    languages = _languages_of(linked.bitext()) if kind == ".tbx" else (None, None)
     text = TermText()
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
@@ -257,11 +259,28 @@ def _write_terms(
         for lines in _linked_lines(linked, listed.model, bad):
             text.add(lines)
         terms = text.terms(**listed.minimums)
-        rows = format_terms(terms, kind)
+        rows = format_terms(terms, kind, languages)
         written.writelines(rows)
     where = "" if path == "-" else f" in {path}"
     log(f"{with_plural(len(terms), 'term')}{where}", event="written")
     errors.say(bad)
+
+
+def _languages_of(bitext: BitextOptions) -> Languages:
+    """Return the languages that a file with both sides states, or the names of two files tell."""
+    from nmtalign.text.bitext import named_languages
+    from nmtalign.text.languages import known_language
+
+    if bitext.pairs is not None:
+        languages = named_languages(bitext.open())
+    else:
+        source, target = texts.languages_in_paths(bitext.source, bitext.target)
+        languages = known_language(source), known_language(target)
+    if None in languages:
+        advice = "use names such as text.en and text.fr" if bitext.pairs is None else "add --sides XX,YY"
+        files = " and ".join(bitext.files)
+        raise UsageError(f"a TBX file states languages, which {files} does not tell; {advice}, or write .csv")
+    return languages
 
 
 def _linked_lines(linked: CountedTextOptions, model: str | None, bad: BadRecords) -> Iterator[LinkedLines]:
