@@ -22,7 +22,6 @@ from ftfy.badness import BADNESS_RE
 import nmtalign
 from nmtalign.files import file_signatures
 from nmtalign.text import tokenization
-from nmtalign.vectors import vector_text_files
 
 METHODS = {"search", "match", "fullmatch", "sub", "split", "findall", "finditer"}
 PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "split": 3}  # in the functions of `re`; 2 in others
@@ -30,16 +29,10 @@ NOT_FOREIGN = {"nmtalign.report.html"}  # reads only files of the package
 # The values of names that exist only while a function runs
 LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
     "nmtalign.applications.markup": [{"tag": SimpleNamespace(name="b")}],
-    "nmtalign.files.file_signatures": [
-        {"pattern": pattern} for pattern, *_ in (*file_signatures._OTHER_KINDS, file_signatures._XML)
-    ],
+    "nmtalign.files.file_signatures": [{"pattern": pattern} for pattern, *_ in file_signatures._OTHER_KINDS],
     "nmtalign.files.xml_files": [{"alternatives": b"tu"}],
     "nmtalign.text.tokenization": [
         {"mark": "[\u0300-\u036f]", "words": "a", "marks": "\u0300", "joined": "b", "follows": "c"}
-    ],
-    "nmtalign.vectors.vector_text_files": [
-        {"number": number, "decimal": decimal, "mark": decimal}
-        for decimal, number in vector_text_files._NUMBER_PATTERNS.items()
     ],
 }
 # The methods of expressions in a table

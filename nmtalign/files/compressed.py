@@ -18,20 +18,19 @@ from typing import Any, BinaryIO, cast
 from weakref import WeakSet
 
 from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, UsageError, error_text, require_extra
-from nmtalign.files.file_signatures import HEAD_BYTES, check_readable, detect_compression
+from nmtalign.files.file_signatures import HEAD_BYTES, XML, check_readable, detect_compression
 from nmtalign.files.paths import as_path, expand_home
-from nmtalign.files.read_errors import unreadable_file_error
+from nmtalign.files.read_errors import reraise_as_data_error, unreadable_file_error
 
 MAX_COMPRESSION_RATIO = 100  # decompressed bytes per compressed byte, above the free sizes
 # Any compressed file may decompress to this size. The bound is small because one byte of text may become a
 # Python object of 100 bytes.
 FREE_DECOMPRESSED_BYTES = 1 << 22
-CompressedFile = io.FileIO | io.BufferedReader  # open, at its beginning
 _BUFFER_BYTES = 1 << 17
 _MAX_SHOWN_MEMBERS = 3  # an error names at most this many members of a zip archive
 _ZSTD_INPUT_BYTES = 1 << 9  # so few compressed bytes decompress to at most 16 MB at a time
 # The decompressors raise these errors if a file is damaged or truncated.
-DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
+DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 _open_inputs: WeakSet[io.FileIO] = WeakSet()  # for progress
 
 
@@ -44,7 +43,7 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
     """Open `path` as bytes; ``-`` is a standard stream.
 
     An input file is decompressed if its first bytes or its ending show that it is compressed (.gz, .bz2,
-    .xz, .zst). An output file is compressed according to its ending.
+    .xz, .zst, or .zip with one file). An output file is compressed according to its ending.
     """
     if str(path) == "-":
         return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
@@ -96,9 +95,12 @@ def _open_input(path: str | Path) -> BinaryIO:
         ending = Path(path).suffix.lower()
         detected_ending = detect_compression(head)
         if detected_ending is None and ending in _DECOMPRESSORS:
-            check_readable(head, expected=f"a file compressed as {ending}", may_be_xml=True)
+            check_readable(head, expected=f"a file compressed as {ending}", readable=(XML,))
         ending = detected_ending or ending
-        return open_decompressed(stream, ending) if ending in _DECOMPRESSORS else stream
+        if ending not in _DECOMPRESSORS:
+            return stream
+        decompressor = _DECOMPRESSORS[ending](stream)
+        return io.BufferedReader(_BoundedReader(decompressor, stream), _BUFFER_BYTES)
     except DataError as error:
         stream.close()
         raise error.at(path) from None
@@ -107,18 +109,13 @@ def _open_input(path: str | Path) -> BinaryIO:
         raise
 
 
-def open_decompressed(file: CompressedFile, ending: str) -> io.BufferedReader:
-    """Return a reader of the decompressed bytes of a file; `ending`, such as ``.gz``, names the format."""
-    decompressor = _DECOMPRESSORS[ending](file)
-    return io.BufferedReader(_BoundedReader(decompressor, file), _BUFFER_BYTES)
-
-
-def open_zip_member(file: CompressedFile) -> io.BufferedReader:
-    """Return a reader of the bytes of the only file in a zip archive; a DataError if there are several.
+def _open_zip_member(file: io.BufferedReader) -> _ZipMember:
+    """Return a decompressor of the only file in a zip archive; a DataError if there are several.
 
     Folders, and what macOS adds to archives, do not count.
     """
-    archive = zipfile.ZipFile(cast(BinaryIO, file))
+    with reraise_as_data_error(file.name, "the zip archive is damaged or ends too early"):
+        archive = zipfile.ZipFile(cast(BinaryIO, file))
     members = []
     for member in archive.infolist():
         parts = PurePosixPath(member.filename).parts
@@ -129,9 +126,10 @@ def open_zip_member(file: CompressedFile) -> io.BufferedReader:
         shown = [member.filename for member in members[:_MAX_SHOWN_MEMBERS]]
         if len(members) > len(shown):
             shown.append("...")
-        found = f"found {len(members)} ({', '.join(shown)})" if members else "found none"
-        raise DataError(f"expected a zip archive of one file, {found}; unpack it, and name the file")
-    return io.BufferedReader(_BoundedReader(_ZipMember(archive, members[0]), file), _BUFFER_BYTES)
+        files = f"{len(members)} files ({', '.join(shown)})" if members else "no file"
+        raise DataError(f"expected one file, found a ZIP archive of {files}; unpack it, and name the file")
+    with reraise_as_data_error(file.name, "the file in the zip archive cannot be unpacked"):
+        return _ZipMember(archive, members[0])
 
 
 class _ZipMember(io.RawIOBase):
@@ -160,7 +158,7 @@ class _BoundedReader(io.RawIOBase):
     Closing the reader closes the file.
     """
 
-    def __init__(self, decompressor: Any, file: CompressedFile) -> None:
+    def __init__(self, decompressor: Any, file: io.BufferedReader) -> None:
         self._decompressor = decompressor
         self._file = file
         self._bytes_left = sys.maxsize
@@ -197,7 +195,7 @@ class _ZstandardReader(io.RawIOBase):
     zstandard's own reader does not raise an error if a file is truncated.
     """
 
-    def __init__(self, file: CompressedFile) -> None:
+    def __init__(self, file: io.BufferedReader) -> None:
         zstandard = _import_zstandard()
         self._file = file
         self._error = zstandard.ZstdError
@@ -234,11 +232,12 @@ class _ZstandardReader(io.RawIOBase):
             self._frame = self._start()
 
 
-_DECOMPRESSORS: dict[str, Callable[[CompressedFile], Any]] = {
+_DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
     ".zst": _ZstandardReader,
+    ".zip": _open_zip_member,
 }
 
 

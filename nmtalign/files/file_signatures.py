@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Collection
 
 from nmtalign.errors import DataError
 
@@ -24,12 +25,22 @@ _ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
 _UNPACK_FIRST = "unpack it first"
 _SAVE_AS_TEXT = "save it as plain text, one sentence per line"
 _NOT_TEXT = "this command reads text"
-# kinds of files that cannot be read as text: the pattern of their first bytes, a name, and advice
-_OTHER_KINDS = (
+_GIVE_PAIRS = "give it as a file of pairs whose name ends in .parquet"
+_SAVE_AS_TABLE = "save it as Parquet, CSV or JSON lines"
+_FOR_TEXT = (_SAVE_AS_TEXT, _NOT_TEXT, _GIVE_PAIRS, _SAVE_AS_TABLE)
+_ZIP_KINDS = (
     (_ZIP + rb"(\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/)", "an Office document", _SAVE_AS_TEXT),
     (_ZIP + rb"mimetypeapplication/", "an OpenDocument file or an e-book", _SAVE_AS_TEXT),
-    (_ZIP + rb"[^/]+/(data\.pkl|\.format_version|byteorder)", "a PyTorch file", _NOT_TEXT),
+    (_ZIP + rb"[^/]+/(data\.pkl|version|\.format_version|byteorder)", "a PyTorch file", _NOT_TEXT),
     (_ZIP + rb"[^/]+\.npy", "a NumPy archive (.npz)", _NOT_TEXT),
+)
+_COMPRESSIONS[".zip"] = re.compile(
+    rb"(?!" + rb"|".join(pattern for pattern, _, _ in _ZIP_KINDS) + rb")PK(\x03\x04|\x05\x06)", re.DOTALL
+)
+PICKLE, FASTTEXT, XML = "a pickle of Python", "a fastText model", "an XML file"
+# kinds of files that cannot be read as text: the pattern of their first bytes, a name, and advice
+_OTHER_KINDS = (
+    *_ZIP_KINDS,
     (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a ZIP archive", _UNPACK_FIRST),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK_FIRST),
     (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK_FIRST),
@@ -42,14 +53,14 @@ _OTHER_KINDS = (
     (rb"LZIP\x01", "data compressed by lzip", _UNPACK_FIRST),
     (rb"\x1f\x9d", "data compressed by compress (.Z)", _UNPACK_FIRST),
     (rb"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\.", "a PyTorch file", _NOT_TEXT),
-    (rb"\x80[\x02-\x05]", "a pickle of Python", _NOT_TEXT),
+    (rb"\x80[\x02-\x05]", PICKLE, _NOT_TEXT),
     (rb".{4}\x00{4}\{\s*[\"}]", "a safetensors file", _NOT_TEXT),
     (rb"\x93NUMPY", "a NumPy array (.npy)", _NOT_TEXT),
     (rb"\x89HDF\r\n", "an HDF5 file", _NOT_TEXT),
     (rb"GGUF[\x00-\x0f]", "a GGUF model", _NOT_TEXT),
-    (rb"\xba\x16\x4f\x2f", "a fastText model", _NOT_TEXT),
-    (rb"PAR1\x15", "a Parquet file", "give it as a file of pairs whose name ends in .parquet"),
-    (rb"ARROW1\x00", "an Arrow file", "save it as Parquet, CSV or JSON lines"),
+    (rb"\xba\x16\x4f\x2f", FASTTEXT, _NOT_TEXT),
+    (rb"PAR1\x15", "a Parquet file", _GIVE_PAIRS),
+    (rb"ARROW1\x00", "an Arrow file", _SAVE_AS_TABLE),
     (rb"SQLite format 3\x00", "an SQLite database", _NOT_TEXT),
     (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", _SAVE_AS_TEXT),
     (rb"%PDF-", "a PDF document", _SAVE_AS_TEXT),
@@ -70,8 +81,8 @@ _OTHER_KINDS = (
         "a web page (HTML)",
         "download the file itself, or save its text, one sentence per line",
     ),
+    (rb"\s*<\?xml\s", XML, _NOT_TEXT),
 )
-_XML = (rb"\s*<\?xml\s", "an XML file", _NOT_TEXT)
 
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
@@ -95,15 +106,18 @@ def detect_compression(head: bytes) -> str | None:
     return None
 
 
-def check_readable(head: bytes, *, expected: str = "text", may_be_xml: bool = False) -> None:
+def check_readable(
+    head: bytes, *, expected: str = "text", readable: Collection[str] = (), advice_on_data: str = ""
+) -> None:
     """Raise DataError if the first bytes of a file say that it is of another kind.
 
-    `expected` names the kind that was expected.
+    `expected` names the kind that was expected, `readable` those that are read as well. `advice_on_data`
+    takes the place of advice for somebody who expects text.
     """
-    kinds = _OTHER_KINDS if may_be_xml else (*_OTHER_KINDS, _XML)
     start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
-    for pattern, name, advice in kinds:
-        if re.compile(pattern, re.DOTALL).match(head, start):
+    for pattern, name, advice in _OTHER_KINDS:
+        if name not in readable and re.compile(pattern, re.DOTALL).match(head, start):
+            advice = advice_on_data if advice_on_data and advice in _FOR_TEXT else advice
             raise DataError(f"expected {expected}, found {name}; {advice}")
 
 

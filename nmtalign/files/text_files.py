@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from nmtalign.display import escape_controls
 from nmtalign.errors import DataError, OnError, UsageError, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
+from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, XML, check_readable, detect_encoding
 from nmtalign.files.paths import file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
 
@@ -31,7 +31,7 @@ MAX_LINE_BYTES = 1 << 26
 MAX_JSON_DEPTH = 100  # lists and objects inside each other
 INSPECTED_BYTES = 1 << 14
 _READ_BYTES = 1 << 17
-_LONE_RETURNS = (
+LONE_RETURNS = (
     "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
     "convert the line ends: tr '\\r' '\\n' < OLD > NEW"
 )
@@ -128,11 +128,11 @@ def try_lines(
     stream = open_binary(path)
     number = 0
     try:
-        blocks, encoding = _detect_text_encoding(_iter_blocks(stream), encoding, path, inspect)
+        blocks, encoding = text_blocks(stream, encoding, path, inspect)
         block_encoding = "utf-8" if encoding in WIDE_ENCODINGS else encoding
-        for block in _blocks_of_whole_lines(blocks):
+        for block in blocks:
             if number == 0 and b"\r" in block and b"\n" not in block:
-                raise DataError(_LONE_RETURNS).at(path)
+                raise DataError(LONE_RETURNS).at(path)
             if len(block) >= MAX_LINE_BYTES and b"\n" not in block[:MAX_LINE_BYTES]:
                 raise DataError(f"expected at most {MAX_LINE_BYTES:,} bytes").at(path, line=number + 1)
             lines = _decode_lines(block, block_encoding, shown_encoding=encoding)
@@ -170,21 +170,22 @@ def _iter_blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _detect_text_encoding(
-    blocks: Iterator[bytes], encoding: str, path: str | Path, inspect: Inspect | None = None
+def text_blocks(
+    stream: BinaryIO, encoding: str, path: str | Path, inspect: Inspect | None = None
 ) -> tuple[Iterator[bytes], str]:
-    """Return the blocks of a text file, and the encoding that its first bytes show.
+    """Return a text file as blocks of whole lines, and the encoding that its first bytes show.
 
-    UTF-16 and UTF-32 are converted to UTF-8, in which a line end is one byte. Raises DataError if the file
-    is not text.
+    The blocks of UTF-16 and UTF-32 are UTF-8, in which a line end is one byte. A line that is longer than
+    `MAX_LINE_BYTES` is a block without a line end. Raises DataError if the file is not text.
     """
+    blocks = _iter_blocks(stream)
     head = b""
     for block in blocks:
         head += block
         if len(head) >= HEAD_BYTES or b"\n" in head:  # someone who types a line waits for its links
             break
     try:
-        check_readable(head, may_be_xml=inspect is not None)
+        check_readable(head, readable=() if inspect is None else (XML,))
         detected = detect_encoding(head, encoding)
         if inspect is not None:
             with suppress(UnicodeError):  # of codecs that know no errors="ignore"
@@ -194,7 +195,7 @@ def _detect_text_encoding(
     blocks = chain([head], blocks)
     if detected in WIDE_ENCODINGS:
         blocks = _as_utf8(blocks, detected, path)
-    return blocks, detected
+    return _blocks_of_whole_lines(blocks), detected
 
 
 def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterator[bytes]:

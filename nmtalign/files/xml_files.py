@@ -20,7 +20,7 @@ from xml.parsers import expat
 
 from nmtalign.errors import DataError, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.file_signatures import check_readable
+from nmtalign.files.file_signatures import XML, check_readable
 
 _XML_BLOCK_BYTES = 1 << 16
 _CHARS_PER_ELEMENT = 100  # the characters that an element counts as
@@ -300,7 +300,7 @@ def split_at_elements(
     passed = 0  # bytes before the rest
     with _errors_of_file(path), _open_stream(path) as stream:
         block = stream.read(_XML_BLOCK_BYTES)
-        check_readable(block, expected="XML", may_be_xml=True)
+        check_readable(block, expected="XML", readable=(XML,))
         encoding = declared_encoding(block)
         decoder = codecs.getincrementaldecoder(encoding)()
         lines = 1
@@ -365,7 +365,7 @@ class _XmlFile:
         self._lines = self._fed = 0  # lines of the file, and bytes of the parser, before the block
         self.place = 0  # where the parser found damage in the block
         self.block = stream.read(_XML_BLOCK_BYTES)
-        check_readable(self.block, expected="XML", may_be_xml=True)
+        check_readable(self.block, expected="XML", readable=(XML,))
         has_mark = self.block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         self.is_wide = has_mark or b"\0" in self.block[:4]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import re
 import struct
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -178,6 +179,8 @@ def _check_dict_keys(keys: Iterable[Any]) -> None:
 
 _Step = Callable[[Any], None]
 _STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
+# Protocols 2 to 5, and dictionaries of protocols 0 and 1
+is_pickle = re.compile(rb"\x80[\2-\5]|\(dp\d*\r?\n|\}q\0|ccollections\r?\n").match
 _BINARY_PICKLE = b"\x80"  # how pickles of protocol 2 and later begin
 
 

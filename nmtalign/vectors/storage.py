@@ -24,6 +24,7 @@ import codecs
 import json
 import pickle
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +39,13 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
+from nmtalign.files.file_signatures import (
+    FASTTEXT,
+    PICKLE,
+    WIDE_ENCODINGS,
+    check_readable,
+    detect_encoding,
+)
 from nmtalign.files.paths import (
     MATRIX_SUFFIXES,
     as_path,
@@ -47,33 +55,29 @@ from nmtalign.files.paths import (
     resolve_path,
 )
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.files.text_files import parse_json, read_json, read_utf8
+from nmtalign.files.text_files import check_encoding, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings, is_word_frame
-from nmtalign.vectors.format_signatures import (
-    is_fasttext,
-    is_pickle,
-    looks_like_text,
-    name_other_files,
-    read_header,
-    utf_16_or_32,
-)
 from nmtalign.vectors.pickles import (
     has_vectors,
+    is_pickle,
     read_gensim,
     read_pickle,
     read_pickled_vectors,
     vectors_of_dictionary,
 )
 from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
-from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, detect_layout, keeps_ascii, read_text_vectors
+from nmtalign.vectors.vector_text_files import detect_layout, read_text_vectors
 from nmtalign.vectors.word2vec_files import (
+    is_fasttext,
+    looks_like_text,
     open_vectors_file,
     read_fasttext_binary,
+    read_header,
     read_word2vec_binary,
     write_word2vec,
 )
@@ -102,6 +106,10 @@ _MIN_PREFIXED_WORDS = 4  # fewer words may begin so by accident
 _MAX_SHOWN_PREFIXES = 4
 _DETECTION_BYTES = 1 << 20  # the format is detected from the beginning of a file
 MAX_ENTRY = 1e15  # sums of squares of larger entries would overflow in single precision
+_ADVICE_ON_OTHER_FILES = (
+    "in Python, nmtalign.Embeddings.of(words, matrix) takes words and vectors from any file; a matrix X.npy"
+    " or X.npz needs its words beside it, in word2int_X.pkl or X.json; a static model is named by its folder"
+)
 _PICKLE_HEAD_BYTES = 200  # contain the name of the class of the pickled object
 _FOLDER_FORMAT = {"format": "nmtalign-vectors", "version": 1}
 
@@ -153,12 +161,11 @@ def load_embeddings(
         warn_caller(f"{path}: pickles are read without the allow-list and can run any code")
     if limit is not None:
         check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
-    check_type(encoding, str, "the name of an encoding")
+    check_encoding(encoding)
     try:
-        keeps_ascii(encoding)
         codecs.lookup_error(errors or "strict")
-    except (LookupError, ValueError) as error:
-        raise UsageError(f"words cannot be decoded with `encoding` and `errors` ({error})") from None
+    except LookupError as error:
+        raise UsageError(f"words cannot be decoded with `errors` ({error})") from None
     format = detect_format(path, encoding=encoding) if format == "auto" else format
     if format == "static" and limit is not None:
         raise UsageError("`limit` does not apply to a static model, which composes all words; remove it")
@@ -265,16 +272,16 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
 
 def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
     """Return the format of a file from its first bytes."""
-    is_wide = utf_16_or_32(start) is not None or not keeps_ascii(encoding)
-    if not is_wide:
-        name_other_files(start)
+    check_readable(
+        start, expected="word vectors", readable=(PICKLE, FASTTEXT), advice_on_data=_ADVICE_ON_OTHER_FILES
+    )
     if is_pickle(start):
         return "gensim" if b"gensim" in start[:_PICKLE_HEAD_BYTES] else "pickle"
     if is_fasttext(start):
         return "fasttext"
-    if is_wide:
+    if detect_encoding(start, encoding) in WIDE_ENCODINGS:
         return "word2vec"
-    lines = start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 2)[:2]
+    lines = start.removeprefix(BOM_UTF8).split(b"\n", 2)[:2]
     if looks_like_text(start) or _is_row(lines):
         return "word2vec"
     if read_header(lines[0]):

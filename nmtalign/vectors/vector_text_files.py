@@ -11,30 +11,35 @@ from __future__ import annotations
 import io
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError, warn_caller
+from nmtalign.files.file_signatures import WIDE_ENCODINGS
+from nmtalign.files.text_files import LONE_RETURNS, text_blocks
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
-from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
+from nmtalign.vectors.word2vec_files import (
+    BYTES_PER_READ,
+    MAX_NUMBERS,
+    decode_word,
+    first_vectors,
+    open_vectors_file,
+    read_header,
+)
 
 _MAX_LINE_BYTES = 1 << 22
 _MAX_SHOWN = 60  # characters of a line in a message
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DETECTION_LINES = 10  # so many first lines show whether a matrix has words
-_DECIMAL = rb"[+-]?(?:\d++(?:%b\d*+)?|%b\d++)(?:[eE][+-]?\d++)?"
-_NOT_FINITE = rb"[+-]?(?i:nan|inf(?:inity)?)"
-_NUMBER_PATTERNS = {
-    mark: b"(?:" + _DECIMAL % (mark, mark) + b"|" + _NOT_FINITE + b")" for mark in (rb"\.", b",")
-}
+_NUMBER = rb"[+-]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|(?i:nan|inf(?:inity)?))"
+_is_number = re.compile(_NUMBER).fullmatch
+_are_numbers = re.compile(rb"%b(?: %b)*" % (_NUMBER, _NUMBER)).fullmatch
+_NUMBERS = "write numbers with a decimal point, and spaces or tabs between"
 # pandas takes these for 1 and 0; to look for the endings first takes a tenth of the time
 _BOOLEAN_ENDINGS = (b"rue", b"RUE", b"alse", b"ALSE")
 _BOOLEAN = re.compile(rb"[ \t](?:[Tt]rue|TRUE|[Ff]alse|FALSE)(?:[ \t\n]|\Z)")
@@ -42,117 +47,43 @@ _NUMBER_FIRST = re.compile(rb"[ \t]*[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?[ \t]")
 ParsedVectors = tuple[list[str], AnyArray]
 
 
-class _AsUtf8(io.RawIOBase):
-    """Text of an encoding in which line ends are not those of ASCII, read as UTF-8."""
-
-    def __init__(self, file: IO[bytes], encoding: str) -> None:
-        self._encoding = encoding
-        self._text = io.TextIOWrapper(file, encoding, newline="")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._text.read(len(buffer) // 4).encode("utf-8", "surrogatepass")
-        except UnicodeError as error:
-            raise DataError(f"the file is not text in {self._encoding} ({error})") from None
-        buffer[: len(data)] = data
-        return len(data)
-
-
-@contextmanager
-def reading_text(path: Path, encoding: str) -> Iterator[tuple[IO[bytes], str]]:
-    """Open a file of text, packed or not, and give it with the encoding of its bytes.
-
-    A byte order mark is removed. UTF-16, UTF-32 and others that do not keep the line ends of ASCII become
-    UTF-8.
-    """
-    with open_vectors_file(path) as file:
-        start: bytes = file.peek(4)[:4]  # type: ignore[attr-defined]
-        encoding = utf_16_or_32(start) or encoding
-        if not keeps_ascii(encoding):
-            yield io.BufferedReader(_AsUtf8(file, encoding)), "utf-8"
-            return
-        if start.startswith(BYTE_ORDER_MARK):
-            file.read(len(BYTE_ORDER_MARK))
-        yield file, encoding
-
-
-def keeps_ascii(encoding: str) -> bool:
-    """Return whether line ends and digits are the same bytes in an encoding and in ASCII."""
-    return "\n0 ".encode(encoding).removeprefix(BYTE_ORDER_MARK) == b"\n0 "
-
-
 class LineLayout(NamedTuple):
-    """Layout of a vector file: dimension, number of words in the header, and decimal mark."""
+    """Layout of a vector file: dimension, and number of words in the header."""
 
     dimension: int
     words: int | None = None  # the number in the header, if there is one
-    decimal: bytes = rb"\."  # the mark, as a pattern
 
     def split(self, line: bytes) -> tuple[bytes, list[bytes]]:
         """Return the word and the numbers of a line; a DataError says what is wrong with it."""
         text = line.rstrip(b" \t\r\n")
         for separator in (b" ", None):
             fields = text.rsplit(separator, self.dimension)
-            if len(fields) == self.dimension + 1 and self._all_numbers(fields[1:]):
+            if len(fields) == self.dimension + 1 and _are_numbers(b" ".join(fields[1:])):
                 word = fields[0].strip(b" \t") or fields[0]
                 if not _ends_in_number(word) and (not word or word.strip(b" ")):
                     return word, fields[1:]
         raise DataError(f"expected a word and {self.dimension} numbers, found {self._found(text)}")
 
-    def vector(self, numbers: list[bytes]) -> AnyArray:
-        """Return the numbers of a line as :meth:`split` found them."""
-        if self.decimal == b",":
-            numbers = [number.replace(b",", b".") for number in numbers]
-        return np.array([float(number) for number in numbers], np.float32)
-
-    def _all_numbers(self, fields: list[bytes]) -> bool:
-        number = _NUMBER_PATTERNS[self.decimal]
-        return re.fullmatch(b"%b(?: %b)*" % (number, number), b" ".join(fields)) is not None
-
     def _found(self, text: bytes) -> str:
         """Return the content of a line that is not a word and its numbers."""
         fields = text.split()
-        if hint := _other_separator(text):
-            return hint
-        count = _numbers_at_end(fields[1:], self.decimal)
+        count = _numbers_at_end(fields[1:])
         if count > self.dimension:
             return f"{count} numbers; a word with spaces must not end in a number"
         if count == len(fields) - 1 or not fields:
             return f"{count} numbers"
-        wrong = fields[-1 - count]
-        found = f"{_quoted_start(wrong)} in place of a number"
-        for mark, name in ((rb"\.", "a decimal point"), (b",", "a decimal comma")):
-            if mark != self.decimal and re.fullmatch(_NUMBER_PATTERNS[mark], wrong):
-                return f"{found}: {name}, unlike the numbers before"
-        return found
+        return f"{_quoted_start(fields[-1 - count])} in place of a number; {_NUMBERS}"
 
 
-def _numbers_at_end(fields: list[bytes], decimal: bytes) -> int:
+def _numbers_at_end(fields: list[bytes]) -> int:
     """Return how many fields at the end are numbers."""
-    count = 0
-    for field in reversed(fields):
-        if not re.fullmatch(_NUMBER_PATTERNS[decimal], field):
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(_is_number, reversed(fields)))
 
 
 def _ends_in_number(word: bytes) -> bool:
     """Return whether a word has parts and the last one is a number, so that it may belong to the vector."""
     parts = word.split()
-    return len(parts) > 1 and any(re.fullmatch(number, parts[-1]) for number in _NUMBER_PATTERNS.values())
-
-
-def _other_separator(text: bytes) -> str | None:
-    """Return advice on a line whose fields are separated by commas or semicolons."""
-    for separator in (b";", b","):
-        fields = text.split(separator)
-        if len(fields) > 2 and _numbers_at_end(fields[1:], _decimal_of(fields[1:])) == len(fields) - 1:
-            return f"fields between {separator.decode()!r}: separate them by spaces or tabs"
-    return None
+    return len(parts) > 1 and _is_number(parts[-1]) is not None
 
 
 def _quoted_start(line: bytes) -> str:
@@ -167,17 +98,13 @@ def detect_layout(lines: list[bytes]) -> LineLayout:
     """
     first, *others = lines or [b""]
     if b"\r" in first.rstrip(b"\r\n"):
-        raise DataError(
-            "the lines end in carriage returns alone, as on old Macs; convert these to line feeds, for"
-            " instance with `tr '\\r' '\\n'`"
-        )
+        raise DataError(LONE_RETURNS)
     if header := read_header(first):
         words, dimension = header
-        return LineLayout(dimension, words, _decimal_of(others[0].split()[-dimension:] if others else []))
+        return LineLayout(dimension, words)
     layout = _layout_of_row(first) or _layout_of_spaced_word(first, others)
     if layout is None:
-        found = _other_separator(first.rstrip()) or _quoted_start(first)
-        raise DataError(f"expected a word and its numbers, found {found}")
+        raise DataError(f"expected a word and its numbers, found {_quoted_start(first)}; {_NUMBERS}")
     if others and all(map(_NUMBER_FIRST.match, lines)):
         raise DataError(
             f"expected a word and its numbers, found numbers alone: {_quoted_start(first)}; save a"
@@ -186,32 +113,21 @@ def detect_layout(lines: list[bytes]) -> LineLayout:
     return layout
 
 
-def _decimal_of(fields: list[bytes]) -> bytes:
-    """Return the decimal mark of numbers, as a pattern."""
-    has_comma = any(b"," in field for field in fields)
-    return b"," if has_comma and _numbers_at_end(fields, b",") == len(fields) else rb"\."
-
-
 def _layout_of_row(line: bytes) -> LineLayout | None:
     """Return the layout of a line whose word has no spaces; None for any other line."""
     text = line.rstrip(b" \t\r\n")
     for separator in (b" ", None):
         word, *numbers = text.split(separator) or [b""]
-        decimal = _decimal_of(numbers)
-        if (
-            0 < len(numbers) <= MAX_NUMBERS
-            and _numbers_at_end(numbers, decimal) == len(numbers)
-            and not _ends_in_number(word)
-        ):
-            return LineLayout(len(numbers), decimal=decimal)
+        has_numbers = 0 < len(numbers) <= MAX_NUMBERS and all(map(_is_number, numbers))
+        if has_numbers and not _ends_in_number(word):
+            return LineLayout(len(numbers))
     return None
 
 
 def _layout_of_spaced_word(line: bytes, others: list[bytes]) -> LineLayout | None:
     """Return the form of a line whose word has spaces, if the next line confirms it."""
-    fields = line.split()
     layout = _layout_of_row(others[0]) if others else None
-    if layout is None or layout.dimension == 1 or _numbers_at_end(fields, layout.decimal) != layout.dimension:
+    if layout is None or layout.dimension == 1 or _numbers_at_end(line.split()) != layout.dimension:
         return None
     return layout
 
@@ -229,8 +145,10 @@ def read_text_vectors(
     """
     words: list[str] = []
     raw = bytearray()
-    with reading_text(path, encoding) as (file, encoding):
-        layout, lines = _begin(file, path)
+    with open_vectors_file(path) as file:
+        blocks, encoding = text_blocks(file, encoding, path)
+        encoding = "utf-8" if encoding in WIDE_ENCODINGS else encoding
+        layout, lines = _begin(blocks, path)
         most = min(sys.maxsize if layout.words is None else layout.words, limit or sys.maxsize)
         rows_per_block = 1 + BYTES_PER_READ // (8 * layout.dimension)
         rows_read = 0
@@ -260,17 +178,23 @@ def read_text_vectors(
     return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, layout.dimension), path)
 
 
-def _begin(file: IO[bytes], path: Path) -> tuple[LineLayout, Iterator[bytes]]:
+def _begin(blocks: Iterable[bytes], path: Path) -> tuple[LineLayout, Iterator[bytes]]:
     """Return the form of a file and its lines with vectors."""
-    lines = iter(partial(file.readline, _MAX_LINE_BYTES), b"")
-    first_lines = list(islice(lines, _DETECTION_LINES))
-    name_other_files(b"".join(first_lines))
+    lines = _lines_of(blocks)
+    first_lines = [line.removeprefix(BOM_UTF8) for line in islice(lines, _DETECTION_LINES)]
     try:
         layout = detect_layout(first_lines)
     except DataError as error:
         raise error.at(path, line=1) from None
     rows = chain(first_lines if layout.words is None else first_lines[1:], lines)
     return layout, _without_last_blanks(rows)
+
+
+def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        if len(block) > _MAX_LINE_BYTES and b"\n" not in block[:_MAX_LINE_BYTES]:
+            raise DataError(f"expected lines of at most {_MAX_LINE_BYTES:,} bytes, found a longer one")
+        yield from io.BytesIO(block)
 
 
 def _without_last_blanks(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -296,7 +220,7 @@ def _parse_fast(block: bytes, layout: LineLayout, encoding: str, errors: str) ->
         return None
     mixed = separator == b"\t" and b" " in block
     boolean = any(ending in block for ending in _BOOLEAN_ENDINGS) and _BOOLEAN.search(block)
-    if mixed or boolean or layout.decimal == b",":
+    if mixed or boolean:
         return None
     # the last column is empty, after a separator at the end
     types: dict[int, Any] = {0: str, layout.dimension + 1: str}
@@ -324,7 +248,7 @@ def _parse_slowly(
     for number, text in enumerate(block.split(b"\n"), start=line):
         try:
             word, numbers = layout.split(text)
-            vectors.append(layout.vector(numbers))
+            vectors.append(np.array(list(map(float, numbers)), np.float32))
             if not np.isfinite(vectors[-1]).all():
                 raise DataError(
                     f"the vector of {word.decode(encoding, 'replace')!r} contains NaN or infinity"

@@ -8,75 +8,82 @@ format took 2.9 s and 0.7 GB, in gensim 4.0 s and 0.6 GB (``scripts/benchmark_ve
 
 from __future__ import annotations
 
-import io
+import codecs
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.compressed import max_decompressed_size, open_decompressed, open_zip_member
+from nmtalign.files.compressed import max_decompressed_size, open_binary
+from nmtalign.files.file_signatures import HEAD_BYTES, detect_compression
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import is_encodable
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.format_signatures import (
-    FASTTEXT_MAGIC,
-    compression,
-    is_zip,
-    looks_like_text,
-    other_zip_file,
-    read_header,
-)
 
 BYTES_PER_READ = 1 << 24
 _MAX_WORD_BYTES = 1 << 16
 _MAX_FIRST_LINE_BYTES = 256
-_SIGNATURE_BYTES = 1_000  # tell the compression, and what a zip archive has
+MAX_NUMBERS = 1 << 16  # the numbers of a vector
+_MAX_WORDS = 1 << 31
+_MAX_COUNTS_BYTES = 100
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
+_NOT_ASCII = bytes(range(128, 256))
+_MIN_ASCII_SHARE = 0.75  # text in a one-byte encoding consists mostly of digits, which are ASCII
+FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _TEXT_CHECK_BYTES = 1 << 12  # enough to tell text from binary numbers
 _SUPERVISED = 3  # kind of a fastText model
 _WORD, _LABEL = 0, 1  # kinds of entries in the dictionary of fastText
 
 
 @contextmanager
-def open_vectors_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; a compressed file, or the only file of a zip archive, is decompressed.
+def open_vectors_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed if it is compressed; errors name the file."""
+    with reraise_as_data_error(path, "the file is damaged or ends too early"), open_binary(path) as file:
+        yield file
 
-    Errors name the file.
+
+def read_header(line: bytes) -> tuple[int, int] | None:
+    """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
+    fields = line.split() if len(line) < _MAX_COUNTS_BYTES else []
+    if len(fields) != 2 or not all(re.fullmatch(rb"-?\d{1,20}", field) for field in fields):
+        return None
+    words, dimension = map(int, fields)
+    if not 0 < dimension <= MAX_NUMBERS or not 0 <= words <= _MAX_WORDS:
+        expected = f"expected at most 2^31 words of 1 to {MAX_NUMBERS}"
+        raise DataError(f"the header claims {words} words of {dimension} numbers; {expected}")
+    return words, dimension
+
+
+def looks_like_text(start: bytes) -> bool:
+    """Return whether bytes have no control characters, and are UTF-8 or at least mostly ASCII.
+
+    The last character may be truncated. Numbers in binary form have control characters among their bytes
+    (each byte with a probability of 11 %), and fewer ASCII ones.
     """
-    ending = _compression_of(path)
-    with reraise_as_data_error(path, "the file is damaged or ends too early"):
-        if ending is None:
-            opened: IO[bytes] = open(path, "rb")  # noqa: SIM115  # closed below
-        elif ending == ".zip":
-            opened = open_zip_member(io.FileIO(path))
-        else:
-            opened = open_decompressed(io.FileIO(path), ending)
-        with opened:
-            yield opened
-
-
-def _compression_of(path: Path) -> str | None:
-    """Return the ending that names the compression of a file, or None.
-
-    A zip archive that is the file of another program, such as PyTorch, is not a compressed file.
-    """
-    with open(path, "rb") as file:
-        start = file.read(_SIGNATURE_BYTES)
-    if is_zip(start):
-        return ".zip" if other_zip_file(start) is None else None
-    return compression(start)
+    if len(start.translate(None, _CONTROL_BYTES)) < len(start):
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        ascii_bytes = len(start.translate(None, _NOT_ASCII))
+        return ascii_bytes >= _MIN_ASCII_SHARE * len(start)
+    return True
 
 
 def _check_bytes(path: Path, needed: int, promised: str) -> None:
     """Raise DataError if a header promises more than a file can contain."""
     size = path.stat().st_size
-    available = max_decompressed_size(size) if _compression_of(path) else size
+    with open(path, "rb") as file:
+        is_compressed = detect_compression(file.read(HEAD_BYTES)) is not None
+    available = max_decompressed_size(size) if is_compressed else size
     if needed > available:
         found = f"the file has {size:,}"
         if available > size:
@@ -149,7 +156,7 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
 class _BinaryRows:
     """Reads words and vectors from a file in large blocks."""
 
-    def __init__(self, file: IO[bytes], dimension: int) -> None:
+    def __init__(self, file: BinaryIO, dimension: int) -> None:
         self._file, self._dimension = file, dimension
         self._block, self._at = file.read(BYTES_PER_READ), 0
 
@@ -204,6 +211,17 @@ class _FastTextHeader(NamedTuple):
     t: float
 
 
+def is_fasttext(start: bytes) -> bool:
+    """Return whether a file begins as a fastText model does; older ones have no magic number."""
+    if start.startswith(FASTTEXT_MAGIC):
+        return True
+    if len(start) < 56:
+        return False
+    header = _FastTextHeader._make(struct.unpack("<12id", start[:56]))
+    has_known_kinds = 1 <= header.loss <= 4 and 1 <= header.model <= 3
+    return bool(0 < header.dim < MAX_NUMBERS and has_known_kinds and 0 <= header.t <= 1)
+
+
 def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
     """Read an unsupervised fastText model (.bin, any version) with all its sub-words.
 
@@ -249,7 +267,7 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
 
 
 def _read_fasttext_words(
-    file: IO[bytes], size: int, word_count: int, encoding: str, errors: str, path: Path
+    file: BinaryIO, size: int, word_count: int, encoding: str, errors: str, path: Path
 ) -> list[str]:
     """Return the words of the dictionary: bytes up to a zero, then a count and a kind.
 

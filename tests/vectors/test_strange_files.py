@@ -40,11 +40,6 @@ def text(
     return "".join(line + end for line in lines)
 
 
-def with_commas(content: str) -> str:
-    """Write decimal commas, as in a French spreadsheet."""
-    return content.replace(".", ",")
-
-
 TEXTS: dict[str, str | bytes] = {
     "two spaces before a number without a sign": text(number="{: .4f}"),
     "columns of one width": text(number="{:12.4f}"),
@@ -54,8 +49,6 @@ TEXTS: dict[str, str | bytes] = {
     "tabs between the numbers": text(between="\t"),
     "a space and tabs": text(after_word=" \t", between="\t"),
     "a header with spaces": text(header="  3   3 "),
-    "decimal commas": with_commas(text()),
-    "decimal commas and tabs": with_commas(text(after_word="\t", between="\t")),
     "exponents": text(number="{:.6e}"),
     "signs": text(number="{:+.4f}"),
     "a byte order mark": b"\xef\xbb\xbf" + text().encode(),
@@ -132,28 +125,34 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a tab hides one number more": ("2 2\nthe\t1 2 3\na\t3 4 5\n", "line 2: .* found 3 numbers"),
     "a line with one number more": ("the 1 2\na 3 4 5\n", "line 2: .* found 3 numbers"),
     "a first line with one number less": ("the 1 2\na 3 4 5\nb 6 7 8\n", "line 2: .* found 3 numbers"),
-    "a point among decimal commas": (
-        "2 2\nthe 1,5 2\na 3.5 4\n",
-        "line 3: .* found '3.5' in place of a number: a decimal point",
+    "decimal commas": (
+        "2 2\nthe 1,5 2\na 3,5 4\n",
+        "line 2: .* found '1,5' in place of a number; write numbers with a decimal point",
     ),
-    "a comma among decimal points": (
-        "2 2\nthe 1.5 2\na 3,5 4\n",
-        "line 3: .* found '3,5' in place of a number: a decimal comma",
+    "decimal commas without a header": (
+        "the 1,5 2\n",
+        "line 1: .* found 'the 1,5 2'; write numbers with a de",
     ),
     "thousands": ("2 2\nthe 1,234.5 1\na 3 4\n", "line 2: .* found '1,234.5'"),
     "an underscore": ("2 2\nthe 1_0 1\na 3 4\n", "line 2: .* found '1_0'"),
     "true": ("2 2\nthe True 1\na 3 4\n", "line 2: .* found 'True'"),
     "true at the end": ("the 1 2\na 3 True", "line 2: .* found 'True'"),
-    "semicolons": ("the;1;2\na;3;4\n", "line 1: .* found fields between ';': separate them by spaces"),
-    "semicolons and commas": ("2 2\nthe;1,5;2\na;3;4\n", "line 2: .* found fields between ';'"),
-    "commas": ("2 2\nthe,1.5,2\na,3,4\n", "line 2: .* found fields between ',': separate them by spaces"),
+    "semicolons": (
+        "the;1;2\na;3;4\n",
+        "line 1: .* found 'the;1;2'; write numbers .* and spaces or tabs between",
+    ),
+    "semicolons and commas": ("2 2\nthe;1,5;2\na;3;4\n", "line 2: .* found 0 numbers"),
+    "commas": ("2 2\nthe,1.5,2\na,3,4\n", "line 2: .* found 0 numbers"),
     "a header of names": ("word\tx\ty\nthe\t1\t2\n", "line 1: expected a word and its numbers, found 'word"),
     "numbers alone": ("0.1 0.2 0.3\n0.4 0.5 0.6\n", "line 1: .* found numbers alone: '0.1"),
     "indented numbers alone": ("  0.1 -0.2 0.3\n -0.4 0.5 0.6\n", "line 1: .* found numbers alone"),
     "numbers alone after a header": ("2 3\n0.1 0.2 0.3\n0.4 0.5 0.6\n", "line 2: .* found 2 numbers"),
     "two vectors without a word": ("3 1\n 1\na 2\n 3\n", "before each vector, found 2 vectors without one"),
     "a blank line": ("3 1\na 1\n\nb 2\n", "line 3: expected a word and 1 numbers, found 0"),
-    "carriage returns alone": ("2 1\ra 1\rb 2\r", "line 1: the lines end in carriage returns alone"),
+    "carriage returns alone": (
+        "2 1\ra 1\rb 2\r",
+        "line 1: expected lines that end in .* found only carriage returns",
+    ),
     "not a number": ("2 1\na nan\nb 2\n", "line 2: the vector of 'a' contains NaN or infinity"),
     "infinity": ("a 1e39\nb 2\n", "line 1: the vector of 'a' contains NaN or infinity"),
     "half a file": ("2 2\nthe 1 2\na 3", "line 3: .* found 1"),
@@ -168,7 +167,10 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     ),
     "old PyTorch": (b"\x80\2\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\2M\xe9\3.", "a PyTorch file"),
     "a database": (b"SQLite format 3\0" + bytes(100), "an SQLite database"),
-    "an array": (b"\x93NUMPY\1\0v\0{'descr': '<f8'", "a NumPy array: name it X.npy"),
+    "an array": (
+        b"\x93NUMPY\1\0v\0{'descr': '<f8'",
+        "a NumPy array .* a matrix X.npy or X.npz needs its words beside it",
+    ),
     "any bytes": (b"\x01\x02\x03\xff" * 50, "expected vectors as text, or in a binary form of"),
 }
 
@@ -204,7 +206,6 @@ def test_gensims_reader_of_text_changes_or_refuses_what_is_told_or_read_here(tmp
     for content in (
         "2 1\nnew york 1\nb 2\n",
         "2 1\na\t1\nb\t2\n",
-        "2 1\na 1,5\nb 2,5\n",
         "\ufeff2 1\na 1\nb 2\n",
     ):
         with pytest.raises(ValueError, match=r"could not|invalid literal"):
@@ -218,7 +219,7 @@ def test_utf_16_without_its_mark_is_read_by_its_name(tmp_path: Path) -> None:
     found = load_embeddings(path, encoding="utf-16-le")
     assert found.vocabulary.words == WORDS
     path.write_bytes(text().encode("utf-16-le")[:-1])
-    with pytest.raises(DataError, match="the file is not text in utf-16-le"):
+    with pytest.raises(DataError, match=r"expected word vectors|expected a word and 3 numbers"):
         load_embeddings(path, encoding="utf-16-le")
 
 
@@ -235,14 +236,14 @@ def test_compressed_files_need_no_ending(compress: Any, format: str, tmp_path: P
     ("member", "what"),
     [
         ("v/data.pkl", "a PyTorch file"),
-        ("[Content_Types].xml", "a workbook of Excel"),
-        ("embeddings.npy", "an archive of NumPy arrays: name it X.npz"),
+        ("[Content_Types].xml", "an Office document"),
+        ("embeddings.npy", r"a NumPy archive \(.npz\); .* X.npz needs its words beside it"),
     ],
 )
 def test_archives_are_named(member: str, what: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.bin", "w") as archive:
         archive.writestr(member, "x")
-    with pytest.raises(DataError, match=rf"x\.bin: this is {what}"):
+    with pytest.raises(DataError, match=rf"x\.bin: expected word vectors, found {what}"):
         load_embeddings(tmp_path / "x.bin")
 
 
@@ -411,8 +412,11 @@ def test_the_only_file_of_a_zip_archive_is_read(format: Any, tmp_path: Path) -> 
 
 def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
-    several = "expected a zip archive of one file, found 4 \\(a.vec, b.vec, c.vec, ...\\); unpack it"
-    for names, message in ((("a.vec", "b.vec", "c.vec", "d.vec"), several), ((), "of one file, found none")):
+    several = "expected one file, found a ZIP archive of 4 files \\(a.vec, b.vec, c.vec, ...\\); unpack it"
+    for names, message in (
+        (("a.vec", "b.vec", "c.vec", "d.vec"), several),
+        ((), "found a ZIP archive of no file"),
+    ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, text())
@@ -426,7 +430,7 @@ def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
         archive.writestr("x.vec", text())
     whole = path.read_bytes()
     path.write_bytes(whole[:-9])
-    with pytest.raises(DataError, match="the file is damaged or ends too early"):
+    with pytest.raises(DataError, match="the zip archive is damaged or ends too early"):
         load_embeddings(path)
 
 
