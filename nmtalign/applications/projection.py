@@ -64,38 +64,36 @@ _ADVICE_ON_LINES = (
 # --- lines of annotations --------------------------------------------------------------------------
 
 
-class ProjectedLine(NamedTuple):
-    """The annotations of a target sentence as a line, and those of the source that found no place."""
+class Projected(NamedTuple):
+    """The annotations of a target sentence, and those of the source that found no place."""
 
-    text: str
+    annotation: str | list[str] | list[LabeledSpan]
     unlinked: int  # annotations of the source whose words have no link
     displaced: Sequence[LabeledSpan] = ()  # spans of the source whose words all belong to other spans
     cut: Sequence[LabeledSpan] = ()  # spans of characters that begin or end inside a word of the source
 
-
-class Projected(NamedTuple):
-    """A projected annotation as a Python object, not as a line of text."""
-
-    annotation: str | list[str] | list[LabeledSpan]
-    unlinked: int
-    displaced: Sequence[LabeledSpan] = ()
-    cut: Sequence[LabeledSpan] = ()
+    @property
+    def text(self) -> str:
+        """The annotations as a line."""
+        if isinstance(self.annotation, str):
+            return self.annotation
+        return " ".join(one if isinstance(one, str) else _text_of_span(one) for one in self.annotation)
 
 
-def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: bool = False) -> ProjectedLine:
-    """Project the annotations of one source sentence, written in one of `TAG_FORMATS`, to the target.
+def project_line(annotation: Any, lines: LinkedLines, format: TagFormat, *, split: bool = False) -> Projected:
+    """Project the annotations of one source sentence to the target: a line, or a list of labels or spans.
 
     DataError is raised if they are not well-formed, or do not fit the source line of the pair.
     """
     if _is_markup(format):
-        return _project_markup(line, lines, format, split)
+        return _project_markup(annotation, lines, format, split)
     if _is_label(format):
-        labels, unlinked, displaced = _project_labels(split_spaces(line), lines.pair, format)
-        return ProjectedLine(" ".join(labels), unlinked, displaced)
+        labels = split_spaces(annotation) if isinstance(annotation, str) else annotation
+        return Projected(*_project_labels(labels, lines.pair, format))
     if format == "conllu":
-        return ProjectedLine(*project_sentence(line, lines))
-    (spans, unlinked, displaced), cut = _project_spans(line, lines, format)
-    return ProjectedLine(" ".join(map(_text_of_span, spans)), unlinked, displaced, cut)
+        return Projected(*project_sentence(annotation, lines))
+    projected, cut = _project_spans(annotation, lines, format)
+    return Projected(*projected, cut)
 
 
 def _text_of_span(span: LabeledSpan) -> str:
@@ -113,7 +111,7 @@ def _is_label(format: TagFormat) -> TypeGuard[LabelFormat | Literal["labels"]]:
 # --- markup --------------------------------------------------------------------------------------
 
 
-def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: bool) -> ProjectedLine:
+def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: bool) -> Projected:
     """Insert the markup of a line, whose text is that of the source line, in the target line."""
     check_target(lines.target, format)
     placed = _place_markup(line, lines, format, split)
@@ -122,7 +120,7 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     return placed
 
 
-def project_into_text(line: str, lines: LinkedLines, *, split: bool = False) -> ProjectedLine:
+def project_into_text(line: str, lines: LinkedLines, *, split: bool = False) -> Projected:
     """Insert the inline elements of a segment of XLIFF or TMX in a target without escapes, and escape it."""
     return _place_markup(line, lines, "xliff", split, escape=escape_xml)
 
@@ -138,7 +136,7 @@ def words_on_lines(text: str) -> list[tuple[int, int]]:
 
 def _place_markup(
     line: str, lines: LinkedLines, format: MarkupFormat, split: bool, *, escape: Callable[[str], str] = str
-) -> ProjectedLine:
+) -> Projected:
     marked = parse_markup(line, format)
     marked = marked._replace(text=marked.text.replace("\n", " "))  # segments of files may have several lines
     offset = matched_offsets(marked.text, lines.source, format)
@@ -149,7 +147,7 @@ def _place_markup(
     target = split_line(lines.target, target_spans)
     targets_of = link_atoms(source, target, lines.pair.links)
     placed = place_markup(marked, offset, source, target, targets_of, split=split, escape=escape)
-    return ProjectedLine(*placed)
+    return Projected(*placed)
 
 
 def check_target(line: str, format: TagFormat) -> None:
@@ -382,7 +380,11 @@ def project(
         if annotation is missing:
             raise DataError(f"expected annotations of each pair, found annotations of only {number:,}")
         try:
-            result = _project_annotation(_as_python(annotation), lines, format, split)
+            annotation = _as_python(annotation)
+            if isinstance(annotation, str) and format != "conllu":  # whose sentences have several lines
+                annotation = without_line_end(annotation)
+            _check_annotation(annotation, lines, format)
+            result = project_line(annotation, lines, format, split=split)
         except DataError as error:
             raise error.at(name_pair(number, frame_index)) from None
         projected.append(result.annotation)
@@ -410,31 +412,21 @@ def _as_python(annotation: Any) -> Any:
     return annotation
 
 
-def _project_annotation(annotation: Any, lines: LinkedLines, format: TagFormat, split: bool) -> Projected:
-    """Return the annotations of the target, and those of the source that found no place."""
-    if isinstance(annotation, str) and format != "conllu":  # whose sentences have several lines
-        annotation = without_line_end(annotation)
-    if _is_markup(format):
-        if not isinstance(annotation, str):
-            found = f"found {short_repr(annotation)}"
-            raise DataError(
-                f"expected a line with tags as text, {found}; labels need format='bio' or 'labels'"
-            )
-        return Projected(*_project_markup(annotation, lines, format, split))
+def _check_annotation(annotation: Any, lines: LinkedLines, format: TagFormat) -> None:
+    """Raise DataError for what cannot be the annotations of a sentence in a format."""
+    is_text = isinstance(annotation, str)
+    if _is_markup(format) and not is_text:
+        found = f"found {short_repr(annotation)}"
+        raise DataError(f"expected a line with tags as text, {found}; labels need format='bio' or 'labels'")
+    if format == "conllu" and not is_text:
+        raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
     if _is_label(format):
-        labels = split_spaces(annotation) if isinstance(annotation, str) else annotation
+        labels = split_spaces(annotation) if is_text else annotation
         if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"expected a list of labels, found {short_repr(labels)}")
         if len(labels) > len(lines.pair.source) and lines.words_are_between_spaces:
             found = f"found {len(labels)} labels for {len(lines.pair.source)} source words between spaces"
             raise DataError(f"expected a label for each word, {found}; {_ADVICE_ON_TOKENS}")
-        return Projected(*_project_labels(labels, lines.pair, format))
-    if format == "conllu":
-        if not isinstance(annotation, str):
-            raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
-        return Projected(*project_sentence(annotation, lines))
-    projected, cut = _project_spans(annotation, lines, format)
-    return Projected(*projected, cut)
 
 
 def _as_spans(annotation: Any, lines: LinkedLines, unit: str) -> list[LabeledSpan]:
