@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
-from operator import index
+from operator import attrgetter, index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
 
@@ -899,58 +899,14 @@ class _PairOfBatch(AlignedPair):
         source, target = self.tokens
         return make_alignment(frozenset(self.probabilities), len(source), len(target))
 
-    @property
-    def matrix(self) -> AlignmentMatrix:
-        """The weights from which the links were chosen."""
-        return self._aligned.matrix
-
-    @property
-    def forward(self) -> NDArray[np.floating]:
-        """Attention of target words to source words."""
-        return self._aligned.forward
-
-    @property
-    def reverse(self) -> NDArray[np.floating]:
-        """Attention of source words to target words."""
-        return self._aligned.reverse
-
-    @property
-    def scores(self) -> NDArray[np.floating]:
-        """Scores of the cells."""
-        return self._aligned.scores
-
-    @property
-    def default_values(self) -> str:
-        """Which values a picture shows by default."""
-        return self._aligned.default_values
-
-    @property
-    def description(self) -> str:
-        """One line about the aligner and its settings."""
-        return self._aligned.description
-
-    @property
-    def extraction(self) -> str:
-        """Name of the method that chose the links."""
-        return self._aligned.extraction
-
-    @property
-    def threshold(self) -> float | None:
-        """Minimum posterior of a link, or with ``transport`` its minimum share of the plan."""
-        return self._aligned.threshold
-
-    @property
-    def second(self) -> float | None:
-        """Minimum probability of a second word."""
-        return self._aligned.second
-
-    @property
-    def languages(self) -> tuple[str | None, str | None]:
-        """ISO 639 codes of source and target."""
-        return self._aligned.languages
-
 
 _PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it is public
+_COMPUTED = (  # fields that the pair has when it was aligned again
+    *("matrix", "forward", "reverse", "scores", "default_values"),
+    *("description", "extraction", "threshold", "second", "languages"),
+)
+for _name in _COMPUTED:
+    setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:

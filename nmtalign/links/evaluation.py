@@ -77,15 +77,6 @@ class Evaluation(HasScores, TableResult):
     bootstrap: Bootstrap = field(default_factory=Bootstrap)
 
     def __post_init__(self) -> None:
-        made = "(nmtalign.evaluate makes evaluations)"
-        check_type(self.sentences, Sequence, f"the counts of each sentence {made}")
-        for counts in self.sentences:
-            check_type(counts, Counts, f"the counts of each sentence {made}")
-        check_type(self.intervals, Mapping, f"the interval of each score {made}")
-        if missing := [metric for metric in METRICS if metric not in self.intervals]:
-            raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
-        check_type(self.settings, str, f"settings as text {made}")
-        check_type(self.bootstrap, Bootstrap, f"a Bootstrap {made}")
         object.__setattr__(self, "intervals", MappingProxyType(dict(self.intervals)))
 
     def __reduce__(self) -> tuple[type[Evaluation], tuple[Any, ...]]:

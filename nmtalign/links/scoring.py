@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.validation import check_choices, check_number, check_type
 
@@ -56,10 +56,6 @@ class Counts(HasScores):
     sure: int = 0
     in_sure: int = 0
     in_possible: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.in_sure <= min(self.sure, self.in_possible) or self.in_possible > self.links:
-            raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
 
     @classmethod
     def from_links(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:

@@ -23,7 +23,6 @@ from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import (
     AlignedPair,
     Alignment,
-    AlignmentMatrix,
     GoldAlignment,
     Link,
     links_inside,
@@ -39,7 +38,7 @@ from nmtalign.links.formats import (
     with_numbered_errors,
 )
 from nmtalign.links.scoring import Counts
-from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
+from nmtalign.report.sample import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
 PAIRS_PER_SCORING_CALL = 10_000  # buckets of many pairs are aligned faster
@@ -134,7 +133,7 @@ def read_corpus(
             pair = SentencePair("", "")
             pair_gold = None if golds is None else GoldAlignment((), ())
             links_of_systems = dict.fromkeys(systems, frozenset())
-            pair_attention, by_part = (None, None) if aligned is None else (_no_attention(), dict)
+            pair_attention, by_part = (None, None) if aligned is None else (EMPTY_PAIR, dict)
             words = ((), ())
         for name, links_of_system in links_of_systems.items():
             unit_checks[name].add(number, links_of_system, *words)
@@ -191,11 +190,6 @@ class _BadLines:
         assert self._on_error is not None
         self.numbers.add(number)
         self._on_error(number, error)
-
-
-def _no_attention() -> AlignedPair:
-    """Return the attention of an empty pair."""
-    return AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
 
 
 class WorstSample(NamedTuple):

@@ -32,7 +32,7 @@ from nmtalign.display import short_repr, visible, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.links.evaluation import Evaluation
 from nmtalign.links.formats import (
     Correction,
@@ -46,6 +46,7 @@ from nmtalign.links.scoring import Counts
 from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.packing import in_thousandths, null_thousandths, pack_weights, pairs_in_columns
 from nmtalign.report.sample import (
+    EMPTY_PAIR,
     OWN_LINKS,
     Figure,
     SamplePair,
@@ -71,7 +72,6 @@ from nmtalign.validation import check_same_pairs, check_type
 if TYPE_CHECKING:
     import pandas as pd
 
-_EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 # A page begins with one of these modules.
 REPORT_MODULE, TYPING_MODULE, CARDS_MODULE = "report.js", "tools/typing.js", "cards.js"
 UNPACKING_MODULE = "unpack.js"
@@ -303,14 +303,6 @@ def write_report(
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; pass a name like {path.stem}.html")
     check_type(title, str, "a title")
-    check_type(text, (str, type(None)), "a name of the text")
-    check_type(about, str, "a text about the pairs")
-    check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")
-    check_type(corpus, Sequence, "figures of a corpus")
-    for figure in corpus:
-        check_type(figure, Figure, "a figure of nmtalign.report.sample")
-    for evaluation in (systems or {}).values():
-        check_type(evaluation, Evaluation, "an evaluation of a system")
     aligned_pairs: Any = pairs
     if aligner is not None:
         aligned_pairs = _align_text(aligner, pairs, targets, source, target)
@@ -437,7 +429,7 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
     if len({tuple(pair.others) for pair in pairs}) > 1:
         raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
     others = list(pairs[0].others) if pairs else []
-    aligned = pairs[0].aligned if pairs else _EMPTY_PAIR
+    aligned = pairs[0].aligned if pairs else EMPTY_PAIR
     with_gold = any(pair.gold is not None for pair in pairs)
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = summarize(pairs)

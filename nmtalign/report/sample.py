@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from nmtalign.arrays import as_real_array
 from nmtalign.display import short_repr, visible
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
 from nmtalign.links.expected_scores import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.formats import outside_link_error
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.text.bitext import MAX_MATRIX_CELLS
-from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
+from nmtalign.validation import check_choices, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
 # lengths of the longer sentence of the pair that a report shows first
@@ -36,6 +36,7 @@ MAX_EXAMPLE_CHARACTERS = 72  # a longer sentence would not fit on one line of a 
 MAX_LEXICON_ROWS = 1000
 OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
+EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
 SIGNIFICANCE_LEVEL = 0.05  # shared among all pairs of systems
 _METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
@@ -86,23 +87,15 @@ class SamplePair:
     weights: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_number(self.line, "the line of a pair in its file, from 1", integer=True)
-        check_type(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
-        check_type(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
             alignment_inside(self.gold.possible, S, T, self.line)
-        for name, alignments in (("others", self.others), ("choices", self.choices)):
-            check_type(alignments, Mapping, f"the {name} of a pair as a dictionary")
-            for alignment in alignments.values():
-                check_type(alignment, Alignment, "an alignment of another system")
-                alignment_inside(alignment.links, S, T, self.line)
-        for name, matrices in (("parts", self.parts), ("weights", self.weights)):
-            check_type(matrices, Mapping, f"the {name} of a pair as a dictionary")
-            for part, weights in matrices.items():
-                shape = as_real_array(weights, f"the weights of {part}").shape
-                if shape != (T, S):
-                    raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
+        for alignment in (*self.others.values(), *self.choices.values()):
+            alignment_inside(alignment.links, S, T, self.line)
+        for part, weights in (*self.parts.items(), *self.weights.items()):
+            shape = as_real_array(weights, f"the weights of {part}").shape
+            if shape != (T, S):
+                raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
 
     def __repr__(self) -> str:
         return f"SamplePair of line {self.line}: {self.aligned}"
