@@ -225,18 +225,6 @@ def check_sizes(**sizes: object) -> None:
             raise UsageError(f"expected {name} as an integer from 0, found {short_repr(size)}")
 
 
-def check_parameters(kind: type, parameters: Any) -> None:
-    """Raise a :class:`UsageError` unless parameters are of a kind."""
-    if not isinstance(parameters, kind):
-        raise UsageError(f"expected parameters of type {kind.__name__}, found {type(parameters).__name__}")
-
-
-def check_function(name: str, function: Any) -> None:
-    """Raise a :class:`UsageError` unless something can be called."""
-    if not callable(function):
-        raise UsageError(f"expected a function as `{name}`, found {short_repr(function)}")
-
-
 def check_temperature(temperature: Any) -> None:
     """Raise a :class:`UsageError` unless this is a positive number, perhaps in an array of its own."""
     try:

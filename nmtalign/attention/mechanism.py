@@ -20,9 +20,7 @@ from nmtalign.attention._arrays import (
     Array,
     as_floats,
     check_axis,
-    check_function,
     check_matrix,
-    check_parameters,
     check_rows,
     check_sizes,
     check_to_fit,
@@ -94,8 +92,6 @@ def attend(
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1.
     """
-    check_function("score", score)
-    check_function("normalize", normalize)
     xp, queries, keys, values = namespace_and_floats(queries, keys, keys if values is None else values)
     check_rows(keys=keys)
     check_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
@@ -337,7 +333,6 @@ def multi_head(
     >>> multi_head(MultiHead.init(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
     (2, 3, 3)
     """
-    check_parameters(MultiHead, parameters)
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p = parameters

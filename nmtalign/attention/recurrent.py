@@ -17,7 +17,6 @@ from nmtalign.attention._arrays import (
     as_floats,
     check_axis,
     check_matrix,
-    check_parameters,
     check_rows,
     check_sizes,
     concatenate,
@@ -37,7 +36,6 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.scores import additive_projected
-from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
 
@@ -121,7 +119,6 @@ def gru(
     >>> gru(GRU.init(3, 2, seed=0), np.zeros((5, 3))).shape
     (5, 2)
     """
-    check_parameters(GRU, parameters)
     projected = linear(words, parameters.W, parameters.b_W)  # (..., N, 3A)
     check_rows(words=projected)
     xp = namespace(projected)
@@ -175,14 +172,6 @@ class RecurrentEncoder:
 
     layers: tuple[tuple[GRU, ...], ...]
 
-    def __post_init__(self) -> None:
-        for layer in self.layers if isinstance(self.layers, tuple) else [None]:
-            if not isinstance(layer, tuple):
-                found = short_repr(self.layers if layer is None else layer)
-                raise UsageError(f"expected layers as tuples of GRU, one for each direction, found {found}")
-            for unit in layer:
-                check_parameters(GRU, unit)
-
     @classmethod
     def init(
         cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
@@ -218,7 +207,6 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     >>> recurrent_encoder(RecurrentEncoder.init(3, 2, layers=2, seed=0), np.zeros((5, 3))).shape
     (5, 4)
     """
-    check_parameters(RecurrentEncoder, parameters)
     for layer in parameters.layers:
         states = [gru(unit, words, mask=mask, backward=bool(index)) for index, unit in enumerate(layer)]
         words = concatenate(states, axis=-1)
@@ -248,11 +236,6 @@ class Bahdanau(Parameters):
     v_a: Array
     W_s: Array
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_parameters(RecurrentEncoder, self.encoder)
-        check_parameters(GRU, self.decoder)
-
     @classmethod
     def init(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
         """Return Glorot-drawn parameters, with the reset gate of the paper (before the product)."""
@@ -280,7 +263,6 @@ def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) 
     Reads source words (..., S, D_s); the mask (..., S) is False for padding (Bahdanau, Cho & Bengio 2014,
     sections A.2.1 and A.2.2).
     """
-    check_parameters(Bahdanau, parameters)
     states = recurrent_encoder(parameters.encoder, source, mask=mask)  # (..., S, 2A)
     xp = namespace(states)
     A = parameters.W_s.shape[0]
@@ -306,8 +288,6 @@ def decode_step(
     al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
     from :func:`annotate`, with the same mask.
     """
-    check_parameters(Bahdanau, parameters)
-    check_parameters(Annotations, source)
     word, state = as_floats(word, state)
     if word.ndim != state.ndim:
         shapes = f"{tuple(word.shape)} and {tuple(state.shape)}"
@@ -347,7 +327,6 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     >>> align_sentence(parameters, np.ones((7, 3)), np.ones((2, 4))).weights.shape
     (2, 7)
     """
-    check_parameters(Bahdanau, parameters)
     xp, source, target = namespace_and_floats(source, target)
     check_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:

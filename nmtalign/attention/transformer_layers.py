@@ -20,7 +20,6 @@ from nmtalign.attention._arrays import (
     Array,
     as_floats,
     check_axis,
-    check_parameters,
     check_rows,
     check_sizes,
     check_to_fit,
@@ -45,7 +44,6 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.weights import causal_mask, mask_scores
-from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.validation import check_choice
 
@@ -89,7 +87,6 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, eps_on_std=True), [[1.0, 3.0]])
     array([[-0.5,  0.5]])
     """
-    check_parameters(LayerNorm, parameters)
     p = parameters
     xp, x = namespace_and_floats(x)
     namespace(x, p.gain)  # an error unless both are of one library
@@ -148,7 +145,6 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
     >>> feed_forward(FeedForward(np.eye(2), np.eye(2)), [[-1.0, 2.0]])
     array([[0., 2.]])
     """
-    check_parameters(FeedForward, parameters)
     (x,) = as_floats(x)
     inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
     return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
@@ -177,12 +173,7 @@ class TransformerBlock:
     pre_norm: bool = False
 
     def __post_init__(self) -> None:
-        check_parameters(MultiHead, self.self_attention)
-        check_parameters(FeedForward, self.feed_forward)
-        if self.cross_attention is not None:
-            check_parameters(MultiHead, self.cross_attention)
         count = 2 if self.cross_attention is None else 3
-        _check_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
         if len(self.norms) != count:
             raise UsageError(f"expected {count} norms, one for each sub-layer, found {len(self.norms)}")
 
@@ -230,14 +221,6 @@ class TransformerBlock:
         )
 
 
-def _check_all(kind: type, parts: Any, what: str) -> None:
-    """Raise a :class:`UsageError` unless this is a tuple of parameters of one kind."""
-    if not isinstance(parts, tuple):
-        raise UsageError(f"expected a tuple of {what}, found {short_repr(parts)}")
-    for part in parts:
-        check_parameters(kind, part)
-
-
 def _residual(
     p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], AttentionOutput]
 ) -> AttentionOutput:
@@ -266,7 +249,6 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     >>> encoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).context.shape
     (4, 4)
     """
-    check_parameters(TransformerBlock, parameters)
     p = parameters
     (x,) = as_floats(x)
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
@@ -313,7 +295,6 @@ def decoder_block(
     >>> decoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
     (4, 4)
     """
-    check_parameters(TransformerBlock, parameters)
     p = parameters
     (x,) = as_floats(x)
     check_rows(x=x)
@@ -343,12 +324,6 @@ class Transformer:
     decoder: tuple[TransformerBlock, ...]
     encoder_norm: LayerNorm
     decoder_norm: LayerNorm
-
-    def __post_init__(self) -> None:
-        _check_all(TransformerBlock, self.encoder, "the blocks of the encoder")
-        _check_all(TransformerBlock, self.decoder, "the blocks of the decoder")
-        check_parameters(LayerNorm, self.encoder_norm)
-        check_parameters(LayerNorm, self.decoder_norm)
 
     @classmethod
     def init(
@@ -444,7 +419,6 @@ def transformer(
     >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
     (4, 4)
     """
-    check_parameters(Transformer, parameters)
     p = parameters
     memory, words = as_floats(source, target)
     encoded, decoded = [], []

@@ -35,11 +35,6 @@ REFUSED = [
     (lambda: attention.sinusoidal(2, 4.0), "expected D as an integer from 0, found 4.0"),
     (lambda: attention.position_table(2.0, 4, seed=1), "expected N as an integer from 0, found 2.0"),
     (lambda: attention.diagonal_prior(2, 3.0), "expected S as an integer from 0, found 3.0"),
-    (lambda: attention.multi_head(X, X), "expected parameters of type MultiHead, found ndarray"),
-    (lambda: attention.layer_norm(None, X), "expected parameters of type LayerNorm, found NoneType"),
-    (lambda: attention.gru(None, X), "expected parameters of type GRU, found NoneType"),
-    (lambda: attention.annotate(None, X), "expected parameters of type Bahdanau, found NoneType"),
-    (lambda: attention.transformer(None, X, X), "expected parameters of type Transformer, found NoneType"),
 ]
 
 
@@ -167,6 +162,16 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
     "Bahdanau": vars(MODEL),
 }
 
+# a value of another type is a wrong call here: Python and mypy say so
+PARTS = {"parameters", "score", "normalize", "self_attention", "feed_forward", "norms", "cross_attention"}
+PARTS |= {"encoder", "decoder", "encoder_norm", "decoder_norm", "layers"}
+
+
+def array_arguments(name: str) -> list[str]:
+    """Return the arguments of a function that are not parameters, annotations or functions."""
+    parts = PARTS | ({"source"} if name == "decode_step" else set())
+    return [argument for argument in VALID[name] if argument not in parts]
+
 
 def odd_values() -> list[Any]:
     """Return what people pass by mistake; some of it can be read as an array."""
@@ -199,7 +204,7 @@ def test_all_functions_are_tried():
 def test_odd_values_work_or_are_refused_in_our_words(name):
     function = getattr(attention, name)
     function(**VALID[name])
-    for argument in VALID[name]:
+    for argument in array_arguments(name):
         for value in odd_values():
             expect_our_words(function, **{**VALID[name], argument: value})
 
@@ -209,7 +214,7 @@ def test_tensors_that_require_gradients_work_or_are_refused_in_our_words(name):
     torch = pytest.importorskip("torch")
     tensor = torch.eye(2, dtype=torch.float64, requires_grad=True)
     function = getattr(attention, name)
-    for argument in VALID[name]:
+    for argument in array_arguments(name):
         for value in (tensor, list(tensor)):
             expect_our_words(function, **{**VALID[name], argument: value})
 
