@@ -189,7 +189,7 @@ def spread_table(options: argparse.Namespace) -> None:
 # functions of which a call loses a worker, one after the other, and how often each was called until then
 PHASES = (
     ("number_part", 1),  # the text is sent
-    ("merge_words", 1),  # ranges are made
+    ("merge_slices", 1),  # ranges are made
     ("counts_of_part", 3),  # an E-step
     ("ratios_of_range", 4),  # an M-step
     ("linked_pairs_of_range", 1),  # the model is fetched

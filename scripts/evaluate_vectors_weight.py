@@ -84,7 +84,7 @@ def measure(corpus: Path, vectors: dict[str, BothVectors]) -> Iterator[dict[str,
     options = TrainingJob()
     words = [(source.split(), target.split()) for source, target in pairs]
     bitext = prepare(words, options)
-    estimator = Estimator.prepare(bitext.text, options.hyperparameters)
+    estimator = Estimator(bitext.text, options.hyperparameters)
     estimated = estimate(estimator, bitext, options)
     for name, both in vectors.items():
         scorer = make_vectors_scorer(estimated.lexicon, *both, options.text_settings, weight=INITIAL_WEIGHT)
@@ -135,7 +135,7 @@ def harm(corpus: Path) -> Iterator[list[str]]:
     words = [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
     job = TrainingJob()
     bitext = prepare(words, job)
-    estimated = estimate(Estimator.prepare(bitext.text, job.hyperparameters), bitext, job)
+    estimated = estimate(Estimator(bitext.text, job.hyperparameters), bitext, job)
 
     def error_with(weight: float, both: BothVectors) -> str:
         settings = TrainingSettings(vectors_weight=weight)

@@ -40,8 +40,8 @@ DIGITS = 3
 class RecordingEstimator(Estimator):
     """An estimator that records the attention of the target words of a pair in each E-step."""
 
-    def __init__(self, **about: Any) -> None:
-        super().__init__(**about)
+    def __init__(self, *text: Any, **about: Any) -> None:
+        super().__init__(*text, **about)
         self.recorded: list[tuple[str, Floats]] = []  # of each E-step, its model and the weights (T, S)
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
@@ -77,8 +77,7 @@ def record() -> dict[str, Any]:
     gold = list(na.read_gold(sample / "gold.pharaoh"))
     job = TrainingJob(text_settings=TextSettings("space"))
     prepared = prepare(bitext, job)
-    estimator = RecordingEstimator.prepare(prepared.text, job.hyperparameters, prior=prepared.prior)
-    assert isinstance(estimator, RecordingEstimator)
+    estimator = RecordingEstimator(prepared.text, job.hyperparameters, prior=prepared.prior)
     aligner = mix_scorers(estimate(estimator, prepared, job), prepared, job)
     pair = aligner.align(*bitext[PAIR])
     source, target = pair.tokens

@@ -99,7 +99,7 @@ def _make_estimator(bitext: PreparedBitext, job: TrainingJob) -> EMIterations[An
             part_cells=bitext.part_cells,
             store=job.store,
         )
-    return Estimator.prepare(
+    return Estimator(
         bitext.text,
         job.hyperparameters,
         prior=job.prior,

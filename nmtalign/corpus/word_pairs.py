@@ -50,13 +50,6 @@ class WordPairIndex:
         for block in block_slices(len(self), size):
             yield WordPairIndex(self.source[block], self.target[block], [])
 
-    def count_meetings(self) -> Ints:
-        """Return how often each pair occurs together, shape (P,)."""
-        counts = np.zeros(len(self), np.int32)
-        for numbers in self.pair_numbers:
-            counts += np.bincount(numbers.ravel(), minlength=len(self)).astype(np.int32)
-        return counts
-
 
 def index_word_pairs(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int = 1

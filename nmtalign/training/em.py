@@ -30,7 +30,6 @@ from nmtalign.positions.jumps import (
     estimate_jump_model,
     initial_jump_model,
 )
-from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.dictionary_phrases import Phrases
 from nmtalign.scorers.forms import (
     FormKind,
@@ -181,8 +180,8 @@ class EMIterations(ABC, Generic[Counts]):
         """Return counts of 0."""
 
     @abstractmethod
-    def _first_counts(self, step: EStep) -> Counts:
-        """Return the expected counts of the uniform step."""
+    def _e_step(self, step: EStep) -> Counts:
+        """Return the expected counts of the uniform step, an E-step without emissions."""
 
     @abstractmethod
     def _next_counts(self, counts: Counts, floor: float, step: EStep) -> Counts:
@@ -261,7 +260,7 @@ class EMIterations(ABC, Generic[Counts]):
             done = self.hyperparameters.model1_iterations
             return EMState(self._no_counts(), older, model1_iterations=done, hmm_iterations=0)
         settings = self.hyperparameters
-        counts = self._first_counts(EStep(settings.model1_null))
+        counts = self._e_step(EStep(settings.model1_null))
         source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
         target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
         return EMState(counts, (source_model, target_model), model1_iterations=1, hmm_iterations=0)
@@ -386,64 +385,37 @@ class EMIterations(ABC, Generic[Counts]):
 
 
 class Estimator(EMIterations[ExpectedCounts]):
-    """Expectation-maximization over a text in memory; :meth:`prepare` makes one."""
+    """Expectation-maximization over a text in memory, whose vocabularies have the words of the prior.
+
+    `report` is called with a line of text now and after each iteration. The result does not depend on the
+    workers.
+    """
 
     def __init__(
         self,
-        *,
-        text: EncodedText,
-        word_pairs: WordPairIndex,
-        form_pairs: list[FormPairs],
-        hyperparameters: Hyperparameters,
-        prior: Prior | None,
-        workers: int,
-        report: Callable[[str], None],
-    ) -> None:
-        super().__init__(text, form_pairs, hyperparameters, report)
-        self.word_pairs = word_pairs  # the word pairs of the text
-        self.complete_word_pairs = word_pairs if word_pairs.complete else None
-        self.workers = workers
-        self.set_prior(prior)
-
-    @classmethod
-    def prepare(
-        cls,
         text: EncodedText,
         hyperparameters: Hyperparameters,
         *,
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-    ) -> Estimator:
-        """Number the word pairs of a text, whose vocabularies have the words of the prior, and their forms.
-
-        `report` is called with a line of text now and after each iteration. The result does not depend on
-        the workers.
-        """
-        workers = default_workers(workers)
-        report = report or (lambda line: None)
-        word_pairs = index_word_pairs(text.buckets, text.source, text.target, workers)
+    ) -> None:
+        self.workers = default_workers(workers)
+        self.word_pairs = index_word_pairs(text.buckets, text.source, text.target, self.workers)
+        self.complete_word_pairs = self.word_pairs if self.word_pairs.complete else None
         make_pairs = partial(
-            make_form_pairs, text.source, text.target, word_pairs, spelling=hyperparameters.spelling
+            make_form_pairs, text.source, text.target, self.word_pairs, spelling=hyperparameters.spelling
         )
         form_kinds = form_kinds_of_text(text, hyperparameters, prior)
         # the forms of a large bitext take much memory, so they are made one kind after the other
-        form_workers = workers if word_pairs.complete else 1
+        form_workers = self.workers if self.word_pairs.complete else 1
         form_pairs = list(parallel_map(make_pairs, form_kinds, form_workers))
-        estimator = cls(
-            text=text,
-            word_pairs=word_pairs,
-            form_pairs=form_pairs,
-            hyperparameters=hyperparameters,
-            prior=prior,
-            workers=workers,
-            report=report,
-        )
-        report(
+        super().__init__(text, form_pairs, hyperparameters, report or (lambda line: None))
+        self.set_prior(prior)
+        self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
-            f" {len(word_pairs) - 1:,} co-occurring word pairs"
+            f" {len(self.word_pairs) - 1:,} co-occurring word pairs"
         )
-        return estimator
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
@@ -458,21 +430,20 @@ class Estimator(EMIterations[ExpectedCounts]):
         words = len(self.source.words), len(self.target.words)
         return ExpectedCounts.zeros(len(self.word_pairs), words, None)
 
-    def _first_counts(self, step: EStep) -> ExpectedCounts:
-        return self._e_step(step)
+    def _e_step(self, step: EStep) -> ExpectedCounts:
+        counts = expected_counts(step, self.text, self.word_pairs, self.workers)
+        if not self.word_pairs.complete:
+            counts.links[SHARED_NUMBER] = 0  # pairs that share a number have no counts
+        return counts
 
     def _next_counts(self, counts: ExpectedCounts, floor: float, step: EStep) -> ExpectedCounts:
-        emissions = self._emissions(counts, floor)
+        form_counts = self._form_counts_of(counts)
+        smoothing = form_counts.smoothing._replace(floor=floor)
+        emissions = emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
         return self._e_step(step._replace(emissions=emissions))
 
     def _counts_without_pairs(self, counts: ExpectedCounts) -> ExpectedCounts:
         return counts
-
-    def _emissions(self, counts: ExpectedCounts, floor: float) -> Emissions:
-        """Return the likelihood ratios of words and word pairs: the M-step of the lexicon."""
-        form_counts = self._form_counts_of(counts)
-        smoothing = form_counts.smoothing._replace(floor=floor)
-        return emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
 
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
         """Return the expected counts of words and word pairs, summed by form, with the prior added."""
@@ -484,19 +455,10 @@ class Estimator(EMIterations[ExpectedCounts]):
             form_counts = [prior.add_to(added, learned) for prior, added, learned in kinds]
         return TextFormCounts(self.form_pairs, form_counts, self.smoothing)
 
-    def _e_step(self, step: EStep) -> ExpectedCounts:
-        """Return the expected counts; pairs that share a number have none."""
-        counts = expected_counts(step, self.text, self.word_pairs, self.workers)
-        if not self.word_pairs.complete:
-            counts.links[SHARED_NUMBER] = 0
-        return counts
-
     def _estimate(self, state: EMState[ExpectedCounts]) -> Estimate:
         form_counts = self._form_counts_of(state.counts)
         pruned = [self._pruned(counts) for counts in form_counts.counts]
-        stored = []
-        for form_pairs, counts in zip(self.form_pairs, pruned, strict=True):
-            stored.append(stored_forms(form_pairs, counts))
+        stored = list(map(stored_forms, self.form_pairs, pruned))
         return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
 
     def _arrays_of_counts(self, counts: ExpectedCounts) -> ArrayItems:

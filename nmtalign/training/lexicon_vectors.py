@@ -107,7 +107,7 @@ def count_embeddings(
 
 def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:
     """Learn a lexicon from pairs of normalized words."""
-    return Estimator.prepare(encode_text(pairs), Hyperparameters()).run().lexicon
+    return Estimator(encode_text(pairs), Hyperparameters()).run().lexicon
 
 
 def _form_vectors(

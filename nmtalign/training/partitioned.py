@@ -21,7 +21,7 @@ least `MIN_LINK_COUNT`, so up to a sum of 8192 double precision adds them withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -30,15 +30,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Longs
-from nmtalign.corpus.buckets import Bucket, cells_of_buckets
+from nmtalign.corpus.buckets import cells_of_buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import WordCounts, WordPairIndex, is_large
-from nmtalign.errors import UsageError, WorkerError
+from nmtalign.errors import WorkerError
 from nmtalign.positions.e_step import BucketCounts, EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.forms import (
-    WHOLE_WORD,
     FormCounts,
     FormPairCounts,
     FormPairs,
@@ -65,26 +64,23 @@ from nmtalign.training.parts_and_ranges import (
     FormNumbers,
     FormSpellings,
     KeyRange,
-    KindOfRange,
     LinkedWords,
     PairCounts,
     RangeCounts,
     RangePrior,
     RatioSlices,
     TextPart,
-    WordKeys,
+    choose_pairs,
     counts_of_part,
-    cut_form_keys,
+    cut_keys,
     cut_word_keys,
     linked_pairs_of_range,
-    merge_forms,
-    merge_words,
-    number_forms_of_part,
+    merge_slices,
+    number_forms,
     number_part,
     prior_of_range,
     ratios_of_range,
-    sample_form_keys,
-    sample_word_keys,
+    sample_keys,
     sum_range,
 )
 from nmtalign.training.prior import Prior
@@ -103,7 +99,7 @@ SAMPLE_KEYS = 1 << 10
 
 # --- division -------------------------------------------------------------------------------------
 # There are as many ranges as parts, and they have about the same size: a sample of the keys of all parts
-# gives the bounds. Whole words are divided first, because rare word pairs may be dropped.
+# gives the bounds. Before, the rare word pairs of a large text are dropped, which also takes an exchange.
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,19 +112,6 @@ class DividedText:
     bounds: list[Longs]  # for each kind of form: the keys with which ranges begin, but for the first
     # for each part and each kind of form: where the slice of each range begins in the pairs of the part
     cuts_of_parts: list[list[Longs]]
-
-
-@dataclass(frozen=True, eq=False)
-class _DividedWords:
-    """Handles of what is made of whole words, before the other kinds of form."""
-
-    words_of_ranges: list[Handle[KindOfRange]]
-    bounds: Longs  # the keys with which ranges begin, but for the first
-    # the other lists have an entry for each part
-    parts: list[Handle[TextPart]]
-    keys: list[Handle[WordKeys]]
-    cuts: list[Handle[Longs]]  # where the slice of each range begins in the keys
-    kept: list[Handle[list[Flags | None]]]  # which pairs of its slices the ranges keep
 
 
 class TextDivider:
@@ -152,7 +135,6 @@ class TextDivider:
         self._form_pairs = form_pairs
         self._spelling = spelling
         self._sample_stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
-        self._drops_rare_pairs = is_large(text.buckets)
         part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // part_cells
         first_buckets = np.flatnonzero(np.diff(part_of_bucket)) + 1
         self._spans = list(pairwise([0, *first_buckets.tolist(), len(text.buckets)]))  # buckets of each part
@@ -164,9 +146,86 @@ class TextDivider:
 
     def divide(self) -> DividedText:
         """Make the parts and the ranges."""
-        shared_spellings = self._store.share(self._form_spellings())
-        words = self._divide_words(shared_spellings)
-        return self._divide_forms(words, shared_spellings)
+        store = self._store
+        target_words = len(self._text.target.words)
+        calls: list[Arguments] = [
+            {
+                "first_bucket": first,
+                "buckets": Later(partial(list, self._text.buckets[first:end])),
+                "target_words": target_words,
+            }
+            for first, end in self._spans
+        ]
+        parts, word_keys = store.map_to_pairs(number_part, calls)
+        kept_of_parts = self._choose_pairs(parts, word_keys)
+        shared_numbers = store.share(self._form_numbers())
+        calls = [
+            {
+                "part": part,
+                "word_keys": keys,
+                "kept_of_ranges": kept,
+                "target_words": target_words,
+                "forms_of_kinds": shared_numbers,
+            }
+            for part, keys, kept in zip(parts, word_keys, kept_of_parts, strict=True)
+        ]
+        parts, keys_of_parts = store.map_to_pairs(number_forms, calls)
+        del word_keys, kept_of_parts  # a store frees what has no handle
+        bounds = self._choose_bounds(keys_of_parts)
+        calls = [{"keys_of_kinds": keys, "bounds_of_kinds": bounds} for keys in keys_of_parts]
+        slices_for_ranges, cuts_of_parts = store.exchange(cut_keys, calls, receivers=self.part_count)
+        shared_spellings = store.share(self._form_spellings())
+        calls = [{"slices": slices, "forms_of_kinds": shared_spellings} for slices in slices_for_ranges]
+        ranges, range_sizes = store.map_to_pairs(merge_slices, calls)
+        return DividedText(
+            parts=parts,
+            ranges=ranges,
+            range_sizes=list(store.read(range_sizes)),
+            bounds=bounds,
+            cuts_of_parts=list(store.read(cuts_of_parts)),
+        )
+
+    def _choose_pairs(
+        self, parts: list[Handle[TextPart]], word_keys: list[Handle[list[Longs]]]
+    ) -> Sequence[Handle[list[Flags]] | None]:
+        """Return which word pairs of each part are kept, for each range; None for all of them."""
+        if not is_large(self._text.buckets):
+            return [None] * self.part_count
+        store = self._store
+        bounds = self._choose_bounds(word_keys)
+        calls: list[Arguments] = [
+            {"part": part, "word_keys": keys, "bounds_of_kinds": bounds}
+            for part, keys in zip(parts, word_keys, strict=True)
+        ]
+        # from parts to ranges: slices of the keys; there are as many ranges as parts
+        slices_for_ranges, _ = store.exchange(cut_word_keys, calls, receivers=self.part_count)
+        words = store.share(WordCounts.of(self._text.source, self._text.target))
+        calls = [{"slices": slices, "words": words} for slices in slices_for_ranges]
+        # from ranges to parts: which pairs are kept
+        kept_of_parts, _ = store.exchange(choose_pairs, calls, receivers=self.part_count)
+        return kept_of_parts
+
+    def _choose_bounds(self, keys_of_parts: Sequence[Handle[list[Longs]]]) -> list[Longs]:
+        """Return the keys with which ranges begin, but for the first, for each kind of form.
+
+        The ranges have about the same size.
+        """
+        calls: list[Arguments] = [
+            {"keys_of_kinds": keys, "stride": self._sample_stride} for keys in keys_of_parts
+        ]
+        samples_of_parts = list(self._store.read(self._store.map(sample_keys, calls)))
+        bounds = []
+        for of_kind in zip(*samples_of_parts, strict=True):
+            keys = np.sort(np.concatenate(of_kind))
+            bounds.append(keys[np.arange(1, self.part_count) * len(keys) // self.part_count])
+        return bounds
+
+    def _form_numbers(self) -> list[FormNumbers]:
+        """Return the numbers of the forms of each kind but whole words."""
+        return [
+            FormNumbers(*form_pairs.form_numbers, len(form_pairs.strings[1]))
+            for form_pairs in self._form_pairs[WORD_KIND + 1 :]
+        ]
 
     def _form_spellings(self) -> list[FormSpellings]:
         """Return the spellings of the forms of each kind."""
@@ -178,93 +237,6 @@ class TextDivider:
             target_count = len(target_forms.strings)
             spellings_of_kinds.append(FormSpellings(spellings, target_count, self._spelling))
         return spellings_of_kinds
-
-    def _number_parts(self) -> tuple[list[Handle[TextPart]], list[Handle[WordKeys]]]:
-        """Number the word pairs of the parts; also return their keys."""
-        calls: list[Arguments] = []
-        for first, end in self._spans:
-            arguments = {
-                "first_bucket": first,
-                "buckets": Later(partial(_read_buckets, self._text.buckets[first:end])),
-                "target_words": len(self._text.target.words),
-                "drops_rare_pairs": self._drops_rare_pairs,
-            }
-            calls.append(arguments)
-        return self._store.map_to_pairs(number_part, calls)
-
-    def _divide_words(self, shared_spellings: Handle[list[FormSpellings]]) -> _DividedWords:
-        """Make the parts, and the whole words of the ranges."""
-        store = self._store
-        word_counts = None
-        if self._drops_rare_pairs:
-            word_counts = store.share(WordCounts.of(self._text.source, self._text.target))
-        parts, keys = self._number_parts()
-        calls: list[Arguments] = [{"word_keys": of_part, "stride": self._sample_stride} for of_part in keys]
-        samples = store.map(sample_word_keys, calls)
-        bounds = _choose_bounds(store.read(samples), self.part_count)
-        calls = [{"word_keys": of_part, "bounds": bounds} for of_part in keys]
-        # from parts to ranges: slices of the keys; there are as many ranges as parts
-        slices_for_ranges, cuts = store.exchange(cut_word_keys, calls, receivers=self.part_count)
-        calls = []
-        for slices in slices_for_ranges:
-            arguments = {
-                "slices": slices,
-                "forms_of_kinds": shared_spellings,
-                "word_counts": word_counts,
-            }
-            calls.append(arguments)
-        # from ranges to parts: which pairs are kept; the whole words of the ranges stay with the store
-        kept, words_of_ranges = store.exchange(merge_words, calls, receivers=self.part_count)
-        return _DividedWords(words_of_ranges, bounds, parts, keys, cuts, kept)
-
-    def _divide_forms(
-        self, words: _DividedWords, shared_spellings: Handle[list[FormSpellings]]
-    ) -> DividedText:
-        """Number the pairs of forms of the parts, and make the ranges of all kinds of form."""
-        store = self._store
-        numbers_of_kinds = []
-        for form_pairs in self._form_pairs[WORD_KIND + 1 :]:
-            numbers_of_kinds.append(FormNumbers(*form_pairs.form_numbers, len(form_pairs.strings[1])))
-        shared_numbers = store.share(numbers_of_kinds)
-        calls: list[Arguments] = []
-        for part, keys, cuts, kept in zip(words.parts, words.keys, words.cuts, words.kept, strict=True):
-            arguments = {
-                "part": part,
-                "word_keys": keys,
-                "word_cuts": cuts,
-                "kept_of_ranges": kept if self._drops_rare_pairs else None,
-                "target_words": len(self._text.target.words),
-                "forms_of_kinds": shared_numbers,
-            }
-            calls.append(arguments)
-        parts, form_keys = store.map_to_pairs(number_forms_of_part, calls)
-        calls = [{"form_keys": of_part, "stride": self._sample_stride} for of_part in form_keys]
-        samples = list(store.read(store.map(sample_form_keys, calls)))
-        form_bounds = [_choose_bounds(of_kind, self.part_count) for of_kind in zip(*samples, strict=True)]
-        calls = [{"form_keys": of_part, "bounds_of_kinds": form_bounds} for of_part in form_keys]
-        slices_for_ranges, cuts_of_parts = store.exchange(cut_form_keys, calls, receivers=self.part_count)
-        calls = []
-        for slices, words_of_range in zip(slices_for_ranges, words.words_of_ranges, strict=True):
-            arguments = {"slices": slices, "words": words_of_range, "forms_of_kinds": shared_spellings}
-            calls.append(arguments)
-        ranges, range_sizes = store.map_to_pairs(merge_forms, calls)
-        return DividedText(
-            parts=parts,
-            ranges=ranges,
-            range_sizes=list(store.read(range_sizes)),
-            bounds=[words.bounds, *form_bounds],
-            cuts_of_parts=list(store.read(cuts_of_parts)),
-        )
-
-
-def _read_buckets(buckets: Sequence[Bucket]) -> list[Bucket]:
-    return list(buckets)
-
-
-def _choose_bounds(samples: Iterable[Longs], range_count: int) -> Longs:
-    """Return the keys with which ranges begin, but for the first; ranges have about the same size."""
-    sample = np.sort(np.concatenate(list(samples)))
-    return sample[np.arange(1, range_count) * len(sample) // range_count]
 
 
 # --- estimation -----------------------------------------------------------------------------------
@@ -304,16 +276,11 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
     ) -> None:
-        kinds = form_kinds_of_text(text, hyperparameters, prior)
-        if kinds[WORD_KIND] != (WHOLE_WORD, WHOLE_WORD):
-            raise UsageError("a text in parts is counted by whole words first; begin `forms` with 0")
         no_word_pairs = WordPairIndex(np.zeros(0, np.int32), np.zeros(0, np.int32), [])
-        form_pairs: list[FormPairs] = []  # the forms of each kind, without their pairs
-        for kind in kinds:
-            forms = make_form_pairs(
-                text.source, text.target, no_word_pairs, kind, spelling=0, merge_equal=False
-            )
-            form_pairs.append(forms)
+        form_pairs = [  # the forms of each kind, without their pairs; whole words come first
+            make_form_pairs(text.source, text.target, no_word_pairs, kind, spelling=0, merge_equal=False)
+            for kind in form_kinds_of_text(text, hyperparameters, prior)
+        ]
         super().__init__(text, form_pairs, hyperparameters, report or (lambda line: None))
         self._store = FileStore(default_workers(workers)) if store is None else store
         self._divider = TextDivider(
@@ -362,14 +329,15 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             slices = zip(np.split(form_prior.keys, cuts), np.split(form_prior.counts, cuts), strict=True)
             for of_range, keys_and_counts in zip(prior_of_ranges, slices, strict=True):
                 of_range.append(keys_and_counts)
-        calls: list[Arguments] = []
-        for key_range, prior in zip(divided.ranges, self._store.put(prior_of_ranges), strict=True):
-            calls.append({"key_range": key_range, "prior_of_kinds": prior})
+        calls: list[Arguments] = [
+            {"key_range": key_range, "prior_of_kinds": prior}
+            for key_range, prior in zip(divided.ranges, self._store.put(prior_of_ranges), strict=True)
+        ]
         return list(self._store.map(prior_of_range, calls))
 
     # --- a pass ----------------------------------------------------------------------------------
 
-    def _first_counts(self, step: EStep) -> PartitionedCounts:
+    def _e_step(self, step: EStep) -> PartitionedCounts:
         return self._surviving(lambda divided: self._pass(divided, None, step))
 
     def _next_counts(self, counts: PartitionedCounts, floor: float, step: EStep) -> PartitionedCounts:
@@ -423,10 +391,11 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         self, divided: DividedText, counts_of_ranges: Sequence[Handle[RangeCounts]], **shared: object
     ) -> list[Arguments]:
         """Return the arguments of a call for each range: its pairs, counts and prior, and what all share."""
-        calls: list[Arguments] = []
-        for key_range, counts, prior in zip(divided.ranges, counts_of_ranges, self._priors, strict=True):
-            calls.append({"key_range": key_range, "counts": counts, "prior": prior, **shared})
-        return calls
+        ranges = zip(divided.ranges, counts_of_ranges, self._priors, strict=True)
+        return [
+            {"key_range": key_range, "counts": counts, "prior": prior, **shared}
+            for key_range, counts, prior in ranges
+        ]
 
     def _count_parts(
         self, divided: DividedText, step: EStep, slices_for_parts: Sequence[Handle[RatioSlices] | None]
@@ -436,30 +405,22 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         Also return the other counts of each part.
         """
         shared_step = self._store.share(step)
-        calls: list[Arguments] = []
         parts = zip(divided.parts, divided.cuts_of_parts, slices_for_parts, strict=True)
-        for part, cuts_of_kinds, ratios in parts:
-            arguments = {
-                "part": part,
-                "cuts_of_kinds": cuts_of_kinds,
-                "step": shared_step,
-                "ratios": ratios,
-            }
-            calls.append(arguments)
+        calls: list[Arguments] = [
+            {"part": part, "cuts_of_kinds": cuts_of_kinds, "step": shared_step, "ratios": ratios}
+            for part, cuts_of_kinds, ratios in parts
+        ]
         return self._store.exchange(counts_of_part, calls, len(divided.ranges))
 
     def _sum_slices(
         self, divided: DividedText, slices_for_ranges: list[Handle[CountSlices]]
     ) -> tuple[list[Handle[RangeCounts]], list[Handle[LinkedWords]]]:
         """Return the counts of each range, and the joint counts of its word pairs."""
-        calls: list[Arguments] = []
-        for key_range, slices in zip(divided.ranges, slices_for_ranges, strict=True):
-            arguments = {
-                "key_range": key_range,
-                "slices": slices,
-                "target_words": len(self.target.words),
-            }
-            calls.append(arguments)
+        target_words = len(self.target.words)
+        calls: list[Arguments] = [
+            {"key_range": key_range, "slices": slices, "target_words": target_words}
+            for key_range, slices in zip(divided.ranges, slices_for_ranges, strict=True)
+        ]
         return self._store.map_to_pairs(sum_range, calls)
 
     def _no_counts(self) -> PartitionedCounts:
@@ -475,9 +436,10 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
     def _form_counts_of(self, counts: PartitionedCounts) -> TextFormCounts:
         """Return the expected counts of forms, with the prior added, but without those of their pairs."""
         null_counts = counts.without_pairs.source_null, counts.without_pairs.target_null
-        counts_of_words = []
-        for linked, null in zip(counts.linked, null_counts, strict=True):
-            counts_of_words.append(FormCounts(linked, null, float(null.sum())))
+        counts_of_words = [
+            FormCounts(linked, null, float(null.sum()))
+            for linked, null in zip(counts.linked, null_counts, strict=True)
+        ]
         counts_of_kinds = []
         for kind, form_pairs in enumerate(self.form_pairs):
             sides = []
@@ -497,11 +459,11 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         form_counts = self._form_counts_of(state.counts)
         pruned = [self._pruned(counts) for counts in form_counts.counts]
         pairs_of_kinds = self._surviving(lambda divided: self._linked_pairs(divided, state.counts))
-        stored = []
-        for form_pairs, counts, (keys, pair_counts) in zip(
-            self.form_pairs, pruned, pairs_of_kinds, strict=True
-        ):
-            stored.append(StoredForms(form_pairs.form_kinds, keys, pair_counts, counts.sides))
+        kinds = zip(self.form_pairs, pruned, pairs_of_kinds, strict=True)
+        stored = [
+            StoredForms(form_pairs.form_kinds, keys, pair_counts, counts.sides)
+            for form_pairs, counts, (keys, pair_counts) in kinds
+        ]
         return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
 
     def _linked_pairs(self, divided: DividedText, counts: PartitionedCounts) -> list[PairCounts]:

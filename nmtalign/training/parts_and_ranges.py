@@ -65,22 +65,10 @@ class TextPart(NamedTuple):
 
 
 class WordKeys(NamedTuple):
-    """The keys of the word pairs of a part, or of a slice, while ranges are made of them."""
+    """The keys of the word pairs of a part, or of a slice, while rare pairs are dropped."""
 
     keys: Longs  # (word pairs,): ``source word * number of target words + target word``, sorted
-    meetings: Ints | None  # (word pairs,): how often each pair occurs together; None if all are kept
-
-    def between(self, begin: int, end: int) -> WordKeys:
-        """Return the keys of some of the word pairs."""
-        meetings = None if self.meetings is None else self.meetings[begin:end]
-        return WordKeys(self.keys[begin:end], meetings)
-
-
-class FormKeys(NamedTuple):
-    """The keys of the pairs of forms of a part, and where each range begins in its word pairs."""
-
-    word_cuts: Longs  # as in :func:`_find_cuts`
-    keys_of_kinds: list[Longs]  # (form pairs,) for each kind of form but whole words
+    meetings: Ints  # (word pairs,): how often each pair occurs together
 
 
 class KindOfRange(NamedTuple):
@@ -164,75 +152,57 @@ PairArray = TypeVar("PairArray", Longs, Doubles)  # (form pairs,) of a part
 # --- calls that make parts and ranges ------------------------------------------------------------
 
 
-def number_part(
-    first_bucket: int, buckets: list[Bucket], target_words: int, drops_rare_pairs: bool
-) -> tuple[TextPart, WordKeys]:
-    """Number the word pairs of a part; also return their keys."""
+def number_part(first_bucket: int, buckets: list[Bucket], target_words: int) -> tuple[TextPart, list[Longs]]:
+    """Number the word pairs of a part; also return their keys, which are those of one kind of form."""
     index = number_word_pairs(buckets, target_words)
     keys = join_keys(index.source, index.target, target_words)
-    meetings = index.count_meetings() if drops_rare_pairs else None
     part = TextPart(first_bucket, buckets, list(index.pair_numbers), len(keys), form_pair_numbers=[None])
-    return part, WordKeys(keys, meetings)
+    return part, [keys]
 
 
-def sample_word_keys(word_keys: WordKeys, stride: int) -> Longs:
-    """Return every `stride`-th key of the word pairs of a part."""
-    return word_keys.keys[::stride]
+def cut_word_keys(
+    part: TextPart, word_keys: list[Longs], bounds_of_kinds: list[Longs]
+) -> tuple[list[WordKeys], None]:
+    """Cut the keys of the word pairs of a part into slices for the ranges; there is no other result."""
+    keys = word_keys[WORD_KIND]
+    meetings = np.zeros(len(keys), np.int32)
+    for numbers in part.pair_numbers:
+        meetings += np.bincount(numbers.ravel(), minlength=len(keys)).astype(np.int32)
+    cuts = _find_cuts(keys, bounds_of_kinds[WORD_KIND])
+    return [WordKeys(keys[begin:end], meetings[begin:end]) for begin, end in pairwise(cuts)], None
 
 
-def cut_word_keys(word_keys: WordKeys, bounds: Longs) -> tuple[list[WordKeys], Longs]:
-    """Cut the keys of a part into slices for the ranges; also return where each begins."""
-    cuts = _find_cuts(word_keys.keys, bounds)
-    return [word_keys.between(begin, end) for begin, end in pairwise(cuts.tolist())], cuts
-
-
-def merge_words(
-    slices: list[WordKeys], forms_of_kinds: list[FormSpellings], word_counts: WordCounts | None
-) -> tuple[list[Flags | None], KindOfRange]:
-    """Make the whole words of a range from the slices of all parts.
-
-    With the counts of words, rare pairs are dropped. For each part, also return which of the pairs of its
-    slice are kept; None if all are.
-    """
+def choose_pairs(slices: list[WordKeys], words: WordCounts) -> tuple[list[Flags], None]:
+    """Return, for each part, which word pairs of its slice are kept, because they are not rare."""
     keys, positions_of_parts = _merge_keys([of_part.keys for of_part in slices])
-    kept_of_parts: list[Flags | None] = [None] * len(slices)
-    if word_counts is not None:
-        meetings_of_parts = [of_part.meetings for of_part in slices if of_part.meetings is not None]
-        meetings = np.bincount(
-            np.concatenate(positions_of_parts), np.concatenate(meetings_of_parts), len(keys)
-        )
-        kept = frequent_or_associated(keys, meetings.astype(np.int32), word_counts)
-        keys = keys[kept]
-        new_position = (np.cumsum(kept) - 1).astype(np.int32)
-        kept_of_parts = [kept[positions] for positions in positions_of_parts]
-        positions_of_parts = [new_position[positions[kept[positions]]] for positions in positions_of_parts]
-    return kept_of_parts, _make_kind_of_range(forms_of_kinds[WORD_KIND], keys, positions_of_parts)
+    meetings_of_parts = [of_part.meetings for of_part in slices]
+    meetings = np.bincount(np.concatenate(positions_of_parts), np.concatenate(meetings_of_parts), len(keys))
+    kept = frequent_or_associated(keys, meetings.astype(np.int32), words)
+    return [kept[positions] for positions in positions_of_parts], None
 
 
-def number_forms_of_part(
+def number_forms(
     part: TextPart,
-    word_keys: WordKeys,
-    word_cuts: Longs,
+    word_keys: list[Longs],
     kept_of_ranges: list[Flags] | None,
     target_words: int,
     forms_of_kinds: list[FormNumbers],
-) -> tuple[TextPart, FormKeys]:
-    """Number the pairs of forms of a part for all kinds but whole words; also return their keys.
+) -> tuple[TextPart, list[Longs]]:
+    """Number the pairs of forms of a part for all kinds of form; also return their keys.
 
-    `kept_of_ranges`, where word pairs are dropped, are the slices of :func:`merge_words`.
+    `word_keys` are those of whole words alone. `kept_of_ranges`, where word pairs are dropped, are the
+    slices of :func:`choose_pairs`. `forms_of_kinds` are those of all kinds but whole words.
     """
-    keys = word_keys.keys
+    keys = word_keys[WORD_KIND]
     kept = None
     form_pair_numbers = part.form_pair_numbers
     if kept_of_ranges is not None:
         kept = np.concatenate(kept_of_ranges)
-        kept_before = np.concatenate([[0], np.cumsum(kept)])
         # a dropped pair has number 0, as the padding has: no counts, and the same ratio
-        form_pair_numbers = [np.where(kept, kept_before[:-1], 0).astype(np.int32)]
-        word_cuts = kept_before[word_cuts]
+        form_pair_numbers = [np.where(kept, np.cumsum(kept) - 1, 0).astype(np.int32)]
         keys = keys[kept]
     source, target = split_keys(keys, target_words)
-    keys_of_kinds = []
+    keys_of_kinds = [keys]
     for forms in forms_of_kinds:
         all_keys = join_keys(forms.source[source], forms.target[target], forms.target_forms)
         form_keys, numbers = rank_distinct(all_keys)
@@ -242,34 +212,36 @@ def number_forms_of_part(
             numbers[kept] = numbers_of_kept
         form_pair_numbers = [*form_pair_numbers, numbers]
         keys_of_kinds.append(form_keys)
-    return part._replace(form_pair_numbers=form_pair_numbers), FormKeys(word_cuts, keys_of_kinds)
+    return part._replace(form_pair_numbers=form_pair_numbers), keys_of_kinds
 
 
-def sample_form_keys(form_keys: FormKeys, stride: int) -> list[Longs]:
-    """Return every `stride`-th key of the pairs of forms of a part, for each kind but whole words."""
-    return [keys[::stride] for keys in form_keys.keys_of_kinds]
+def sample_keys(keys_of_kinds: list[Longs], stride: int) -> list[Longs]:
+    """Return every `stride`-th key of the pairs of forms of a part, for each kind of form."""
+    return [keys[::stride] for keys in keys_of_kinds]
 
 
-def cut_form_keys(form_keys: FormKeys, bounds_of_kinds: list[Longs]) -> tuple[list[list[Longs]], list[Longs]]:
-    """Cut the keys of a part, of each kind but whole words, into slices for the ranges.
+def cut_keys(
+    keys_of_kinds: list[Longs], bounds_of_kinds: list[Longs]
+) -> tuple[list[list[Longs]], list[Longs]]:
+    """Cut the keys of a part into slices for the ranges.
 
-    Also return, for each kind of form and with whole words, where the slice of each range begins.
+    Also return, for each kind of form, where the slice of each range begins.
     """
-    kinds = zip(form_keys.keys_of_kinds, bounds_of_kinds, strict=True)
-    cuts_of_kinds = [_find_cuts(keys, bounds) for keys, bounds in kinds]
-    range_count = len(form_keys.word_cuts) - 1
-    slices = _cut_kinds(form_keys.keys_of_kinds, cuts_of_kinds, range_count)
-    return slices, [form_keys.word_cuts, *cuts_of_kinds]
+    cuts_of_kinds = list(map(_find_cuts, keys_of_kinds, bounds_of_kinds))
+    return _cut_kinds(keys_of_kinds, cuts_of_kinds), cuts_of_kinds
 
 
-def merge_forms(
-    slices: list[list[Longs]], words: KindOfRange, forms_of_kinds: list[FormSpellings]
+def merge_slices(
+    slices: list[list[Longs]], forms_of_kinds: list[FormSpellings]
 ) -> tuple[KeyRange, list[int]]:
-    """Make a range of its whole words and the slices of all parts; also return its numbers of pairs."""
-    key_range = [words]
-    for forms, *keys_of_parts in zip(forms_of_kinds[WORD_KIND + 1 :], *slices, strict=True):
+    """Make a range of the slices of all parts; also return its numbers of pairs of each kind of form."""
+    key_range = []
+    for forms, *keys_of_parts in zip(forms_of_kinds, *slices, strict=True):
         keys, positions_of_parts = _merge_keys(keys_of_parts)
-        key_range.append(_make_kind_of_range(forms, keys, positions_of_parts))
+        similarity = spelled_alike(forms.spellings, *split_keys(keys, forms.target_forms))
+        spelling_counts = np.float32(forms.identical_count) * similarity
+        similar_pairs = np.flatnonzero(spelling_counts)
+        key_range.append(KindOfRange(keys, similar_pairs, spelling_counts[similar_pairs], positions_of_parts))
     return key_range, [len(of_kind.keys) for of_kind in key_range]
 
 
@@ -288,14 +260,12 @@ def _find_cuts(keys: Longs, bounds: Longs) -> Longs:
     return np.concatenate([[0], np.searchsorted(keys, bounds), [len(keys)]])
 
 
-def _cut_kinds(
-    arrays_of_kinds: Sequence[PairArray], cuts_of_kinds: Sequence[Longs], range_count: int
-) -> list[list[PairArray]]:
+def _cut_kinds(arrays_of_kinds: Sequence[PairArray], cuts_of_kinds: Sequence[Longs]) -> list[list[PairArray]]:
     """Cut arrays of the pairs of a part, one for each kind of form, into slices for the ranges."""
     slices = []
-    for number in range(range_count):
-        kinds = zip(arrays_of_kinds, cuts_of_kinds, strict=True)
-        slices.append([array[cuts[number] : cuts[number + 1]] for array, cuts in kinds])
+    for bounds in zip(*map(pairwise, cuts_of_kinds), strict=True):  # of a range, for each kind of form
+        kinds = zip(arrays_of_kinds, bounds, strict=True)
+        slices.append([array[begin:end] for array, (begin, end) in kinds])
     return slices
 
 
@@ -304,13 +274,6 @@ def _merge_keys(keys_of_parts: Sequence[Longs]) -> tuple[Longs, list[Ints]]:
     keys, positions = rank_distinct(np.concatenate(keys_of_parts))
     ends = np.cumsum([len(keys_of_part) for keys_of_part in keys_of_parts])
     return keys, np.split(positions, ends[:-1])
-
-
-def _make_kind_of_range(forms: FormSpellings, keys: Longs, positions_of_parts: list[Ints]) -> KindOfRange:
-    similarity = spelled_alike(forms.spellings, *split_keys(keys, forms.target_forms))
-    spelling_counts = np.float32(forms.identical_count) * similarity
-    similar_pairs = np.flatnonzero(spelling_counts)
-    return KindOfRange(keys, similar_pairs, spelling_counts[similar_pairs], positions_of_parts)
 
 
 # --- calls of an iteration -----------------------------------------------------------------------
@@ -360,11 +323,8 @@ def counts_of_part(
         links = counts.links
         np.add.at(pair_counts, links.indices.ravel(), links.values.ravel().astype(np.float64))
         others.append(counts._replace(links=NO_COUNTS))
-    slices = []
-    range_count = len(cuts_of_kinds[WORD_KIND]) - 1
-    sums_of_kinds = _sum_by_form(part, cuts_of_kinds, pair_counts)
-    for counts_of_kinds in _cut_kinds(sums_of_kinds, cuts_of_kinds, range_count):
-        slices.append([SliceCounts.of(of_kind) for of_kind in counts_of_kinds])
+    slices_of_counts = _cut_kinds(_sum_by_form(part, cuts_of_kinds, pair_counts), cuts_of_kinds)
+    slices = [list(map(SliceCounts.of, counts_of_kinds)) for counts_of_kinds in slices_of_counts]
     return slices, _join_buckets(others)
 
 

@@ -188,7 +188,7 @@ def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, na
     monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0)
     path = tmp_path / "checkpoint.npz"
     text = encode_text(toy_bitext(20).words)
-    estimator = Estimator.prepare(text, PRESET_HYPERPARAMETERS["fast"], workers=1)
+    estimator = Estimator(text, PRESET_HYPERPARAMETERS["fast"], workers=1)
     wanted = estimator.run(Checkpoint(path, "mine"))
     with np.load(path) as file:
         arrays = dict(file)

@@ -94,7 +94,8 @@ def kill_a_worker(client) -> None:
     os.kill(processes[address], signal.SIGKILL)
 
 
-KILLED_AT = [("merge_words", 1), ("ratios_of_range", 4), ("linked_pairs_of_range", 1)]  # before, in, after EM
+# before, in and after EM
+KILLED_AT = [("merge_slices", 1), ("ratios_of_range", 4), ("linked_pairs_of_range", 1)]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")

@@ -158,7 +158,7 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode_side([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
-    estimator = Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
+    estimator = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
     cells, steps = estimator.text.cell_count, []
     monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
     own = estimator._e_step
@@ -267,7 +267,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
     one, two = (
-        Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
+        Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
         for workers in (1, 3)
     )
     for a, b in zip(one.form_counts.counts, two.form_counts.counts, strict=True):
@@ -281,7 +281,7 @@ def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
     sides = [encode_side([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESET_HYPERPARAMETERS["fast"], model1_iterations=2, hmm_iterations=3)
-    Estimator.prepare(text_of(*sides), settings, workers=1, report=lines.append).run()
+    Estimator(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "model 1, iteration 1 of 1",
@@ -306,7 +306,7 @@ def test_which_e_steps_agree(monkeypatch):
         hmm_iterations=3,
         agreed_iterations=1,
     )
-    Estimator.prepare(text_of(*sides), settings, workers=1).run()
+    Estimator(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]
     assert first.emissions is None
     assert [step.mean for step in model_1] == [True, True, False]

@@ -75,7 +75,7 @@ def test_partitions_do_not_change_the_estimate(pairs, cells: int, drops_rare: bo
     with pytest.MonkeyPatch.context() as patched:
         if drops_rare:
             patched.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 0)
-        wanted = Estimator.prepare(text, SHORT, workers=1).run()
+        wanted = Estimator(text, SHORT, workers=1).run()
         found = PartitionedEstimator(text, SHORT, workers=1, part_cells=cells).run()
     assert_same(found, wanted)
 
@@ -86,7 +86,7 @@ def test_many_parts_and_ranges(monkeypatch, drops_rare: bool, workers: int):
     if drops_rare:
         monkeypatch.setattr("nmtalign.corpus.word_pairs.MAX_UNSHARED_CELLS", 0)
     monkeypatch.setattr("nmtalign.training.result_store.MIN_PARALLEL_CELLS", 1 << 21)
-    wanted = Estimator.prepare(text, DEFAULT, workers=1).run()
+    wanted = Estimator(text, DEFAULT, workers=1).run()
     estimator = PartitionedEstimator(text, DEFAULT, workers=workers, part_cells=1_000)
     sizes = np.array(estimator.range_sizes)  # (ranges, kinds of form)
     assert len(sizes) > 5
@@ -97,13 +97,13 @@ def test_many_parts_and_ranges(monkeypatch, drops_rare: bool, workers: int):
 def test_forms_that_are_not_nested():
     hyperparameters = Hyperparameters(forms=(0, 1, 4, -1), model1_iterations=2, hmm_iterations=1)
     text = encode_text(long_text(100))
-    wanted = Estimator.prepare(text, hyperparameters, workers=1).run()
+    wanted = Estimator(text, hyperparameters, workers=1).run()
     assert_same(PartitionedEstimator(text, hyperparameters, workers=1, part_cells=500).run(), wanted)
 
 
 def test_priors_and_older_models_are_added():
     text = encode_text(long_text(100))
-    older = Estimator.prepare(encode_text(long_text(50)), FAST, workers=1).run()
+    older = Estimator(encode_text(long_text(50)), FAST, workers=1).run()
     for prior in (
         Prior(vocabulary_pairs=[("ba1", "bac2", 3.0)]),
         Prior(lexicon=older.lexicon, jump_models=older.jump_models),
@@ -111,7 +111,7 @@ def test_priors_and_older_models_are_added():
         source, target = prior.extend(text.source, text.target)
         extended = encode_text(long_text(100))
         extended.__dict__.update(source=source, target=target)
-        wanted = Estimator.prepare(extended, FAST, prior=prior, workers=1).run()
+        wanted = Estimator(extended, FAST, prior=prior, workers=1).run()
         found = PartitionedEstimator(extended, FAST, prior=prior, workers=1, part_cells=500).run()
         assert_same(found, wanted)
 
@@ -120,17 +120,12 @@ def test_phrases_of_the_text_are_kept_in_many_parts():
     text = long_text(100)
     phrases = [(source[0], " ".join(target[:2])) for source, target in text if len(target) > 1]
     prior = Prior(phrases=[*phrases, ("ba1", "not there")])
-    wanted = Estimator.prepare(encode_text(text), FAST, prior=prior, workers=1).run()
+    wanted = Estimator(encode_text(text), FAST, prior=prior, workers=1).run()
     estimator = PartitionedEstimator(encode_text(text), FAST, prior=prior, workers=1, part_cells=500)
     assert len(estimator.range_sizes) > 5
     found = estimator.run()
     assert phrases_of(found) == list(dict.fromkeys(phrases))
     assert_same(found, wanted)
-
-
-def test_whole_words_come_first():
-    with pytest.raises(UsageError, match="begin `forms` with 0"):
-        PartitionedEstimator(encode_text(long_text(5)), Hyperparameters(forms=(3, 0)), part_cells=100)
 
 
 def test_a_checkpoint_resumes(tmp_path: Path, monkeypatch):
@@ -189,7 +184,7 @@ def test_counts_take_little_memory(monkeypatch):
         return most
 
     PartitionedEstimator(text, hyperparameters, workers=1, part_cells=5_000).run()  # caches what both need
-    in_memory = peak(Estimator.prepare(text, hyperparameters, workers=1).run)
+    in_memory = peak(Estimator(text, hyperparameters, workers=1).run)
     estimator = PartitionedEstimator(text, hyperparameters, workers=1, part_cells=5_000)
     initial = estimator._initial_state
     assert peak(initial) < in_memory / 2

@@ -11,8 +11,8 @@ from nmtalign.training.parts_and_ranges import (
     FormSpellings,
     KindOfRange,
     counts_of_part,
-    cut_word_keys,
-    merge_words,
+    cut_keys,
+    merge_slices,
     number_part,
     ratios_of_range,
     sum_range,
@@ -36,9 +36,9 @@ def words_of(keys: np.ndarray) -> list[str]:
 
 def test_the_slices_of_the_example():
     buckets = [bucket_of([1, 2], [1, 2]), bucket_of([1, 3], [1, 3])]
-    numbered = [number_part(k, [bucket], len(TARGET), False) for k, bucket in enumerate(buckets)]
-    cut = [cut_word_keys(keys, np.array([HOUSE_DAS])) for _, keys in numbered]
-    slices = [[words_of(part_slice.keys) for part_slice in of_part] for of_part, _ in cut]
+    numbered = [number_part(k, [bucket], len(TARGET)) for k, bucket in enumerate(buckets)]
+    cut = [cut_keys(keys, [np.array([HOUSE_DAS])]) for _, keys in numbered]
+    slices = [[words_of(part_slice[0]) for part_slice in of_part] for of_part, _ in cut]
     padding = "-"
     assert slices[0] == [[padding, "the-das", "the-Haus"], ["house-das", "house-Haus"]]
     assert slices[1] == [[padding, "the-das", "the-Buch"], ["book-das", "book-Buch"]]
@@ -47,15 +47,14 @@ def test_the_slices_of_the_example():
     ranges: list[list[KindOfRange]] = []
     for number in range(2):
         of_parts = [of_part[number] for of_part, _ in cut]
-        ranges.append([merge_words(of_parts, spellings, None)[1]])
+        ranges.append(merge_slices(of_parts, spellings)[0])
     assert words_of(ranges[0][0].keys) == [padding, "the-das", "the-Haus", "the-Buch"]
     assert words_of(ranges[1][0].keys) == ["house-das", "house-Haus", "book-das", "book-Buch"]
     positions = [[of_part.tolist() for of_part in key_range[0].positions_of_parts] for key_range in ranges]
     assert positions == [[[0, 1, 2], [0, 1, 3]], [[0, 1], [2, 3]]]
 
     # the E-step: every link of two words by two words has half a count
-    cuts = [[of_part] for _, of_part in cut]
-    parts = zip(numbered, cuts, strict=True)
+    parts = zip(numbered, [cuts for _, cuts in cut], strict=True)
     counted = [
         counts_of_part(part, cuts_of_kinds, EStep(NULL), None)[0] for (part, _), cuts_of_kinds in parts
     ]

@@ -87,7 +87,7 @@ def test_agreement_is_a_share_of_expected_links():
     equal = source, Embeddings.of(target_words, np.ones_like(unit))
     job = training_job()
     bitext = prepare(toy.pairs, job)
-    estimated = estimate(Estimator.prepare(bitext.text, job.hyperparameters), bitext, job)
+    estimated = estimate(Estimator(bitext.text, job.hyperparameters), bitext, job)
     found = []
     for vectors in (right, equal):
         scorer = make_vectors_scorer(estimated.lexicon, *vectors, job.text_settings, weight=0.5)
