@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ftfy.badness import BADNESS_RE
 
 import nmtalign
-from nmtalign.files import file_signatures
+from nmtalign.files import sniffing
 from nmtalign.text import tokenization
 
 METHODS = {"search", "match", "fullmatch", "sub", "split", "findall", "finditer"}
@@ -29,7 +29,7 @@ NOT_FOREIGN = {"nmtalign.report.html"}  # reads only files of the package
 # The values of names that exist only while a function runs
 LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
     "nmtalign.applications.markup": [{"tag": SimpleNamespace(name="b")}],
-    "nmtalign.files.file_signatures": [{"pattern": pattern} for pattern, *_ in file_signatures._OTHER_KINDS],
+    "nmtalign.files.sniffing": [{"pattern": pattern} for pattern, *_ in sniffing._OTHER_KINDS],
     "nmtalign.files.xml_files": [{"alternatives": b"tu"}],
     "nmtalign.text.tokenization": [
         {"mark": "[\u0300-\u036f]", "words": "a", "marks": "\u0300", "joined": "b", "follows": "c"}

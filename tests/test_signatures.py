@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.file_signatures import detect_encoding
+from nmtalign.files.sniffing import detect_encoding
 from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.text.bitext import read_bitext

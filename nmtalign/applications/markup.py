@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element as XmlElement
 
 from nmtalign.errors import DataError, OnError
 from nmtalign.files.compressed import open_binary
-from nmtalign.files.file_signatures import HEAD_BYTES
+from nmtalign.files.sniffing import HEAD_BYTES
 from nmtalign.files.xml_files import XmlPart, declared_encoding, split_at_elements
 from nmtalign.names import MarkupFormat
 from nmtalign.text.xml_bitexts import (

@@ -20,7 +20,7 @@ from xml.parsers import expat
 
 from nmtalign.errors import DataError, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.file_signatures import XML, check_readable
+from nmtalign.files.sniffing import XML, check_readable
 
 _XML_BLOCK_BYTES = 1 << 16
 _CHARS_PER_ELEMENT = 100  # the characters that an element counts as

@@ -39,13 +39,6 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
-from nmtalign.files.file_signatures import (
-    FASTTEXT,
-    PICKLE,
-    WIDE_ENCODINGS,
-    check_readable,
-    detect_encoding,
-)
 from nmtalign.files.paths import (
     MATRIX_SUFFIXES,
     as_path,
@@ -55,6 +48,13 @@ from nmtalign.files.paths import (
     resolve_path,
 )
 from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.sniffing import (
+    FASTTEXT,
+    PICKLE,
+    WIDE_ENCODINGS,
+    check_readable,
+    detect_encoding,
+)
 from nmtalign.files.text_files import check_encoding, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
@@ -71,13 +71,14 @@ from nmtalign.vectors.pickles import (
     vectors_of_dictionary,
 )
 from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
-from nmtalign.vectors.vector_text_files import detect_layout, read_text_vectors
 from nmtalign.vectors.word2vec_files import (
+    detect_layout,
     is_fasttext,
     looks_like_text,
     open_vectors_file,
     read_fasttext_binary,
     read_header,
+    read_text_vectors,
     read_word2vec_binary,
     write_word2vec,
 )

@@ -11,7 +11,7 @@ import pytest
 from nmtalign.applications.markup import parse_markup
 from nmtalign.checks.checking import find_all
 from nmtalign.dictionaries.entries import phrases_of
-from nmtalign.dictionaries.tabfiles import _glosses
+from nmtalign.dictionaries.line_dictionaries import _glosses
 from nmtalign.errors import NmtalignError
 from nmtalign.text.punctuation import edge_marks, unescape
 from nmtalign.text.tokenization import load_tokenizer, normal_form
