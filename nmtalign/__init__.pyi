@@ -36,11 +36,11 @@ from nmtalign.links.concatenation import concat as concat
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import ThresholdCurve as ThresholdCurve
 from nmtalign.links.evaluation import evaluate as evaluate
-from nmtalign.links.expected_scores import ExpectedEvaluation as ExpectedEvaluation
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
 from nmtalign.links.scoring import Bootstrap as Bootstrap
-from nmtalign.links.symmetrization import symmetrize as symmetrize
+from nmtalign.links.scoring import ExpectedEvaluation as ExpectedEvaluation
+from nmtalign.links.selection import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
 from nmtalign.report.drawing import heatmap as heatmap
 from nmtalign.report.drawing import show as show

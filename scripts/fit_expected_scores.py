@@ -1,4 +1,4 @@
-"""For docs/quality.md: how good are scores without gold links? Fits :mod:`nmtalign.links.expected_scores`.
+"""For docs/quality.md: how good are scores without gold links? Fits :mod:`nmtalign.links.scoring`.
 
     python scripts/fit_expected_scores.py DATA
 
@@ -28,11 +28,10 @@ import numpy as np
 from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 
 import nmtalign as na
-import nmtalign.links.expected_scores as expected_scores
+import nmtalign.links.scoring as expected_scores
 from nmtalign.links.evaluation import count_matches
-from nmtalign.links.expected_scores import LinkSignals
 from nmtalign.links.inputs import as_gold
-from nmtalign.links.scoring import METRICS, Bootstrap
+from nmtalign.links.scoring import METRICS, Bootstrap, LinkSignals
 
 SPARSE = ("golden En-Es", "golden En-Pt")
 WITH_POSSIBLE_LINKS = ("ALIBI", "NAACL")

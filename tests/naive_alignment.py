@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def symmetrize_naively(forward, reverse, method):
-    """Grow as the docstring of nmtalign.links.symmetrization says, on sets of (source, target)."""
+    """Grow as the docstring of nmtalign.links.selection says, on sets of (source, target)."""
     chosen = set(forward & reverse)
     if method == "union":
         return frozenset(forward | reverse)

@@ -11,7 +11,7 @@ import nmtalign
 from nmtalign import names
 from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES, Symmetrized
 from nmtalign.external.published import PUBLISHED_METHODS
-from nmtalign.links import formats, symmetrization
+from nmtalign.links import formats, selection
 from nmtalign.positions.position_model import SOFTMAX_POSITIONS
 from nmtalign.text import readers, tokenization
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -20,7 +20,7 @@ from nmtalign.vectors import storage
 
 def test_every_name_can_be_chosen_and_no_other():
     assert set(get_args(names.ExtractionName)) == EXTRACTION_CLASSES.keys() - {Symmetrized.name}
-    assert names.SYMMETRIZATIONS == symmetrization.SYMMETRIZATION_METHODS
+    assert names.SYMMETRIZATIONS == selection.SYMMETRIZATION_METHODS
     assert tuple(PUBLISHED_METHODS) == get_args(names.MethodName)
     assert (*SOFTMAX_POSITIONS, "hmm") == get_args(names.PositionsName)
     assert tuple(PRESET_HYPERPARAMETERS) == get_args(names.PresetName)

@@ -29,7 +29,7 @@ import nmtalign
 from nmtalign.attention import diagonal_prior
 from nmtalign.cli import main
 from nmtalign.files.paths import bundled_path
-from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
+from nmtalign.links.selection import SYMMETRIZATION_METHODS, symmetrize_many
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 

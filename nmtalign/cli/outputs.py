@@ -396,7 +396,7 @@ def open_sink(
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
     if output == "given":
-        from nmtalign.external.attention_archive import write_pair
+        from nmtalign.external.matrix_files import write_pair
         from nmtalign.files.array_files import NpzWriter
 
         given_archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))

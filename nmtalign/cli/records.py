@@ -85,7 +85,7 @@ class RecordOptions(Settings):
     @property
     def pieces(self) -> SubwordMarks | None:
         """The marks of the sub-words that were joined into the words of the archive."""
-        from nmtalign.external.attention_archive import read_pairs_with_attention
+        from nmtalign.external.matrix_files import read_pairs_with_attention
 
         if self.attention is None:
             return None
@@ -133,7 +133,7 @@ def _pairs_of_archive(
     path: str, bitext: Iterable[SentencePair]
 ) -> Iterator[tuple[na.AlignedPair, Callable[[], PartWeights]]]:
     """Yield the pairs of an archive of attention; DataError unless it is one of this text."""
-    from nmtalign.external.attention_archive import read_pairs_with_attention
+    from nmtalign.external.matrix_files import read_pairs_with_attention
 
     archived = read_pairs_with_attention(path)
     for number, lines in enumerate(bitext, 1):

@@ -22,9 +22,9 @@ from nmtalign.links.selection import (
     best_cells,
     itermax,
     match,
+    symmetrize_matrices,
     transport,
 )
-from nmtalign.links.symmetrization import symmetrize_matrices
 from nmtalign.names import ExtractionName, Symmetrization
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.settings import LinkSettings
@@ -258,7 +258,7 @@ class Transport(_Stacked):
 
 @dataclass(frozen=True)
 class Symmetrized(_Stacked):
-    """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.symmetrization`."""
+    """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.selection`."""
 
     method: Symmetrization = "grow-diag-final-and"
 

@@ -33,8 +33,7 @@ from nmtalign.decoding.extraction_methods import (
 from nmtalign.decoding.probabilities import PairEvidence
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.links.selection import ANY_LINKS
-from nmtalign.links.symmetrization import symmetrize_cells
+from nmtalign.links.selection import ANY_LINKS, symmetrize_cells
 from nmtalign.names import Symmetrization
 from nmtalign.settings import LinkSettings
 

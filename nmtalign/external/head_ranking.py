@@ -17,10 +17,15 @@ from nmtalign.arrays import AnyArray, as_real_array
 from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
-from nmtalign.external.attention_archive import is_attention_archive, read_pairs_with_attention
 from nmtalign.external.cross_attention import AttentionReduction
 from nmtalign.external.links_from import PAIRS_IN_MEMORY, Linker, check_not_layers, matrices_were_read
-from nmtalign.external.matrix_files import PairMatrix, check_arrays, read_matrices
+from nmtalign.external.matrix_files import (
+    PairMatrix,
+    check_arrays,
+    is_attention_archive,
+    read_matrices,
+    read_pairs_with_attention,
+)
 from nmtalign.external.published import attention_posteriors
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, links_inside

@@ -36,7 +36,6 @@ from nmtalign.decoding.decoder import Decoder
 from nmtalign.decoding.extraction_methods import Extraction, make_extraction
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import UsageError
-from nmtalign.external.attention_archive import GivenPair
 from nmtalign.external.cross_attention import (
     AttentionReduction,
     Translator,
@@ -44,7 +43,13 @@ from nmtalign.external.cross_attention import (
     read_attention,
     translator_attention,
 )
-from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, read_similarities, read_vectors
+from nmtalign.external.matrix_files import (
+    GivenPair,
+    PairMatrix,
+    TokenizedPair,
+    read_similarities,
+    read_vectors,
+)
 from nmtalign.external.published import (
     DEFAULT_METHOD,
     DEFAULT_UNITS,

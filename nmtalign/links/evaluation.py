@@ -28,7 +28,6 @@ from nmtalign.arrays import Longs
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, Link
-from nmtalign.links.expected_scores import ExpectedEvaluation, evaluate_without_gold
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.inputs import (
     GoldInput,
@@ -42,9 +41,11 @@ from nmtalign.links.scoring import (
     METRICS,
     Bootstrap,
     Counts,
+    ExpectedEvaluation,
     HasScores,
     LinkPairs,
     as_bootstrap,
+    evaluate_without_gold,
     scores_of_counts,
     table_of_counts,
 )

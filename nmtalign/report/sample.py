@@ -21,8 +21,8 @@ from nmtalign.display import short_repr, visible
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
-from nmtalign.links.expected_scores import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.formats import outside_link_error
+from nmtalign.links.scoring import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.text.bitext import MAX_MATRIX_CELLS

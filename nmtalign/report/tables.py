@@ -42,10 +42,9 @@ from nmtalign.links.alignments import (
     Link,
 )
 from nmtalign.links.evaluation import Evaluation, ThresholdCurve, compare_evaluations, error_table
-from nmtalign.links.expected_scores import ExpectedEvaluation, compare_expected
 from nmtalign.links.formats import json_text
 from nmtalign.links.gold import gold_table
-from nmtalign.links.scoring import METRICS
+from nmtalign.links.scoring import METRICS, ExpectedEvaluation, compare_expected
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
 from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.results import FIRST_AND_SECOND, table_of_rows, with_frame_index

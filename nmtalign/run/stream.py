@@ -29,9 +29,8 @@ from nmtalign.text.subwords import numbered_pieces
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
-    from nmtalign.external.attention_archive import GivenPair
     from nmtalign.external.links_from import Linker
-    from nmtalign.external.matrix_files import TokenizedPair
+    from nmtalign.external.matrix_files import GivenPair, TokenizedPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 

@@ -17,7 +17,7 @@ from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.external.links_from import Linker
 from nmtalign.external.matrix_files import PairMatrix
 from nmtalign.external.published import attention_posteriors
-from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS
+from nmtalign.links.selection import SYMMETRIZATION_METHODS
 from nmtalign.settings import LinkSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

@@ -14,7 +14,7 @@ from nmtalign.cli import main
 from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.files.compressed import open_binary
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
-from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
+from nmtalign.links.selection import SYMMETRIZATION_METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.external.attention_archive import GivenPair, read_pairs_with_attention, write_pair
+from nmtalign.external.matrix_files import GivenPair, read_pairs_with_attention, write_pair
 from nmtalign.files.array_files import NpzWriter
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

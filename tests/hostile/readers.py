@@ -30,9 +30,8 @@ from nmtalign.applications.projection import project_into_text, project_line, wo
 from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.errors import DataError
-from nmtalign.external.attention_archive import GivenPair, read_pairs_with_attention, write_pair
 from nmtalign.external.links_from import links_from
-from nmtalign.external.matrix_files import read_matrices
+from nmtalign.external.matrix_files import GivenPair, read_matrices, read_pairs_with_attention, write_pair
 from nmtalign.files.array_files import NpzWriter, read_array, read_arrays
 from nmtalign.files.text_files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_link_records

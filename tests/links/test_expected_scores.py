@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.links import expected_scores
-from nmtalign.links.expected_scores import (
+from nmtalign.links import scoring as expected_scores
+from nmtalign.links.scoring import (
+    Bootstrap,
     ExpectedEvaluation,
     LinkSignals,
     compare_expected,
     evaluate_pairs,
     expected_evaluation,
 )
-from nmtalign.links.scoring import Bootstrap
 
 PAIRS = 60
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import nmtalign as na
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, Link
-from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many, symmetrize_matrices
+from nmtalign.links.selection import SYMMETRIZATION_METHODS, symmetrize_many, symmetrize_matrices
 from tests.naive_alignment import symmetrize_naively
 
 GOLDEN = Path(__file__).parent / "symmetrization_golden.tsv"

@@ -21,8 +21,7 @@ from nmtalign.names import ReadLinksFormat
 if TYPE_CHECKING:
     from nmtalign.cli.texts import LinkedLine
     from nmtalign.links.evaluation import Difference
-    from nmtalign.links.expected_scores import ExpectedEvaluation
-    from nmtalign.links.scoring import Bootstrap, Counts, LinkPairs
+    from nmtalign.links.scoring import Bootstrap, Counts, ExpectedEvaluation, LinkPairs
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
@@ -439,7 +438,7 @@ def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> lis
 
 def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:
     """Print the scores of one or two files in both styles of annotation, and which file is better."""
-    from nmtalign.links.expected_scores import compare_expected
+    from nmtalign.links.scoring import compare_expected
 
     try:
         verdict = compare_expected(*results.values()) if len(results) == 2 else None
@@ -462,8 +461,7 @@ def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> 
 
 def _print_table(result: ExpectedEvaluation) -> None:
     """Print the expected scores, one row per score and one column per style."""
-    from nmtalign.links.expected_scores import STYLES
-    from nmtalign.links.scoring import METRICS
+    from nmtalign.links.scoring import METRICS, STYLES
 
     print_text("expected    " + "  ".join(f"{name:<24}" for name in STYLES.values()).rstrip())
     for metric in METRICS:

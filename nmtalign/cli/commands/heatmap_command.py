@@ -184,7 +184,7 @@ def _read_pairs(
     bitext: SentenceOptions, chosen: RecordOptions, bad: BadRecords
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
-    from nmtalign.external.attention_archive import read_pairs_with_attention
+    from nmtalign.external.matrix_files import read_pairs_with_attention
     from nmtalign.text.bitext import SentencePair
 
     lines = chosen.lines
