@@ -49,7 +49,7 @@ def check_choice(value: Any, known: Iterable[str], what: str) -> None:
     """Raise UsageError unless `value` is one of the known names; `what` is a plural, such as "presets"."""
     known = tuple(known)
     if not (isinstance(value, str) and value in known):
-        found = _with_closest_name(value, known)
+        found = f"{short_repr(value)}{hint_at_closest(value, known)}"
         raise UsageError(f"expected one of the {what} {', '.join(known)}, found {found}")
 
 
@@ -58,14 +58,14 @@ def check_choices(values: Iterable[Any], known: Iterable[str], what: str) -> Non
     known = tuple(known)
     for value in values:
         if not (isinstance(value, str) and value in known):
-            found = _with_closest_name(value, known)
+            found = f"{short_repr(value)}{hint_at_closest(value, known)}"
             raise UsageError(f"expected {what} among {', '.join(known)}, found {found}")
 
 
-def _with_closest_name(value: object, known: Iterable[str]) -> str:
-    """Return a wrong name for a message, with the known name that is most similar to it."""
+def hint_at_closest(value: object, known: Iterable[str]) -> str:
+    """Return a question that names the known name that is most similar to a wrong one, or nothing."""
     closest = closest_name(value, known)
-    return f"{short_repr(value)}; did you mean {closest!r}?" if closest else short_repr(value)
+    return f"; did you mean {closest!r}?" if closest else ""
 
 
 def closest_name(value: object, known: Iterable[str]) -> str | None:

@@ -219,7 +219,7 @@ LONGEST_FUNCTION, SHORT = 70, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.aligner.opening",
-    "nmtalign.cli.configuration",
+    "nmtalign.cli.program",
     "nmtalign.report.tables",
 }
 

@@ -1,4 +1,7 @@
-"""The program. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+"""The program, its commands, and the defaults of options that a file or the environment sets.
+
+Commands are loaded when called, so ``nmtalign --help`` stays fast.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,12 @@ import os
 import sys
 import traceback
 from copy import copy
-from difflib import get_close_matches
 from typing import Any, NoReturn, Protocol
 
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.configuration import (
-    check_environment,
-    check_table,
-    config_option,
-    name_config,
-    path_of_config,
-)
+from nmtalign.cli.declare import common_option
 from nmtalign.cli.messages import (
     debug_option,
     enabled_switches,
@@ -32,16 +28,20 @@ from nmtalign.cli.messages import (
     warnings_to_stderr,
     write,
 )
-from nmtalign.cli.parameter_types import has_outputs
+from nmtalign.cli.parameter_types import INPUT, FileType, has_outputs
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
     DISK_FULL_ERRNOS,
     TOO_MANY_OPEN_FILES,
     DataError,
     NmtalignError,
+    UsageError,
     class_and_error_text,
     error_text,
 )
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import MAX_JSON_DEPTH, is_nested_too_deep
+from nmtalign.validation import hint_at_closest
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -66,7 +66,143 @@ COMMANDS = {
 }
 
 
+# --- defaults of options from a file or the environment --------------------------------------------
+
+MAX_CONFIG_BYTES = 1 << 16
+MAX_CONFIG_DOTS = 1_000  # the time for reading a line grows with the square of the parts of its key
+_PATH = "nmtalign.config"  # key of the path of the file among the values that contexts share
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """Read a TOML file: a table for each command, such as ``[vectors.learn]``, with its long options.
+
+    A DataError says that the file is larger than `MAX_CONFIG_BYTES`, nested too deeply, or not TOML.
+    """
+    with reraise_as_data_error(path, "expected TOML"):
+        content = _parse_config(_read_config_bytes(path))
+    return {name: _with_underscores(value) for name, value in content.items()}
+
+
+def _read_config_bytes(path: str) -> bytes:
+    """Return the bytes of a configuration file, which may be a pipe, or a device without an end."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})") from None
+    if len(data) > MAX_CONFIG_BYTES:
+        raise DataError(f"expected a configuration file of at most {MAX_CONFIG_BYTES:,} bytes, found more")
+    return data
+
+
+def _parse_config(data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    text = data.decode("utf-8-sig")  # editors on Windows write a byte order mark
+    too_deep = DataError(f"expected TOML nested at most {MAX_JSON_DEPTH} deep")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_CONFIG_DOTS:
+            raise DataError(f"line {number}: expected a key of at most {MAX_CONFIG_DOTS:,} parts")
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise too_deep from None
+    if is_nested_too_deep(content):
+        raise too_deep
+    return content
+
+
+def _with_underscores(value: Any) -> Any:
+    """Write option names as click names parameters."""
+    if not isinstance(value, dict):
+        return value
+    return {name.replace("-", "_"): _with_underscores(entry) for name, entry in value.items()}
+
+
+def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    """Use the tables of a TOML file as defaults; given after a command, the table of that command.
+
+    click calls this for each command and option ``--config``, so the defaults of each command are checked.
+    """
+    if path is not None:
+        context.meta[_PATH] = path
+        tables = read_config(path)
+        _check_table(context.find_root(), tables)
+        for name in context.command_path.split()[1:]:  # such as vectors and learn
+            tables = tables.get(name, {})
+        context.default_map = tables
+    if context.default_map is not None:
+        _check_table(context, context.default_map)
+    _check_environment(context)
+
+
+def _check_table(context: click.Context, table: Any) -> None:
+    """Raise UsageError if a table is not one of options of the command.
+
+    click would leave out an option that is misspelt, and take the value ``true`` for a file of this name.
+    """
+    path = click.get_current_context().meta.get(_PATH, "")
+    name = ".".join(context.command_path.split()[1:])
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: expected a table [{name}], found {name} = {table!r:.60}")
+    commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
+    parameters = {str(parameter.name): parameter for parameter in context.command.params}
+    for entry, value in table.items():
+        if entry in commands:
+            if not isinstance(value, dict):
+                raise UsageError(f"{path}: expected a table [{entry}], found {entry} = {value!r:.60}")
+        elif entry not in parameters:
+            hint = hint_at_closest(entry, [*commands, *parameters])
+            where = f"[{name}] has no option" if name else "there is no command or option"
+            raise UsageError(f"{path}: {where} {entry!r}{hint}")
+        elif not _has_type_of(parameters[entry], value):
+            raise UsageError(f"{path}: [{name}] {entry} cannot be {value!r:.60}")
+
+
+def _check_environment(context: click.Context) -> None:
+    """Raise UsageError if a variable of the environment is named after a command, but after no option.
+
+    Variables of the commands of a group begin as those of the group.
+    """
+    if context.parent is None:
+        return
+    prefix = f"{context.auto_envvar_prefix}_"
+    commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
+    of_commands = tuple(f"{prefix}{name.upper()}_" for name in commands)
+    known = [f"{prefix}{str(parameter.name).upper()}" for parameter in context.command.params]
+    for variable in sorted(os.environ):
+        if variable.startswith(prefix) and variable not in known and not variable.startswith(of_commands):
+            hint = hint_at_closest(variable, known)
+            raise UsageError(f"the variable {variable} of the environment names no option{hint}")
+
+
+def _has_type_of(parameter: click.Parameter, value: Any) -> bool:
+    """Return whether a value is true or false for a switch, text for a file, else text or a number."""
+    types: tuple[type, ...] = (str, int, float)
+    if getattr(parameter, "is_flag", False):
+        types = (bool,)
+    elif isinstance(parameter.type, FileType):
+        types = (str,)
+    if isinstance(value, list) and getattr(parameter, "multiple", False):
+        return all(type(entry) in types for entry in value)
+    return type(value) in types
+
+
+def _name_config(error: click.ClickException) -> None:
+    """Name the configuration file in the error of click about a value that it has set."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    if context is None or parameter is None:
+        return
+    if context.get_parameter_source(parameter.name) is click.core.ParameterSource.DEFAULT_MAP:
+        error.message = f"{context.meta[_PATH]}: {error.message}"  # type: ignore[misc]
+
+
+_CONFIG_HELP = "TOML file of default options, with one table per command, such as [align]."
+config_option = common_option("--config", _CONFIG_HELP, type=INPUT, metavar="FILE", callback=_set_defaults)
 COMMON_OPTIONS = (quiet_option, verbose_option, log_option, config_option, debug_option)
+
+
+# --- commands ------------------------------------------------------------------------------------
 
 
 def _add_common_options(command: click.Command) -> None:
@@ -87,17 +223,12 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            closest = get_close_matches(cmd_name, COMMANDS, 1)
-            if closest and not ctx.resilient_parsing:
-                ctx.fail(f"No such command {cmd_name!r}. Did you mean {closest[0]!r}?")
+            if not ctx.resilient_parsing:
+                ctx.fail(f"No such command {cmd_name!r}{hint_at_closest(cmd_name, COMMANDS)}")
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         _add_common_options(command)
-        if cmd_name in (ctx.default_map or {}):
-            check_table(path_of_config(ctx), command, cmd_name, (ctx.default_map or {})[cmd_name])
-        if not ctx.resilient_parsing:  # a shell that asks for completions shows no errors
-            check_environment(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -161,7 +292,7 @@ def run_program(arguments: list[str] | None, signals: Signals) -> int:
         return end.exit_code
     except click.ClickException as error:
         signals.ended = True
-        name_config(error)
+        _name_config(error)
         error.message = printable(error.message)  # type: ignore[misc]  # final for click, which shows it
         shown = io.StringIO()
         error.show(shown)

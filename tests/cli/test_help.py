@@ -99,8 +99,8 @@ def test_a_default_that_differs_by_command_is_that_of_the_command():
 
 
 def test_a_mistyped_command_is_answered_by_the_nearest():
-    assert "Did you mean 'align'?" in CliRunner().invoke(group, ["aling"]).output
-    assert "Did you mean" not in CliRunner().invoke(group, ["xyz"]).output
+    assert "did you mean 'align'?" in CliRunner().invoke(group, ["aling"]).output
+    assert "did you mean" not in CliRunner().invoke(group, ["xyz"]).output
 
 
 def test_commands_of_vectors_stand_in_the_order_of_the_work():

@@ -27,7 +27,7 @@ from nmtalign.applications.labels import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import TaggedSegments, parse_markup
 from nmtalign.applications.projection import project_into_text, project_line, words_on_lines
-from nmtalign.cli.configuration import read_config
+from nmtalign.cli.program import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index_file
 from nmtalign.errors import DataError
 from nmtalign.external.links_from import links_from
