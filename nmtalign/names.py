@@ -54,6 +54,7 @@ LINK_UNITS: tuple[LinkUnitName, ...] = get_args(LinkUnitName)
 TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 
 ReadLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"]
+LinkedFileFormat = Literal["tmx", "xliff"]  # files of translators' tools, with links in them
 WrittenLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"]
 MarkupFormat = Literal["xml", "html", "xliff"]
 LabelFormat = Literal["bio", "bioes", "iob1"]

@@ -651,6 +651,36 @@ def test_translate_toolkit_reads_files_with_placed_tags(place: Path):
     assert len(answer) == 2
 
 
+SAVE = """
+from translate.storage import factory
+for name in names:
+    store = factory.getobject(name)
+    store.units[0].target = "Le chat vous voit"
+    store.savefile(name)
+answer = len(names)
+"""
+
+
+def test_translate_toolkit_keeps_links_in_files(place: Path):
+    """Also if a target changes."""
+    unit = "<source>The cat sees you</source><target>Le chat te voit</target>"
+    head = "<xliff version='1.2' xmlns='urn:oasis:names:tc:xliff:document:1.2'>"
+    file = "<file original='a' source-language='en' target-language='fr' datatype='html'><body>"
+    xliff = f"{head}{file}<trans-unit id='1'>{unit}</trans-unit></body></file></xliff>"
+    sides = {"en": "The cat sees you", "fr": "Le chat te voit"}
+    variants = "".join(f"<tuv xml:lang='{name}'><seg>{text}</seg></tuv>" for name, text in sides.items())
+    tmx = f"<tmx version='1.4'><header srclang='en'/><body><tu>{variants}</tu></body></tmx>"
+    (place / "links.txt").write_text("0-0 1-1 2-3 3-2\n", encoding="utf-8")
+    for name, text in {"tmx": tmx, "xliff": xliff}.items():
+        (place / f"old.{name}").write_text(text, encoding="utf-8")
+        ours(f"convert links.txt --to {name} --source old.{name} -o new.{name} --quiet")
+    assert ask("translate", SAVE, names=["new.tmx", "new.xliff"]) == 2
+    for name in ("tmx", "xliff"):
+        assert "vous" in (place / f"new.{name}").read_text("utf-8")
+        ours(f"convert new.{name} --from {name} --to pharaoh -o again.txt")
+        assert (place / "again.txt").read_bytes() == (place / "links.txt").read_bytes()
+
+
 TERMS = """
 from translate.storage import factory
 answer = []

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from nmtalign.applications.markup import TaggedSegments
 from nmtalign.corpus.units import UnitCheck
-from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import GoldAlignment
@@ -21,6 +22,7 @@ from nmtalign.links.formats import (
     WORD_SEPARATORS,
     LinkRecord,
     format_record,
+    parse_gold,
     read_link_records,
 )
 from nmtalign.links.separators import find_split_word
@@ -70,6 +72,7 @@ class TextsOfLinks:
     source: str
     target: str
     words_of: WordsOfPair
+    pairs: Callable[[OnError], Iterable[tuple[str, str]]] | None = None  # of one file with both sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +85,12 @@ class Conversion:
     texts: TextsOfLinks | None = None
     encoding: str = "utf-8"
     invert: bool = False  # whether source and target are swapped
-    chosen: Iterator[LinkRecord] | None = None  # in the place of those in the file
+    given: Iterator[LinkRecord] | None = None  # in the place of those that the file has in this format
 
     def lines(self, bad: BadRecordSink) -> Iterator[str]:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
         separator = WORD_SEPARATORS.get(self.to)
-        for number, record in enumerate(bad.track(self._records(bad)), 1):
+        for number, record in enumerate(self.records(bad), 1):
             if bad.has_current and record.source is None:
                 record = LinkRecord(GoldAlignment((), ()), (), ())
             if separator is not None and record.source is not None and record.target is not None:
@@ -100,17 +103,26 @@ class Conversion:
                 record = _inverted(record)
             yield format_record(record, format=self.to, number=number)
 
+    def records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+        """Yield the records of the links, with the words of the texts if these are given."""
+        return bad.track(self._records(bad))
+
     def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
-        """Return the records of the links, with the words of the texts if these are given."""
-        if self.chosen is not None:
-            records = self.chosen
+        if self.given is not None:
+            records = self.given
         else:
             records = read_link_records(
                 self.links, format=self.format, encoding=self.encoding, on_error=bad.add
             )
         if self.texts is None:
             return records
-        pairs = read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
+        pairs: Iterable[tuple[str, str]]
+        if self.texts.pairs is None:
+            pairs = read_bitext(
+                self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add
+            )
+        else:
+            pairs = self.texts.pairs(bad.add)
         return self._with_words(records, map(self.texts.words_of, pairs), bad)
 
     def _with_words(
@@ -151,6 +163,30 @@ class Conversion:
         if self.format == "giza":  # three lines per pair, in any order
             return f"{self.links}, pair {number:,}", None
         return self.links, number
+
+
+def read_linked_segments(
+    path: str | Path, format: str, select: tuple[str, str] | None, words_of: WordsOfPair, on_error: OnError
+) -> Iterator[LinkRecord]:
+    """Yield the links that are in a TMX or XLIFF file, with the words of each pair; none for a bad pair.
+
+    DataError if the file has no links.
+    """
+    segments = TaggedSegments(path, format, select, lambda part: None)
+    has_links = False
+    number = 0
+    for number, texts in enumerate(segments.pairs(on_error), 1):
+        has_links |= segments.links is not None
+        record = LinkRecord(GoldAlignment((), ()), (), ())
+        try:
+            source, target = words_of(texts)
+            record = LinkRecord(parse_gold(segments.links or ""), tuple(source), tuple(target))
+        except DataError as error:
+            on_error(error.at(f"{path}, pair {number:,}"))
+        yield record
+    if number and not has_links:
+        expected = "expected links, as `nmtalign convert --to tmx` and `--to xliff` write them, found none"
+        raise DataError(expected).at(path)
 
 
 def _inverted(record: LinkRecord) -> LinkRecord:

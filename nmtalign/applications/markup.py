@@ -3,6 +3,10 @@
 Markup is copied, never interpreted: no entity is expanded and no attribute is changed. What does not have
 the form of a tag, such as ``1 < 2``, is text. The time is proportional to the length of the line, which the
 parsers of the standard library do not guarantee.
+
+Files of segments can also have links, where tools keep what they do not know: in a TMX file, in a ``prop`` of
+the unit, whose type ``x-alignment:en:fr`` names the languages; in XLIFF 1.2, in the attribute
+``nmtalign:links`` of the target, or of the marked segment in it; in XLIFF 2, in an annotation of the target.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element as XmlElement
@@ -25,6 +30,7 @@ from nmtalign.text.xml_bitexts import (
     UNITS,
     ElementPair,
     Unit,
+    languages_of_memory,
     pairs_of_memory,
     pairs_of_segments,
     texts_of_pair,
@@ -341,11 +347,15 @@ def _characters(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 # --- segments of files, with tags ----------------------------------------------------------------
 
 
-class TaggedSegments:
-    """The segments of a TMX or XLIFF file, whose targets can be written with the tags of their sources.
+_PREFIX, _NAMESPACE = "nmtalign", "urn:nmtalign"
+_LINKS = f"{_PREFIX}:links"  # the name of an attribute, or the type of an annotation
 
-    Read :meth:`pairs` to their end, and call :meth:`set_target` after some of them: `write` gets the parts of
-    the file, in which the contents of these targets alone are replaced.
+
+class TaggedSegments:
+    """The segments of a TMX or XLIFF file, which is written again with tags in targets, or with links.
+
+    Read :meth:`pairs` to their end, and call :meth:`set_target` or :meth:`set_links` after some of them:
+    `write` gets the parts of the file, in which only these targets, or their links, are replaced.
     """
 
     def __init__(
@@ -359,8 +369,9 @@ class TaggedSegments:
         self._encoding = _encoding_of(path)
         self._write = write
         self._part: XmlPart | None = None  # whose targets may be replaced
-        self._targets: list[tuple[slice, str]] = []
+        self._replaced: list[tuple[slice, str]] = []
         self._pair: ElementPair | None = None
+        self._number = 0  # of annotations that were added
 
     def pairs(self, on_error: OnError) -> Iterator[tuple[str, str]]:
         """Yield the texts of each pair, as `read_bitext` does; damage of the file is raised."""
@@ -389,14 +400,14 @@ class TaggedSegments:
             return
         parts = [self._part.before]
         position = 0
-        for content, target in sorted(self._targets, key=lambda replaced: replaced[0].start):
+        for content, target in sorted(self._replaced, key=lambda replaced: replaced[0].start):
             parts += self._part.text[position : content.start], target.encode()
             position = content.stop
         parts.append(self._part.text[position:])
         text = b"".join(parts).decode()
         self._write(text.encode(self._encoding, "xmlcharrefreplace"))
         self._part = None
-        self._targets.clear()
+        self._replaced.clear()
 
     @property
     def tagged_source(self) -> str | None:
@@ -422,7 +433,66 @@ class TaggedSegments:
         content = self._part.contents[target]
         if b"\r\n" in self._part.text:  # the parser of XML reads these line ends as plain ones
             text = text.replace("\n", "\r\n")
-        self._targets.append((content, text))
+        self._replaced.append((content, text))
+
+    @property
+    def links(self) -> str | None:
+        """The links of the pair in the file, as a Pharaoh line; None without any."""
+        holder = self._holder_of_links()
+        if holder is None:
+            return None
+        return holder.text if holder.tag == "prop" else holder.get(_attribute_of(holder))
+
+    def set_links(self, line: str) -> None:
+        """Put the links of the pair into the file, in the place of those that it has."""
+        if self._part is None or self._part.element is None or self._pair is None:
+            return
+        contents = self._part.contents
+        holder = self._holder_of_links()
+        target = _inside_of_marker(self._pair[1])
+        if holder is not None and holder.tag == "prop":
+            self._replaced.append((contents[holder], line))
+        elif holder is not None:
+            self._set_attribute(holder, line)
+        elif line and self._format == "tmx":
+            start = contents[self._part.element].start
+            self._replaced.append((slice(start, start), f'<prop type="{self._type_of_prop}">{line}</prop>'))
+        elif line and target is not None and self._part.element.tag == "segment":
+            self._number += 1
+            mark = f'<mrk id="links-{self._number}" type="{_LINKS}" value="{line}">'
+            content = self._part.text[contents[target]].decode()
+            self._replaced.append((contents[target], f"{mark}{content}</mrk>"))
+        elif line and target is not None:
+            self._set_attribute(target, line)
+
+    @cached_property
+    def _type_of_prop(self) -> str:
+        languages = languages_of_memory(self._path, self._select)
+        return ":".join(("x-alignment", *map(str, languages)))
+
+    def _holder_of_links(self) -> XmlElement | None:
+        """Return the element of the file that has the links of the pair."""
+        if self._part is None or self._part.element is None or self._pair is None:
+            return None
+        if self._format == "tmx":
+            props = self._part.element.findall("prop")
+            return next((prop for prop in props if prop.get("type") == self._type_of_prop), None)
+        target = _inside_of_marker(self._pair[1])
+        if target is None or target.get(_LINKS) is not None:
+            return target
+        return next((mark for mark in target.findall("mrk") if mark.get("type") == _LINKS), None)
+
+    def _set_attribute(self, element: XmlElement, line: str) -> None:
+        """Put links into the opening tag of an element of XLIFF."""
+        assert self._part is not None
+        end = self._part.contents[element].start
+        start = self._part.text.rindex(b"<", 0, end)
+        tag = self._part.text[start:end].decode()
+        name = _attribute_of(element)
+        tag = re.sub(rf"""\s{name}\s*=\s*(?:"[^"]*"|'[^']*')""", "", tag)
+        is_declared = name == "value" or f"xmlns:{_PREFIX}" in tag
+        declaration = "" if is_declared else f' xmlns:{_PREFIX}="{_NAMESPACE}"'
+        self._replaced.append((slice(start, end), f'{tag[:-1]}{declaration} {name}="{line}">'))
 
     def _content(self, side: int) -> str | None:
         """Return the XML inside of a side of the pair; None without one."""
@@ -430,6 +500,11 @@ class TaggedSegments:
         if element is None or element.tag == "tuv" or self._part is None:
             return None
         return self._part.text[self._part.contents[element]].decode().replace("\r\n", "\n")
+
+
+def _attribute_of(element: XmlElement) -> str:
+    """Return the name of the attribute that has the links of an element of XLIFF."""
+    return "value" if element.get("type") == _LINKS else _LINKS
 
 
 def _encoding_of(path: str | Path) -> str:

@@ -39,7 +39,7 @@ from nmtalign.validation import check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nmtalign.text.tokenization import Languages
+LanguageCodes = tuple[str | None, str | None]  # of source and target
 
 MIN_TERM_LINKS = 3  # how often a term and its translation are linked at least
 MAX_TERM_WORDS = 6  # longer sequences, of laws for example, are formulas rather than terms
@@ -460,7 +460,7 @@ def terms_format(path: str) -> str:
     return kind
 
 
-def format_terms(terms: Iterable[Term], kind: str, languages: Languages = (None, None)) -> Iterator[str]:
+def format_terms(terms: Iterable[Term], kind: str, languages: LanguageCodes = (None, None)) -> Iterator[str]:
     """Yield the parts of a file of terms.
 
     CSV is for spreadsheets: it begins with a byte order mark, and formulas are escaped. TBX is for
@@ -481,7 +481,7 @@ def format_terms(terms: Iterable[Term], kind: str, languages: Languages = (None,
         yield separator.join((source, target, *figures, *examples)) + "\n"
 
 
-def _format_tbx(terms: Iterable[Term], languages: Languages) -> Iterator[str]:
+def _format_tbx(terms: Iterable[Term], languages: LanguageCodes) -> Iterator[str]:
     """Yield the parts of a file of TBX-Basic, second version: more programs read it than the third one."""
     source, target = map(quoteattr, map(str, languages))
     yield f"""<?xml version="1.0" encoding="UTF-8"?>

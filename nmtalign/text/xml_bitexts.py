@@ -174,8 +174,10 @@ def pairs_of_memory(
     notes.warn(path, languages=" and ".join(languages or ()))
 
 
-def languages_of_memory(path: str | Path) -> Languages:
+def languages_of_memory(path: str | Path, select: Select = None) -> Languages:
     """Return the languages of a TMX file that are read; (None, None) without a unit of two languages."""
+    if select is not None:
+        return language_tag(select[0]), language_tag(select[1])
     source_language = ""
     for _, unit in _iter_units(path, "tmx"):
         if isinstance(unit, DataError):

@@ -123,6 +123,90 @@ def test_targets_get_the_tags_that_lines_get(name, ending, tmp_path, capsys):
     assert found.decode() == body % (sample.tagged, sample.expected)
 
 
+# --- links in the file ---------------------------------------------------------------------------
+
+TMX = """<?xml version='1.0'?>
+<tmx version="1.4"><header srclang="en"/><body>
+<tu>{}<note>n</note><tuv xml:lang="de"><seg>Katze</seg></tuv><tuv xml:lang="en"><seg>a cat</seg></tuv><tuv\
+ xml:lang="fr-CA"><seg>un <ph/>chat</seg></tuv></tu>
+<tu>{}<prop type="x">y</prop><tuv lang="en"><seg>dog</seg></tuv><tuv xml:lang="fr"><seg>chien</seg></tuv></tu>
+</body></tmx>
+"""
+FIRST_VERSION = """<xliff version="1.2"><file><body>
+<trans-unit id="1"><source>a cat</source><target state="final"{}>un chat &amp;</target></trans-unit>
+<trans-unit id="2"><source>x</source><target/></trans-unit>
+<trans-unit id="3"><source>d</source><seg-source><mrk mtype="seg" mid="a">dog</mrk></seg-source>
+<target><mrk mtype="seg" mid='a'{}>chien</mrk></target></trans-unit></body></file></xliff>
+"""
+SECOND_VERSION = """<xliff version="2.0" srcLang="en" trgLang="fr"><file><unit>
+<segment><source>a cat</source><target>{}un <pc id="1">chat</pc>{}</target></segment>
+<segment><source>dog</source><target>{}chien{}</target></segment></unit></file></xliff>
+"""
+ATTRIBUTE = ' xmlns:nmtalign="urn:nmtalign" nmtalign:links="{}"'
+MARK = '<mrk id="links-{}" type="nmtalign:links" value="{}">'
+LINKED_FILES = {
+    "tmx": (
+        TMX,
+        ["0-0 1p1", "0-0"],
+        lambda lines: [f'<prop type="x-alignment:en:fr">{line}</prop>' for line in lines],
+    ),
+    "xliff": (
+        FIRST_VERSION,
+        ["0-0 1p1", "", "0-0"],
+        lambda lines: [ATTRIBUTE.format(lines[n]) for n in (0, 2)],
+    ),
+    "xlf": (
+        SECOND_VERSION,
+        ["0-0 1p1", "0-0"],
+        lambda lines: [MARK.format(1, lines[0]), "</mrk>", MARK.format(2, lines[1]), "</mrk>"],
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", LINKED_FILES)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_links_are_written_into_a_file_and_read_again(ending, encoding, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    template, lines, parts_of = LINKED_FILES[ending]
+    kind = "tmx" if ending == "tmx" else "xliff"
+    sides = ["--sides", "en,fr"] if kind == "tmx" else []
+
+    def write_links(lines: list[str], old: str, new: str) -> bytes:
+        Path("links").write_text("".join(f"{line}\n" for line in lines))
+        assert run("convert", "links", "--to", kind, *sides, "--source", old, "-o", new) == 0
+        capsys.readouterr()
+        assert run("convert", new, "--from", kind, *sides, "--to", "pharaoh") == 0
+        assert capsys.readouterr().out.splitlines() == lines
+        return Path(new).read_bytes()
+
+    plain = template.format(*[""] * template.count("{}"))
+    Path(f"old.{ending}").write_bytes(plain.encode(encoding))
+    new = write_links(lines, f"old.{ending}", f"new.{ending}")
+    assert new.decode(encoding) == template.format(*parts_of(lines))
+    fewer = ["1-1", *[""] * (len(lines) - 1)]
+    write_links(fewer, f"new.{ending}", f"again.{ending}")
+    assert write_links(lines, f"again.{ending}", f"same.{ending}") == new
+
+
+def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("page.xlf").write_text(FIRST_VERSION.format("", ""))
+    Path("links").write_text("0-9\n\n0-0\n")
+    for options, code, told in [
+        (["links", "--to", "tmx", "--source", "page.xlf"], 2, "--source FILE.tmx"),
+        (["links", "--to", "xliff"], 2, "--source FILE.xliff"),
+        (["links", "--to", "xliff", "--source", "page.xlf", "--invert"], 2, "do not go with --to xliff"),
+        (["links", "--to", "xliff", "--source", "page.xlf"], 3, "link 0-9 is outside a pair of 2 source"),
+        (["page.xlf", "--from", "xliff", "--to", "talp"], 3, "page.xlf: expected links, as"),
+    ]:
+        assert run("convert", *options, "-o", "out.xlf") == code
+        assert told in capsys.readouterr().err
+    assert not Path("out.xlf").exists()
+    line = ["convert", "links", "--to", "xliff", "--source", "page.xlf", "--on-error", "skip-marked"]
+    assert run(*line, "-o", "out.xlf") == 0
+    assert Path("out.xlf").read_text() == FIRST_VERSION.format("", ATTRIBUTE.format("0-0"))
+
+
 def test_the_command_says_what_it_did(tmp_path, capsys):
     file, links = tmp_path / "page.xlf", tmp_path / "links"
     units = [UNITS[name][0] for name in ("plain target", "target with tags")]

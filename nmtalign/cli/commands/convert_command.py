@@ -21,12 +21,13 @@ from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import zip_lines
-from nmtalign.names import SIDES, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.settings import LinkSettings
 
 if TYPE_CHECKING:
-    from nmtalign.applications.conversion import Conversion
+    from nmtalign.applications.conversion import Conversion, TextsOfLinks
     from nmtalign.links.alignments import Link
     from nmtalign.links.formats import LinkRecord
 
@@ -41,8 +42,8 @@ class ConvertedLinksOptions(Settings):
 
     links: str = argument(kind="input")
     reverse: str | None = argument(kind="input", required=False)
-    format: ReadLinksFormat | None = setting(None, "--from", "Format of the file LINKS.")
-    sides: tuple[str, str] | None = texts.sides_option("the bitext, for --to text")
+    format: ReadLinksFormat | LinkedFileFormat | None = setting(None, "--from", "Format of the file LINKS.")
+    sides: tuple[str, str] | None = texts.sides_option("a bitext")
     source: str | None = setting(
         None, "--source FILE", "Source text, needed if LINKS does not contain the words.", kind="input"
     )
@@ -54,10 +55,11 @@ class ConvertedLinksOptions(Settings):
         "Swap source and target in what is written; LINKS are Pharaoh links without --from and --to.",
         section="Output",
     )
-    to: WrittenLinksFormat | Literal["text"] | None = setting(
+    to: WrittenLinksFormat | LinkedFileFormat | Literal["text"] | None = setting(
         None,
         "--to",
-        "Format to write; `text` writes a bitext to FILE.source and FILE.target.",
+        "Format to write; `tmx` and `xliff` copy the file --source with links in it; `text` writes a bitext"
+        " to FILE.source and FILE.target.",
         section="Output",
     )
 
@@ -78,6 +80,9 @@ def convert_command(
     If LINKS is a file of align --posteriors, links are chosen from it as align chooses them: with
     --threshold, --extract and --symmetrize.
 
+    With --to tmx or xliff, --source is a file of that format, which is copied with the links of its pairs in
+    it; --from tmx or xliff reads them again.
+
     With --to text, LINKS is a bitext in any format that `align --pairs` reads, or LINKS and REVERSE
     are its two files, such as subtitles. It is written as two files of lines.
 
@@ -88,8 +93,11 @@ def convert_command(
     if converted.to == "text":
         _write_text(converted, chosen, errors, file.output)
         return
-    if converted.sides is not None:
-        raise UsageError("--sides chooses the sides of a bitext; add --to text, or remove it")
+    if converted.to == "tmx" or converted.to == "xliff":
+        _write_segments(converted, chosen, errors, file.output, converted.to)
+        return
+    if converted.sides is not None and converted.format != "tmx":
+        raise UsageError("--sides chooses the sides of a bitext or memory; remove it, or add --to text")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(_converted_lines(converted, chosen, bad))
@@ -104,7 +112,7 @@ def _converted_lines(
         return _symmetrized_lines(converted, chosen, bad)
     if converted.reverse is not None:
         raise UsageError("LINKS and REVERSE are joined by a method; add --symmetrize METHOD")
-    return _conversion(converted, chosen).lines(bad)
+    return _conversion(converted, chosen, bad).lines(bad)
 
 
 def _check_symmetrized(converted: ConvertedLinksOptions) -> None:
@@ -169,9 +177,44 @@ def _write_text(
     errors.say(bad)
 
 
-def _conversion(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Conversion:
+def _write_segments(
+    converted: ConvertedLinksOptions,
+    chosen: LinkSettings,
+    errors: ErrorOptions,
+    output: str,
+    format: LinkedFileFormat,
+) -> None:
+    """Copy a TMX or XLIFF file with the links of its pairs."""
+    from nmtalign.applications.conversion import TextsOfLinks
+    from nmtalign.applications.markup import TaggedSegments
+    from nmtalign.links.formats import format_gold
+    from nmtalign.text.readers import FORMAT_OF_ENDING
+    from nmtalign.text.tokenization import SPACE_SETTINGS
+
+    path = converted.source
+    if path is None or FORMAT_OF_ENDING.get(format_ending(path)) != format:
+        raise UsageError(f"--to {format} copies a file with both sides; name it: --source FILE.{format[:5]}")
+    if converted.target is not None or converted.reverse is not None or converted.invert:
+        raise UsageError(f"--target, --invert and a second file do not go with --to {format}; remove them")
+    with AtomicFiles() as outputs, open_progress("pairs", [path]) as progress:
+        bad = errors.open(outputs)
+        segments = TaggedSegments(path, format, converted.sides, outputs.binary(output).write)
+        words_of_texts = TextsOfLinks(path, path, SPACE_SETTINGS.words_of_pair, segments.pairs)
+        conversion = _conversion(converted, chosen, bad, words_of_texts)
+        for record in progress.done_one_by_one(conversion.records(bad)):
+            segments.set_links("" if bad.has_current else format_gold(record.gold))
+    log_written(f"links of {with_plural(progress.done, 'pair')}", [output], progress)
+    errors.say(bad)
+
+
+def _conversion(
+    converted: ConvertedLinksOptions,
+    chosen: LinkSettings,
+    bad: BadRecords,
+    texts_of_links: TextsOfLinks | None = None,
+) -> Conversion:
     """Return the conversion of one file of links; UsageError if options are missing."""
-    from nmtalign.applications.conversion import Conversion, TextsOfLinks
+    from nmtalign.applications.conversion import Conversion, TextsOfLinks, read_linked_segments
     from nmtalign.links.saved_tables import is_batch_file
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
@@ -183,23 +226,27 @@ def _conversion(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Conve
             "pass a file that align --posteriors has written, or with --symmetrize a second file of links"
         )
         raise UsageError(f"{choices}; {advice}")
-    if (converted.invert or is_saved) and format is None:
+    if format is None and (converted.invert or is_saved or texts_of_links is not None):
         format, to = "pharaoh", to or "pharaoh"
     if format is None or to is None or to == "text":
         raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
-    if (converted.source is None) != (converted.target is None):
+    if texts_of_links is None and (converted.source is None) != (converted.target is None):
         raise UsageError("--source and --target must be used together; add the missing one")
-    texts_of_links = None
-    if converted.source is not None and converted.target is not None:
+    if texts_of_links is None and converted.source is not None and converted.target is not None:
         texts_of_links = TextsOfLinks(converted.source, converted.target, SPACE_SETTINGS.words_of_pair)
+    given = _chosen_records(converted.links, chosen) if chosen.given else None
+    if format == "tmx" or format == "xliff":
+        words_of = SPACE_SETTINGS.words_of_pair
+        given = read_linked_segments(converted.links, format, converted.sides, words_of, bad.add)
+        format = "pharaoh"
     return Conversion(
         links=converted.links,
         format=format,
-        to=to,
+        to="pharaoh" if to == "tmx" or to == "xliff" else to,
         texts=texts_of_links,
         encoding=converted.encoding,
         invert=converted.invert,
-        chosen=_chosen_records(converted.links, chosen) if chosen.given else None,
+        given=given,
     )
 
 
