@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +24,9 @@ from nmtalign.names import UnicodeForm, UnknownPolicy
 from nmtalign.settings import EncoderSettings, WordSettings
 
 if TYPE_CHECKING:
+    from nmtalign.external.matrix_files import GivenPair
     from nmtalign.names import SubwordMarks
-    from nmtalign.report.corpus import CorpusRecord, PartWeights
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
@@ -122,16 +123,14 @@ class RecordOptions(Settings):
         if self.attention is not None:
             self.options.refuse_beside("--attention")
             bitext, again = tee(bitext)
-            return None, read(bitext, aligned=_pairs_of_archive(self.attention, again))
+            return None, read(bitext, given=_pairs_of_archive(self.attention, again))
         first_lines = list(islice(bitext, self.options.judged_pairs))
         aligner = self.options.load_for(first_lines, files)
         aligner, bitext = fit_text(aligner, chain(first_lines, bitext))
         return aligner, read(bitext)
 
 
-def _pairs_of_archive(
-    path: str, bitext: Iterable[SentencePair]
-) -> Iterator[tuple[na.AlignedPair, Callable[[], PartWeights]]]:
+def _pairs_of_archive(path: str, bitext: Iterable[SentencePair]) -> Iterator[GivenPair]:
     """Yield the pairs of an archive of attention; DataError unless it is one of this text."""
     from nmtalign.external.matrix_files import read_pairs_with_attention
 
@@ -144,7 +143,7 @@ def _pairs_of_archive(
             side = next(side for side, other in zip(lines, given.lines, strict=True) if side != other)
             made = "the archive was made of another text; make it again with `nmtalign links-from`"
             raise DataError(f"expected the attention of pair {number:,}, {short_repr(side)}; {made}").at(path)
-        yield given.pair, partial(dict, given.heads)
+        yield given
     if next(archived, None) is not None:
         raise DataError("expected one pair for each of the text, found more").at(path)
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array, in_word_order
+from nmtalign.arrays import AnyArray, Floats, Longs, Reals
 from nmtalign.errors import DataError, warn_caller
-from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, check_arrays, match_pairs, read_matrices
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, match_given, match_pairs, read_matrices
 from nmtalign.external.transformer import (
     Pieces,
     import_packages,
@@ -264,18 +264,7 @@ def read_attention(
     encoding: str = "utf-8",
 ) -> Iterator[PairMatrix]:
     """Yield the weights of each pair of pieces, from a file or arrays; DataError if they do not fit."""
-    if isinstance(matrices, str | Path):
-        return match_pairs(
-            pairs, read_matrices(matrices, encoding=encoding), matrices, reduction.pair, marks=True
-        )
-    check_arrays(matrices, "matrices")
-
-    def make(words: TokenizedPair, array: Any) -> PairMatrix:
-        source, target = words
-        array = in_word_order(array, target, source)
-        return reduction.pair(words, as_real_array(array, "attention weights"))
-
-    return match_pairs(pairs, iter(matrices), "matrices", make, first=0)
+    return match_given(matrices, "matrices", partial(read_matrices, encoding=encoding), pairs, reduction.pair)
 
 
 def translator_attention(

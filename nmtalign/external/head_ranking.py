@@ -16,7 +16,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray, as_real_array
 from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.display import name_pair, short_repr, with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
 from nmtalign.external.cross_attention import AttentionReduction
 from nmtalign.external.links_from import PAIRS_IN_MEMORY, Linker, check_not_layers, matrices_were_read
 from nmtalign.external.matrix_files import (
@@ -34,7 +34,7 @@ from nmtalign.links.inputs import GoldInput, as_gold_sequence, iter_links
 from nmtalign.links.scoring import Counts
 from nmtalign.results import table_of_rows
 from nmtalign.settings import LinkSettings
-from nmtalign.validation import check_bool, check_number, check_same_pairs, is_iterable
+from nmtalign.validation import check_bool, check_number, check_same_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,9 +166,6 @@ def _heads_of_pairs(matrices: HeadsInput, pair_count: int) -> Iterator[Mapping[H
                 yield {_parsed_head(name): weights for name, weights in heads.items()}
             return
         matrices = read_matrices(path)
-    elif not is_iterable(matrices):
-        found = f"found {short_repr(matrices)}"
-        raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
     check_arrays(matrices, "matrices")
     check_not_layers(matrices, pair_count)
     for item in matrices:

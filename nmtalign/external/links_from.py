@@ -34,7 +34,7 @@ from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import TOKENS, LinkUnit, link_unit
 from nmtalign.decoding.decoder import Decoder
 from nmtalign.decoding.extraction_methods import Extraction, make_extraction
-from nmtalign.display import short_repr, with_plural
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.external.cross_attention import (
     AttentionReduction,
@@ -636,14 +636,10 @@ def _attention_linker(
 
 def _matrices_linker(source: SourceSettings, matrices: str | Path | Iterable[AnyArray]) -> Linker:
     """Return a Linker of attention in a file, or of one array for each pair."""
+    name = "matrices=arrays"
     if isinstance(matrices, str | Path):
         name = f"matrices={matrices}"
         matrices = as_path(matrices)
-    elif is_iterable(matrices):
-        name = "matrices=arrays"
-    else:
-        found = f"found {short_repr(matrices)}"
-        raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
     reduction = _reduction_of(source)
     read = partial(read_attention, matrices, reduction, encoding=source.encoding or "utf-8")
     return _attention_linker(name, reduction, read, source)

@@ -279,6 +279,40 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
             rows = []
 
 
+def match_given(
+    given: str | Path | Iterable[AnyArray],
+    name: str,
+    read: Callable[[str | Path], Iterator[Reals]],
+    pairs: Iterable[TokenizedPair],
+    make: Callable[[TokenizedPair, Reals], PairMatrix],
+) -> Iterator[PairMatrix]:
+    """Yield the result of `make` for each pair and its array, which is given, or read from a file."""
+    if isinstance(given, str | Path):
+        return match_pairs(pairs, read(given), given, make, marks=True)
+    check_arrays(given, name)
+
+    def make_of_given(words: TokenizedPair, array: Any) -> PairMatrix:
+        source, target = words
+        array = in_word_order(array, target, source)
+        return make(words, as_real_array(array, name))
+
+    return match_pairs(pairs, iter(given), name, make_of_given, first=0)
+
+
+def check_arrays(given: Any, name: str) -> None:
+    """Raise UsageError unless there is an array for each pair, in the order of the pairs."""
+    expected = f"expected an array for each pair, in the order of the pairs, as `{name}`"
+    if not is_iterable(given):
+        raise UsageError(f"{expected}, or a file of them, found {short_repr(given)}")
+    if isinstance(given, Mapping | Set):
+        raise UsageError(
+            f"{expected}, found a {type(given).__name__}; pass a list, such as list({name}.values())"
+        )
+    if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):
+        advice = f"the matrix of a single pair goes in a list: [{name}]"
+        raise UsageError(f"{expected}, found a {type(given).__name__}; {advice}")
+
+
 def read_similarities(
     given: str | Path | Iterable[AnyArray], minimum: float, pairs: Iterable[TokenizedPair]
 ) -> Iterator[PairMatrix]:
@@ -286,33 +320,7 @@ def read_similarities(
 
     A DataError names a pair that has a similarity below `minimum`.
     """
-    make = partial(_checked_similarities, minimum)
-    if isinstance(given, str | Path):
-        return match_pairs(pairs, read_npz(given), given, make, marks=True)
-    if not is_iterable(given):
-        raise UsageError(
-            f"expected a file of similarities, or an array for each pair, found {short_repr(given)}"
-        )
-    check_arrays(given, "similarities")
-
-    def make_of_given(words: TokenizedPair, array: Any) -> PairMatrix:
-        source, target = words
-        array = in_word_order(array, target, source)
-        return make(words, as_real_array(array, "similarities"))
-
-    return match_pairs(pairs, iter(given), "similarities", make_of_given, first=0)
-
-
-def check_arrays(given: Any, name: str) -> None:
-    """Raise UsageError for what has arrays, but not one for each pair in the order of the pairs."""
-    if isinstance(given, Mapping | Set):
-        advice = f"pass a list, such as list({name}.values())"
-    elif hasattr(given, "itertuples") or hasattr(given, "iter_rows"):
-        advice = f"the matrix of a single pair goes in a list: [{name}]"
-    else:
-        return
-    expected = f"expected an array for each pair, in the order of the pairs, as `{name}`"
-    raise UsageError(f"{expected}, found a {type(given).__name__}; {advice}")
+    return match_given(given, "similarities", read_npz, pairs, partial(_checked_similarities, minimum))
 
 
 def _checked_similarities(minimum: float, words: TokenizedPair, array: Reals) -> PairMatrix:

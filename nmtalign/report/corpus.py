@@ -19,6 +19,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.regrouping import regroup_batch
 from nmtalign.corpus.units import UnitCheck
 from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
+from nmtalign.external.matrix_files import GivenPair
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import (
     AlignedPair,
@@ -62,10 +63,8 @@ class CorpusRecord(NamedTuple):
     gold : GoldAlignment or None
     others : dict of str to frozenset of Link
         Links of other systems by their names.
-    aligned : AlignedPair, optional
+    given : GivenPair, optional
         The attention of the pair, if another program computed it; otherwise an aligner does.
-    by_part : callable, optional
-        Returns the weights of each attention head, if another program computed the attention.
     files : mapping of str to path
         The files that the links come from: under "gold", and under the names of the systems.
     typed : bool
@@ -77,8 +76,7 @@ class CorpusRecord(NamedTuple):
     pair: SentencePair
     gold: GoldAlignment | None
     others: dict[str, frozenset[Link]]
-    aligned: AlignedPair | None = None
-    by_part: Callable[[], PartWeights] | None = None
+    given: GivenPair | None = None
     files: Mapping[str, str | Path] = MappingProxyType({})
     typed: bool = False
 
@@ -88,18 +86,18 @@ def read_corpus(
     *,
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
-    aligned: Iterable[tuple[AlignedPair, Callable[[], PartWeights]]] | None = None,
+    given: Iterable[GivenPair] | None = None,
     encoding: str = "utf-8",
     typed: bool = False,
     on_error: OnBadPair | None = None,
 ) -> Iterator[CorpusRecord]:
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
-    `aligned` has the attention that another program computed for each pair, and a function that returns the
-    weights of each head. A warning says where positions seem not to count the words of the pairs. DataError
-    if a link is outside its pair; those of `typed` pairs, which are the lines of no file and have the number
-    0, count tokens, and are checked where they are shown. With `on_error`, the errors of bad lines of links
-    are passed on, with the number of the pair, and the pair becomes an empty one.
+    `given` has the attention that another program computed for each pair. A warning says where positions seem
+    not to count the words of the pairs. DataError if a link is outside its pair; those of `typed` pairs,
+    which are the lines of no file and have the number 0, count tokens, and are checked where they are shown.
+    With `on_error`, the errors of bad lines of links are passed on, with the number of the pair, and the pair
+    becomes an empty one.
     """
     systems = others or {}
     bad_lines = _BadLines(on_error)
@@ -113,7 +111,7 @@ def read_corpus(
     elif gold is not None:
         records = bad_lines.watched(partial(read_link_records, gold, encoding=encoding))
         golds = [record.gold for record in records]
-    attention = iter(aligned or ())
+    attention = None if given is None else iter(given)
     files = {**systems} if gold is None else {**systems, "gold": gold}
     unit_checks = {name: UnitCheck(file) for name, file in files.items()}
     number = 0
@@ -123,8 +121,8 @@ def read_corpus(
             break
         links_of_systems = dict(zip(systems, links, strict=True))
         pair_gold = None if golds is None else golds[number - 1]
-        pair_attention, by_part = (None, None) if aligned is None else next(attention)
-        words = words_between_spaces(pair) if pair_attention is None else pair_attention.tokens
+        pair_attention = None if attention is None else next(attention)
+        words = words_between_spaces(pair) if pair_attention is None else pair_attention.pair.tokens
         shape = len(words[0]), len(words[1])
         possible = frozenset() if pair_gold is None else pair_gold.possible
         if not typed:
@@ -133,7 +131,7 @@ def read_corpus(
             pair = SentencePair("", "")
             pair_gold = None if golds is None else GoldAlignment((), ())
             links_of_systems = dict.fromkeys(systems, frozenset())
-            pair_attention, by_part = (None, None) if aligned is None else (EMPTY_PAIR, dict)
+            pair_attention = None if attention is None else GivenPair(("", ""), EMPTY_PAIR, {})
             words = ((), ())
         for name, links_of_system in links_of_systems.items():
             unit_checks[name].add(number, links_of_system, *words)
@@ -144,14 +142,13 @@ def read_corpus(
             pair=pair,
             gold=pair_gold,
             others=links_of_systems,
-            aligned=pair_attention,
-            by_part=by_part,
+            given=pair_attention,
             files=files,
             typed=typed,
         )
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
-    if aligned is not None:
+    if attention is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
     for check in unit_checks.values():
         if warning := check.warning():
@@ -264,8 +261,8 @@ def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float,
 
 def count_cells(record: CorpusRecord, aligner: Aligner | None) -> int:
     """Return how many weights a record has."""
-    if record.aligned is not None:
-        return record.aligned.matrix.weights.size
+    if record.given is not None:
+        return record.given.pair.matrix.weights.size
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
     return math.prod(map(len, aligner.text_settings.words_of_pair(record.pair, aligner.languages)))
@@ -274,7 +271,7 @@ def count_cells(record: CorpusRecord, aligner: Aligner | None) -> int:
 def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:
     """Return the attention of a record, or else of the aligner; DataError above `MAX_MATRIX_CELLS`."""
     cell_count = count_cells(record, aligner)
-    if cell_count > MAX_MATRIX_CELLS and record.aligned is None:
+    if cell_count > MAX_MATRIX_CELLS and record.given is None:
         expected = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words)"
         found = f"found {cell_count:,}; `nmtalign align` writes the links alone"
         raise DataError(f"pair {record.number}: {expected}, {found}")
@@ -283,7 +280,7 @@ def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:
 
 def _align_records(records: Sequence[CorpusRecord], aligner: Aligner | None) -> list[AlignedPair]:
     """Return the attention of records; that of the lines of files is computed together."""
-    given = [record.aligned for record in records if record.aligned is not None]
+    given = [record.given.pair for record in records if record.given is not None]
     if aligner is None or given:
         return given
     if any(record.typed for record in records):
@@ -299,7 +296,7 @@ def weights_of_parts(record: CorpusRecord, aligner: Aligner | None) -> PartWeigh
 def _results_of_parts(records: Sequence[CorpusRecord], aligner: Aligner | None) -> list[PartResults]:
     """Return for each record what each scorer, or each attention head, gives by itself."""
     if aligner is None:
-        return [(record.by_part() if record.by_part else {}, {}) for record in records]
+        return [({} if record.given is None else dict(record.given.heads), {}) for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
     alone: list[PartResults] = [({}, {}) for _ in records]
     for name in names:

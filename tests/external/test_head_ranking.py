@@ -107,7 +107,7 @@ REFUSED = {
     "other sums": ([2 * ONE], [""], na.DataError, "pair 0: layer 0, head 0: expected rows that sum to 1"),
     "negative": ([-ONE], [""], na.DataError, "pair 0: layer 0, head 0: .*found a negative one"),
     "text": ("0-0", ["0-0"], na.NmtalignError, "0-0"),
-    "a number": (3, ["0-0"], na.UsageError, "array for each pair, found 3"),
+    "a number": (3, ["0-0"], na.UsageError, "array for each pair, .*found 3"),
     "nothing": ([], [], na.DataError, "at least one pair, found none"),
     "a dictionary of arrays": ({"pair-0": ONE}, [""], na.UsageError, "list"),
     "layers of a model": ((np.ones((5, 2, 3, 3)),) * 4, [""] * 5, na.UsageError, "layers of a model"),

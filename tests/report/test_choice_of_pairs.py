@@ -14,6 +14,7 @@ import pytest
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.aligner.preparation import random_sample
+from nmtalign.external.matrix_files import GivenPair
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
@@ -91,7 +92,8 @@ def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch
     aligned = ALIGNER.align("a b", "a c")
     heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
     sentences = SentencePair("a b", "a c")
-    given = [CorpusRecord(n, sentences, None, {}, aligned, lambda: heads) for n in range(1, 5)]
+    attention = GivenPair(("a b", "a c"), aligned, heads)
+    given = [CorpusRecord(n, sentences, None, {}, attention) for n in range(1, 5)]
     assert [list(pair.parts) for pair in align_for_report(given)] == [["first", "second"]] * 4
     monkeypatch.setattr(report_corpus, "MAX_PAIRS_WITH_PARTS", 3)
     assert [bool(pair.parts) for pair in align_for_report(given)] == [True, True, True, False]
