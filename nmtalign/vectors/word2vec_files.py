@@ -312,6 +312,7 @@ _DETECTION_LINES = 10  # so many first lines show whether a matrix has words
 _NUMBER = rb"[+-]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|(?i:nan|inf(?:inity)?))"
 _is_number = re.compile(_NUMBER).fullmatch
 _are_numbers = re.compile(rb"%b(?: %b)*" % (_NUMBER, _NUMBER)).fullmatch
+_SWAPPED_MARKS = bytes.maketrans(b",.", b".,")
 _NUMBERS = "write numbers with a decimal point, and spaces or tabs between"
 # pandas takes these for 1 and 0; to look for the endings first takes a tenth of the time
 _BOOLEAN_ENDINGS = (b"rue", b"RUE", b"alse", b"ALSE")
@@ -321,31 +322,34 @@ ParsedVectors = tuple[list[str], AnyArray]
 
 
 class LineLayout(NamedTuple):
-    """Layout of a vector file: dimension, and number of words in the header."""
+    """Layout of a vector file: dimension, number of words in the header, and decimal mark."""
 
     dimension: int
     words: int | None = None  # the number in the header, if there is one
+    has_commas: bool = False  # decimal commas, as a spreadsheet may write them
 
     def split(self, line: bytes) -> tuple[bytes, list[bytes]]:
         """Return the word and the numbers of a line; a DataError says what is wrong with it."""
         text = line.rstrip(b" \t\r\n")
+        with_points = text.translate(_SWAPPED_MARKS) if self.has_commas else text
         for separator in (b" ", None):
-            fields = text.rsplit(separator, self.dimension)
+            fields = with_points.rsplit(separator, self.dimension)
             if len(fields) == self.dimension + 1 and _are_numbers(b" ".join(fields[1:])):
-                word = fields[0].strip(b" \t") or fields[0]
+                word = text[: len(fields[0])]
+                word = word.strip(b" \t") or word
                 if not _ends_in_number(word) and (not word or word.strip(b" ")):
                     return word, fields[1:]
-        raise DataError(f"expected a word and {self.dimension} numbers, found {self._found(text)}")
+        found = self._found(text.split(), _numbers_at_end(with_points.split()[1:]))
+        raise DataError(f"expected a word and {self.dimension} numbers, found {found}")
 
-    def _found(self, text: bytes) -> str:
-        """Return the content of a line that is not a word and its numbers."""
-        fields = text.split()
-        count = _numbers_at_end(fields[1:])
+    def _found(self, fields: list[bytes], count: int) -> str:
+        """Return the content of a line that is not a word and its numbers; `count` fields are numbers."""
         if count > self.dimension:
             return f"{count} numbers; a word with spaces must not end in a number"
         if count == len(fields) - 1 or not fields:
             return f"{count} numbers"
-        return f"{_quoted_start(fields[-1 - count])} in place of a number; {_NUMBERS}"
+        mark = "comma, as those before" if self.has_commas else "point"
+        return f"{_quoted_start(fields[-1 - count])} in place of a number with a decimal {mark}"
 
 
 def _numbers_at_end(fields: list[bytes]) -> int:
@@ -374,8 +378,12 @@ def detect_layout(lines: list[bytes]) -> LineLayout:
         raise DataError(LONE_RETURNS)
     if header := read_header(first):
         words, dimension = header
-        return LineLayout(dimension, words)
+        row = others[0].split()[-dimension:] if others else []
+        has_commas = any(b"," in field for field in row) and _numbers_at_end(_with_points(row)) == len(row)
+        return LineLayout(dimension, words, has_commas)
     layout = _layout_of_row(first) or _layout_of_spaced_word(first, others)
+    if layout is None and (with_points := _layout_of_row(first.translate(_SWAPPED_MARKS))):
+        layout = with_points._replace(has_commas=True)
     if layout is None:
         raise DataError(f"expected a word and its numbers, found {_quoted_start(first)}; {_NUMBERS}")
     if others and all(map(_NUMBER_FIRST.match, lines)):
@@ -384,6 +392,10 @@ def detect_layout(lines: list[bytes]) -> LineLayout:
             " matrix as X.npy with the dictionary word2int_X.pkl or X.json beside it"
         )
     return layout
+
+
+def _with_points(fields: list[bytes]) -> list[bytes]:
+    return [field.translate(_SWAPPED_MARKS) for field in fields]
 
 
 def _layout_of_row(line: bytes) -> LineLayout | None:
@@ -493,7 +505,7 @@ def _parse_fast(block: bytes, layout: LineLayout, encoding: str, errors: str) ->
         return None
     mixed = separator == b"\t" and b" " in block
     boolean = any(ending in block for ending in _BOOLEAN_ENDINGS) and _BOOLEAN.search(block)
-    if mixed or boolean:
+    if mixed or boolean or layout.has_commas:
         return None
     # the last column is empty, after a separator at the end
     types: dict[int, Any] = {0: str, layout.dimension + 1: str}
