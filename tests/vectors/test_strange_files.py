@@ -40,6 +40,11 @@ def text(
     return "".join(line + end for line in lines)
 
 
+def with_commas(content: str) -> str:
+    """Write decimal commas, as in a French spreadsheet."""
+    return content.replace(".", ",")
+
+
 TEXTS: dict[str, str | bytes] = {
     "two spaces before a number without a sign": text(number="{: .4f}"),
     "columns of one width": text(number="{:12.4f}"),
@@ -49,6 +54,8 @@ TEXTS: dict[str, str | bytes] = {
     "tabs between the numbers": text(between="\t"),
     "a space and tabs": text(after_word=" \t", between="\t"),
     "a header with spaces": text(header="  3   3 "),
+    "decimal commas": with_commas(text()),
+    "decimal commas and tabs": with_commas(text(after_word="\t", between="\t")),
     "exponents": text(number="{:.6e}"),
     "signs": text(number="{:+.4f}"),
     "a byte order mark": b"\xef\xbb\xbf" + text().encode(),
@@ -125,13 +132,13 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a tab hides one number more": ("2 2\nthe\t1 2 3\na\t3 4 5\n", "line 2: .* found 3 numbers"),
     "a line with one number more": ("the 1 2\na 3 4 5\n", "line 2: .* found 3 numbers"),
     "a first line with one number less": ("the 1 2\na 3 4 5\nb 6 7 8\n", "line 2: .* found 3 numbers"),
-    "decimal commas": (
-        "2 2\nthe 1,5 2\na 3,5 4\n",
-        "line 2: .* found '1,5' in place of a number; write numbers with a decimal point",
+    "a point among decimal commas": (
+        "2 2\nthe 1,5 2\na 3.5 4\n",
+        "line 3: .* found '3.5' in place of a number with a decimal comma",
     ),
-    "decimal commas without a header": (
-        "the 1,5 2\n",
-        "line 1: .* found 'the 1,5 2'; write numbers with a de",
+    "a comma among decimal points": (
+        "2 2\nthe 1.5 2\na 3,5 4\n",
+        "line 3: .* found '3,5' in place of a number with a decimal point",
     ),
     "thousands": ("2 2\nthe 1,234.5 1\na 3 4\n", "line 2: .* found '1,234.5'"),
     "an underscore": ("2 2\nthe 1_0 1\na 3 4\n", "line 2: .* found '1_0'"),
@@ -206,6 +213,7 @@ def test_gensims_reader_of_text_changes_or_refuses_what_is_told_or_read_here(tmp
     for content in (
         "2 1\nnew york 1\nb 2\n",
         "2 1\na\t1\nb\t2\n",
+        "2 1\na 1,5\nb 2,5\n",
         "\ufeff2 1\na 1\nb 2\n",
     ):
         with pytest.raises(ValueError, match=r"could not|invalid literal"):
