@@ -217,6 +217,15 @@ def is_model(folder: str | Path) -> bool:
         return False
 
 
+def languages_of_model(folder: str | Path) -> tuple[str | None, str | None]:
+    """Return the languages of a model without reading the rest of it; (None, None) unless it knows both."""
+    languages = read_json(as_path(folder) / "meta.json").get("languages") if is_model(folder) else None
+    if not isinstance(languages, list) or len(languages) != 2:
+        return None, None
+    source, target = languages
+    return (source, target) if isinstance(source, str) and isinstance(target, str) else (None, None)
+
+
 def check_model_replaceable(folder: str | Path, *, overwrite: bool) -> None:
     """Raise UsageError if saving a model would destroy other files, or a model without `overwrite`."""
     meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}

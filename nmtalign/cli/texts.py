@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
 
@@ -16,7 +16,7 @@ from nmtalign.cli.parameter_types import FileType, TwoNames
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.paths import expand_home
+from nmtalign.files.paths import expand_home, resolve_path
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import ReadLinksFormat
@@ -87,6 +87,22 @@ class PairsOptions(Settings):
         if self.sides is not None and self.pairs is None:
             raise UsageError("--sides requires --pairs FILE, one file with both sides; add it")
 
+    def with_languages_of(self, model: str | None) -> Self:
+        """Return the options with the languages of a model as sides, if a translation memory has both."""
+        from nmtalign.state import languages_of_model
+        from nmtalign.text.readers import FORMAT_OF_ENDING
+        from nmtalign.text.xml_bitexts import languages_of_memory
+
+        if self.pairs is None or FORMAT_OF_ENDING.get(format_ending(self.pairs)) != "tmx":
+            return self
+        if model is None or self.sides is not None:
+            return self
+        source, target = languages_of_model(resolve_path(model))
+        if source is None or target is None:
+            return self
+        languages = languages_of_memory(self.pairs, preferred=(source, target))
+        return replace(self, sides=languages) if languages == (source, target) else self
+
     def open_file(self, on_error: OnError | None = None, *, unescape: bool = False) -> na.Bitext | None:
         """Return the bitext of ``--pairs``; None if the option was not given."""
         if self.pairs is None:
@@ -103,6 +119,15 @@ class PairsOptions(Settings):
         """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
         bitext = self.open_file(on_error)
         return None if bitext is None else iter(bitext)
+
+
+def advice_on_pairs(path: str | None) -> str:
+    """Return how to name a file with both sides, if a path has its ending."""
+    from nmtalign.text.readers import FORMAT_OF_ENDING
+
+    if path is None or format_ending(path) not in FORMAT_OF_ENDING:
+        return ""
+    return f"for a file with both sides write --pairs {path}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +173,12 @@ class BitextOptions(PairsOptions):
 
     def open(self, on_error: OnError | None = None) -> na.Bitext:
         """Return the bitext of two files, or of one with both sides."""
-        from nmtalign.text.readers import FORMAT_OF_ENDING
-
         pairs = self.open_file(on_error, unescape=self.reads_escapes)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
-            expected = "expected SOURCE and TARGET, or --pairs FILE"
-            if pairs is None and self.source is not None and format_ending(self.source) in FORMAT_OF_ENDING:
-                raise UsageError(f"{expected}; for a file with both sides write --pairs {self.source}")
-            raise UsageError(expected)
+            advice = "" if pairs is not None else advice_on_pairs(self.source)
+            raise UsageError("; ".join(filter(None, ("expected SOURCE and TARGET, or --pairs FILE", advice))))
         for name in (self.source, self.target):
             if " " in name.strip() and not os.path.exists(name):
                 found = f"expected the name of a file, found {name[:80]!r}, which does not exist"
@@ -351,7 +372,8 @@ class LinkedOptions(PairsOptions):
         if links is None:
             given = {"SOURCE": self.source, "TARGET": self.target, "LINKS": links}
             missing = " and ".join(name for name, path in given.items() if path is None)
-            raise UsageError(f"expected SOURCE TARGET LINKS, or --pairs FILE LINKS; add {missing}")
+            expected = "expected SOURCE TARGET LINKS, or --pairs FILE LINKS"
+            raise UsageError(f"{expected}; {advice_on_pairs(self.source) or f'add {missing}'}")
         return LinkedText(self.bitext(), links, SPACE_SETTINGS.updated(WordSettings(lowercase=lowercase)))
 
 

@@ -174,8 +174,13 @@ def pairs_of_memory(
     notes.warn(path, languages=" and ".join(languages or ()))
 
 
-def languages_of_memory(path: str | Path, select: Select = None) -> Languages:
-    """Return the languages of a TMX file that are read; (None, None) without a unit of two languages."""
+def languages_of_memory(
+    path: str | Path, select: Select = None, *, preferred: tuple[str, str] | None = None
+) -> Languages:
+    """Return the languages of a TMX file that are read; (None, None) without a unit of two languages.
+
+    The first unit of two languages decides. They are those `preferred`, if it has both.
+    """
     if select is not None:
         return language_tag(select[0]), language_tag(select[1])
     source_language = ""
@@ -184,7 +189,11 @@ def languages_of_memory(path: str | Path, select: Select = None) -> Languages:
             continue
         if unit.tag == "header":
             source_language = language_tag(unit.get("srclang", ""))
-        elif found := _first_languages(_variants_of_unit(unit)[0], source_language):
+            continue
+        variants, _ = _variants_of_unit(unit)
+        if preferred is not None and all(_variants_in_language(variants, name) for name in preferred):
+            return preferred
+        if found := _first_languages(variants, source_language):
             return found
     return None, None
 

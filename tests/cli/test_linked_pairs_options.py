@@ -158,3 +158,41 @@ def test_possible_links_are_links(tmp_path: Path, capsys: pytest.CaptureFixture[
             outputs[0]
             == na.project([("was sleeping", "dormait", "0p0 1-0")], ["<b>was</b> sleeping"])[0] + "\n"
         )
+
+
+THREE_LANGUAGES = """<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>ein Hund</seg>
+</tuv><tuv xml:lang="fr-CA"><seg>un chien</seg></tuv><tuv xml:lang="en"><seg>a dog</seg></tuv>
+</tu></body></tmx>"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "align --table {}",
+        "find dog",
+        "heatmap --lines 1 -o {}",
+        "report -o {}",
+    ],
+)
+def test_a_memory_is_read_in_the_languages_of_the_model(files, capsys, command):
+    Path("three.tmx").write_text(THREE_LANGUAGES)
+    ending = {"align": "tsv", "heatmap": "tsv", "report": "html"}.get(command.split()[0], "txt")
+    line = [*command.format(f"out.{ending}").split(), "--pairs", "three.tmx"]
+    assert run(*line, "--model", "en_fr_model") == 0
+    told = capsys.readouterr()
+    text = told.out if command.startswith("find") else Path(f"out.{ending}").read_text(encoding="utf-8")
+    assert "dog" in text
+    assert "chien" in text
+    assert "--sides" not in told.err
+
+
+def test_a_memory_without_the_languages_of_the_model_is_read_as_without_one(files, capsys):
+    Path("three.tmx").write_text(THREE_LANGUAGES.replace('"en"', '"it"'))
+    assert run("align", "--pairs", "three.tmx", "--model", "en_fr_model", "-o", "out") == 0
+    assert "de and fr are read, not it; --sides A,B chooses others" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["project", "phrases", "lexicon", "align"])
+def test_a_file_with_both_sides_is_named_by_pairs(files, capsys, command):
+    assert run(command, "both.tmx", *[] if command == "align" else ["links"]) == 2
+    assert "for a file with both sides write --pairs both.tmx" in capsys.readouterr().err

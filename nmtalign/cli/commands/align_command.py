@@ -143,6 +143,7 @@ def align_command(
     expert = expert_links.expert
     if expert is not None and model.encoder.encoder is not None:
         raise UsageError("--expert LINKS and --encoder NAME cannot be combined; remove one")
+    bitext = bitext.with_languages_of(model.model)
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     limit = LengthLimit(error_options.max_length, bitext.files)

@@ -132,6 +132,7 @@ def check_command(
 
     Example: nmtalign check text.en text.fr -o findings.tsv
     """
+    bitext = bitext.with_languages_of(options.model)
     if checked.links is not None:
         if options.given:
             raise UsageError("--model, --gold, --langs and --strict do not go with --links; remove them")

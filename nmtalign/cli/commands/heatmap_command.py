@@ -137,7 +137,7 @@ def heatmap_command(
     settings = file.settings(picture)
     with open_progress("matrices" if file.as_numbers else "pictures") as progress:
         bad = BadRecords()
-        pairs, files = _read_pairs(bitext, chosen, bad)
+        pairs, files = _read_pairs(bitext.with_languages_of(chosen.options.model), chosen, bad)
         if chosen.options.vectors.positions == "hmm" and not files:
             raise UsageError(
                 "--positions hmm is fitted to a text; pass two files, or --pairs FILE, and choose the pair"

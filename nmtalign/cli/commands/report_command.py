@@ -94,6 +94,7 @@ def report_command(
     _check_sample(chosen.lines, drawn)
     systems = _parse_systems(page.compare)
     _check_criterion(drawn.by, chosen.gold, systems)
+    bitext = bitext.with_languages_of(chosen.options.model)
     with AtomicFiles() as files, open_progress("pairs", bitext.files) as progress:
         bad = errors.open(files)
         key = TextFingerprint(chosen.pieces)

@@ -173,7 +173,8 @@ def _corpus(
         indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
         return indexed, SPACE_SETTINGS, (None, None)
     aligner = model_options.load_given(model=named.model, files=(linked.source, linked.target))
-    return _align_searched(aligner, linked, bad), aligner.text_settings, aligner.languages
+    searched = linked.with_languages_of(named.model)
+    return _align_searched(aligner, searched, bad), aligner.text_settings, aligner.languages
 
 
 def _align_searched(aligner: na.Aligner, bitext: BitextOptions, bad: BadRecords) -> Iterator[IndexedPair]:

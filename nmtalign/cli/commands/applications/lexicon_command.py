@@ -195,7 +195,8 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     is_mixed = uses_texts and listed.model is not None
     if is_mixed or not is_complete:
         expected = "expected SOURCE TARGET LINKS, --pairs FILE LINKS, or --model DIR alone"
-        raise UsageError(f"{expected}; --terms FILE needs no LINKS")
+        advice = texts.advice_on_pairs(linked.source) or "--terms FILE needs no LINKS"
+        raise UsageError(f"{expected}; {advice}")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
@@ -251,6 +252,7 @@ def _write_terms(
     if given:
         raise UsageError(f"--terms cannot be combined with {', '.join(given)}; remove one")
     kind = terms_format(path)
+    linked = linked.with_languages_of(listed.model)
     languages = _languages_of(linked.bitext()) if kind == ".tbx" else (None, None)
     text = TermText()
     with AtomicFiles() as outputs:

@@ -149,7 +149,9 @@ def _tag_targets(
     path = bitext.pairs
     format = None if path is None else FORMAT_OF_ENDING.get(format_ending(path))
     if path is None or format not in ("tmx", "xliff") or annotations.tags_format not in ("xml", "xliff"):
-        raise UsageError("expected --tags FILE, or a TMX or XLIFF file with --pairs whose segments have tags")
+        expected = "expected --tags FILE, or a TMX or XLIFF file with --pairs whose segments have tags"
+        advice = "; save standard input as such a file, whose name tells its format" if path == "-" else ""
+        raise UsageError(expected + advice)
     unlinked_pairs: list[int] = []  # a pair occurs once for each element whose words have no link
     placed = kept = 0
 
