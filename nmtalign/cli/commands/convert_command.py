@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 import nmtalign as na
+from nmtalign.applications.conversion import Conversion, TextsOfLinks, read_linked_segments
+from nmtalign.applications.markup import TaggedSegments
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
@@ -18,18 +20,20 @@ from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, argument, setting
+from nmtalign.decoding.saved_batches import read_batches
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import zip_lines
+from nmtalign.links.alignments import Link
+from nmtalign.links.formats import LinkRecord, format_gold, format_pharaoh_batch, read_links
+from nmtalign.links.saved_tables import is_batch_file
+from nmtalign.links.separators import find_split_line
 from nmtalign.names import SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.settings import LinkSettings
-
-if TYPE_CHECKING:
-    from nmtalign.applications.conversion import Conversion, TextsOfLinks
-    from nmtalign.links.alignments import Link
-    from nmtalign.links.formats import LinkRecord
+from nmtalign.text.readers import FORMAT_OF_ENDING
+from nmtalign.text.tokenization import SPACE_SETTINGS
 
 _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
@@ -126,7 +130,6 @@ def _symmetrized_lines(
     converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
 ) -> Iterator[str]:
     """Yield chunks of lines with the joined links of both directions; a bad record has no links."""
-    from nmtalign.links.formats import format_pharaoh_batch, read_links
 
     _check_symmetrized(converted)
     assert converted.reverse is not None
@@ -149,7 +152,6 @@ def _write_text(
     converted: ConvertedLinksOptions, chosen: LinkSettings, errors: ErrorOptions, prefix: str
 ) -> None:
     """Write the lines of both sides of a bitext; a bad pair is a pair of empty lines."""
-    from nmtalign.links.separators import find_split_line
 
     if converted.format or chosen.given or converted.invert or converted.source or converted.target:
         raise UsageError("--to text reads a bitext without links; use it with --sides and -o only")
@@ -185,11 +187,6 @@ def _write_segments(
     format: LinkedFileFormat,
 ) -> None:
     """Copy a TMX or XLIFF file with the links of its pairs."""
-    from nmtalign.applications.conversion import TextsOfLinks
-    from nmtalign.applications.markup import TaggedSegments
-    from nmtalign.links.formats import format_gold
-    from nmtalign.text.readers import FORMAT_OF_ENDING
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     path = converted.source
     if path is None or FORMAT_OF_ENDING.get(format_ending(path)) != format:
@@ -214,9 +211,6 @@ def _conversion(
     texts_of_links: TextsOfLinks | None = None,
 ) -> Conversion:
     """Return the conversion of one file of links; UsageError if options are missing."""
-    from nmtalign.applications.conversion import Conversion, TextsOfLinks, read_linked_segments
-    from nmtalign.links.saved_tables import is_batch_file
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     format, to = converted.format, converted.to
     is_saved = is_batch_file(converted.links)
@@ -252,8 +246,6 @@ def _conversion(
 
 def _chosen_records(path: str, chosen: LinkSettings) -> Iterator[LinkRecord]:
     """Yield the links of each pair that are chosen from kept posteriors."""
-    from nmtalign.decoding.saved_batches import read_batches
-    from nmtalign.links.formats import LinkRecord
 
     for saved in read_batches(path):
         try:

@@ -8,9 +8,7 @@ from pathlib import Path
 import click
 
 import nmtalign as na
-from nmtalign.cli.commands.align_command import align_command
-from nmtalign.cli.commands.evaluate_command import evaluate_command
-from nmtalign.cli.commands.report_command import report_command
+from nmtalign import blas
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import print_text
 from nmtalign.declarations import Settings, setting
@@ -40,6 +38,11 @@ def demo_command(results: ResultsOptions) -> None:
 
     Example: nmtalign demo -o out
     """
+    blas.start_with_one_thread()  # as align does, whose modules come after those of evaluate here
+    from nmtalign.cli.commands.align_command import align_command
+    from nmtalign.cli.commands.evaluate_command import evaluate_command
+    from nmtalign.cli.commands.report_command import report_command
+
     context = click.get_current_context()
     sample, vectors, folder = (
         bundled_path("en_fr_sample"),

@@ -6,22 +6,39 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nmtalign as na
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.cli.model_options import check_folder
-from nmtalign.cli.texts import BitextOptions, LinkedText, PairsOptions
+from nmtalign.cli.texts import BitextOptions, LinkedLine, LinkedText, PairsOptions
+from nmtalign.corpus.units import UnitFit
 from nmtalign.declarations import argument, setting
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links import evaluation
+from nmtalign.links.alignments import links_inside
+from nmtalign.links.evaluation import Difference, compare_evaluations, count_matches
+from nmtalign.links.formats import (
+    are_corrections,
+    read_corrections,
+    read_link_records,
+    read_links,
+    stated_unit,
+)
+from nmtalign.links.saved_tables import is_batch_file, read_saved_links
+from nmtalign.links.scoring import (
+    METRICS,
+    STYLES,
+    Bootstrap,
+    Counts,
+    ExpectedEvaluation,
+    LinkPairs,
+    compare_expected,
+)
 from nmtalign.names import ReadLinksFormat
-
-if TYPE_CHECKING:
-    from nmtalign.cli.texts import LinkedLine
-    from nmtalign.links.evaluation import Difference
-    from nmtalign.links.scoring import Bootstrap, Counts, ExpectedEvaluation, LinkPairs
+from nmtalign.text.tokenization import SPACE_SETTINGS
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
@@ -95,9 +112,6 @@ def evaluate_command(scored: ScoredOptions) -> None:
     if gold is None or any(option is not None for option in of_text):
         _evaluate_without_gold(scored)
         return
-    from nmtalign.links import evaluation
-    from nmtalign.links.formats import are_corrections
-    from nmtalign.links.scoring import Bootstrap
 
     links, compare = scored.links, scored.compare
     golds, systems = _read_scored(scored, gold)
@@ -131,8 +145,6 @@ def evaluate_command(scored: ScoredOptions) -> None:
 
 def _evaluate_without_gold(scored: ScoredOptions) -> None:
     """Estimate the scores of LINKS, and of the --compare file, by a model; UsageError if it misses a text."""
-    from nmtalign.cli.commands.evaluate_command import estimate_files, judge_files, print_expected
-
     text = BitextOptions(
         source=scored.gold,
         target=scored.target,
@@ -159,7 +171,6 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
 
 def _print_json(results: dict[str, na.Evaluation], bootstrap: Bootstrap) -> None:
     """Print the scores of each file, and the differences of two files (second minus first)."""
-    from nmtalign.links.evaluation import compare_evaluations
 
     found: dict[str, Any] = {"files": {path: result.to_dict() for path, result in results.items()}}
     if len(results) == 2:
@@ -172,7 +183,6 @@ def _read_scored(
     scored: ScoredOptions, gold: str
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links, and the links of each system."""
-    from nmtalign.links.formats import are_corrections, read_link_records
 
     golds: Sequence[na.GoldAlignment]
     if scored.gold_format == "pharaoh" and are_corrections(gold):
@@ -191,8 +201,6 @@ def _links_of_file(
     path: str, scored: ScoredOptions, golds: Sequence[na.GoldAlignment], gold: str
 ) -> list[frozenset[na.Link]]:
     """Return the links of each pair in a file of links or of posteriors, whose words the gold has to fit."""
-    from nmtalign.links.formats import read_links
-    from nmtalign.links.saved_tables import is_batch_file
 
     links = list(read_links(path, format=scored.links_format, encoding=scored.encoding))
     if is_batch_file(path):
@@ -202,8 +210,6 @@ def _links_of_file(
 
 def _check_gold_fits(path: str, golds: Sequence[na.GoldAlignment], gold: str) -> None:
     """Raise DataError with the line if gold links are outside of the words of a saved batch."""
-    from nmtalign.links.alignments import links_inside
-    from nmtalign.links.saved_tables import read_saved_links
 
     for number, (links, saved) in enumerate(zip(golds, read_saved_links(path), strict=False), 1):
         if saved.words is None:
@@ -217,7 +223,6 @@ def _check_gold_fits(path: str, golds: Sequence[na.GoldAlignment], gold: str) ->
 
 def _check_units(scored: ScoredOptions, gold: str) -> None:
     """Raise DataError if two files say that their positions count different units."""
-    from nmtalign.links.formats import stated_unit
 
     gold_unit = stated_unit(gold, format=scored.gold_format, encoding=scored.encoding)
     for path in (scored.links, scored.compare):
@@ -235,7 +240,6 @@ def _keep_reviewed(
     encoding: str,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links and the links of the pairs that were reviewed."""
-    from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # the evaluation raises an error, as for any gold of another length
@@ -252,8 +256,6 @@ def _warn_of_shift(
     path: str, system: Sequence[LinkPairs], golds: Sequence[na.GoldAlignment], aer: float
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
-    from nmtalign.links.evaluation import count_matches
-    from nmtalign.links.scoring import Counts
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted: list[set[tuple[int, int]]] = []
@@ -270,7 +272,6 @@ def _warn_of_unit(
     path: str, gold: str, system: Sequence[frozenset[na.Link]], golds: Sequence[na.GoldAlignment]
 ) -> None:
     """Warn where links end long before or after gold links that cover most words."""
-    from nmtalign.corpus.units import UnitFit
 
     fit = UnitFit("units of the gold")
     for number, (links, gold_links) in enumerate(zip(system, golds, strict=True), 1):
@@ -297,7 +298,6 @@ def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """Print one row per sentence pair and file of links, separated by tabs; NaN is an undefined score."""
-    from nmtalign.links.scoring import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
     print_text("\t".join(("file", "line", *METRICS, *counted)))
@@ -345,7 +345,6 @@ def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, 
 
 def check_curve(path: str, links: str) -> None:
     """Raise UsageError if a curve cannot be written to `path`, or the file `links` has no posteriors."""
-    from nmtalign.links.saved_tables import is_batch_file
     from nmtalign.report.drawing import CURVE_FORMATS
     from nmtalign.report.style import check_picture_suffix
 
@@ -381,7 +380,6 @@ MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
-    from nmtalign.links.saved_tables import is_batch_file
 
     results = {}
     for path in paths:
@@ -420,8 +418,6 @@ def judge_files(
 def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> list[LinkedLine]:
     """Return pairs of a text with their links; all of them are read and checked."""
     from nmtalign.aligner.preparation import RandomSample
-    from nmtalign.links.formats import stated_unit
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     unit = stated_unit(path, format=format, encoding=text.encoding)
     if unit not in (None, "words"):
@@ -438,7 +434,6 @@ def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> lis
 
 def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:
     """Print the scores of one or two files in both styles of annotation, and which file is better."""
-    from nmtalign.links.scoring import compare_expected
 
     try:
         verdict = compare_expected(*results.values()) if len(results) == 2 else None
@@ -461,7 +456,6 @@ def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> 
 
 def _print_table(result: ExpectedEvaluation) -> None:
     """Print the expected scores, one row per score and one column per style."""
-    from nmtalign.links.scoring import METRICS, STYLES
 
     print_text("expected    " + "  ".join(f"{name:<24}" for name in STYLES.values()).rstrip())
     for metric in METRICS:

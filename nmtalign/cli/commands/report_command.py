@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import nmtalign as na
+from nmtalign.checks.checking import find_in_lines
+from nmtalign.checks.findings import Finding
 from nmtalign.cli import parameter_types
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
@@ -23,13 +24,12 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-
-if TYPE_CHECKING:
-    from nmtalign.checks.findings import Finding
-    from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import CorpusRecord
-    from nmtalign.report.sample import Figure
-    from nmtalign.text.bitext import SentencePair
+from nmtalign.links.formats import TextFingerprint, format_gold
+from nmtalign.report.corpus import CorpusRecord, align_for_report, worst_sample
+from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
+from nmtalign.text.bitext import SentencePair, chunk_pairs
+from nmtalign.text.languages import known_language
+from nmtalign.text.tokenization import SPACE_SETTINGS
 
 PAIRS_CHECKED_TOGETHER = 100  # a few, so that someone who types pairs does not wait
 DEFAULT_SAMPLE_PAIRS = 300  # pairs shown when nothing else is asked for
@@ -88,8 +88,6 @@ def report_command(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-    from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
     systems = _parse_systems(page.compare)
@@ -141,7 +139,6 @@ def _with_languages(
     pairs: list[na.SamplePair], source: str | None, target: str | None
 ) -> list[na.SamplePair]:
     """Return pairs with the languages that the names of the files tell, where their aligner knows none."""
-    from nmtalign.text.languages import known_language
 
     first, second = map(known_language, languages_in_paths(source, target))
     if first is None or second is None or not pairs or any(pairs[0].aligned.languages):
@@ -182,8 +179,6 @@ def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str
 
 def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add what is wrong with their lines to the findings."""
-    from nmtalign.checks.checking import find_in_lines
-    from nmtalign.text.bitext import chunk_pairs
 
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):
         findings += find_in_lines(chunk.lines, chunk.first)
@@ -192,7 +187,6 @@ def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iter
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add the space-separated words of each to the key of the text."""
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     for pair in pairs:
         key.add(*SPACE_SETTINGS.words_of_pair(pair))
@@ -201,7 +195,6 @@ def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> 
 
 def _collect_gold(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
     """Yield records, and note the gold links of each as a line."""
-    from nmtalign.links.formats import format_gold
 
     for record in records:
         lines.append(format_gold(record.gold) if record.gold else "")
@@ -210,7 +203,6 @@ def _collect_gold(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator
 
 def _parse_systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.sample import OWN_LINKS
 
     systems: dict[str, str] = {}
     for entry in compare:
@@ -233,8 +225,6 @@ def _choose_records(
 ) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.aligner.preparation import random_sample
-    from nmtalign.report.corpus import worst_sample
-    from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
     if lines is not None:
         return list(pick_lines(records, lines)), [], None

@@ -6,27 +6,41 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import nmtalign as na
+from nmtalign.applications.bilingual_lexicon import (
+    NULL_WORD,
+    TABLE_HEADER,
+    JumpAndFertilityCounts,
+    LexiconEntry,
+    LinkCounts,
+    choose_entries,
+    entries_of_model,
+    format_jumps,
+    format_priors,
+    format_row,
+    format_shortlist,
+    format_vocabulary_map,
+    most_frequent,
+)
+from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair, read_linked_lines
 from nmtalign.cli import model_options, texts
 from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, shows_progress, warn
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions, LinkedOptions
+from nmtalign.corpus.regrouping import into_pieces, regroup_links
+from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import path_of_prefix
-
-if TYPE_CHECKING:
-    from nmtalign.applications.bilingual_lexicon import JumpAndFertilityCounts, LexiconEntry, LinkCounts
-    from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
-    from nmtalign.corpus.units import LinkUnit
-    from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.links.separators import find_split_word
+from nmtalign.text.bitext import SentencePair, named_languages
+from nmtalign.text.languages import known_language
+from nmtalign.text.tokenization import Languages, TextSettings
 
 MIN_LISTED_PROBABILITY = 0.01  # of a translation in either direction
 MAX_PRINTED_ROWS = 100  # of a table that is not written to a file
@@ -60,9 +74,6 @@ class CountedTextOptions(LinkedOptions):
             raise UsageError(
                 "--lowercase and --spm cannot be combined, because models split lines as they are"
             )
-        from nmtalign.applications.linked_pairs import LinkedPair
-        from nmtalign.corpus.units import link_unit
-        from nmtalign.links.separators import find_split_word
 
         unit = link_unit(spm=self.spm)
         for number, (lines, pair) in enumerate(text.read(bad), 1):
@@ -79,8 +90,6 @@ def _in_pieces(
     lines: SentencePair, pair: LinkedPair, unit: LinkUnit, text_settings: TextSettings
 ) -> LinkedPair:
     """Return the pieces of both lines, with a link of all pieces of linked words."""
-    from nmtalign.applications.linked_pairs import LinkedPair
-    from nmtalign.corpus.regrouping import into_pieces, regroup_links
 
     piece_lines = unit.piece_lines(lines, text_settings)
     source, target = piece_lines[0].pieces, piece_lines[1].pieces
@@ -148,7 +157,6 @@ class LexiconOptions(Settings):
 
     def choose(self, entries: Iterable[LexiconEntry]) -> list[LexiconEntry]:
         """Return the entries that are listed."""
-        from nmtalign.applications.bilingual_lexicon import choose_entries
 
         return choose_entries(
             entries,
@@ -185,7 +193,6 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     Example: nmtalign lexicon text.en text.fr --terms terms.csv
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, JumpAndFertilityCounts, most_frequent
 
     if listed.terms is not None:
         _write_terms(linked, errors, listed, listed.terms)
@@ -270,8 +277,6 @@ def _write_terms(
 
 def _languages_of(bitext: BitextOptions) -> Languages:
     """Return the languages that a file with both sides states, or the names of two files tell."""
-    from nmtalign.text.bitext import named_languages
-    from nmtalign.text.languages import known_language
 
     if bitext.pairs is not None:
         languages = named_languages(bitext.open())
@@ -288,8 +293,6 @@ def _languages_of(bitext: BitextOptions) -> Languages:
 def _linked_lines(linked: CountedTextOptions, model: str | None, bad: BadRecords) -> Iterator[LinkedLines]:
     """Yield the lines of a bitext with their links: those of LINKS, of a model, or of a model of the text."""
     from nmtalign.aligner.opening import fit_text
-    from nmtalign.applications.linked_pairs import LinkedLines, read_linked_lines
-    from nmtalign.text.bitext import named_languages
 
     if linked.has_links:
         if model is not None:
@@ -334,12 +337,6 @@ def _files(
     Programs read the `units` that links count, people the words of the `table`. Shortlists also have the
     `null_entries`, of units without a link.
     """
-    from nmtalign.applications.bilingual_lexicon import (
-        TABLE_HEADER,
-        format_priors,
-        format_shortlist,
-        format_vocabulary_map,
-    )
 
     files: dict[str, Iterable[str]] = {}
     least = listed.min_listed_probability
@@ -360,7 +357,6 @@ def _files(
 
 def _without_null_word(entries: list[LexiconEntry]) -> list[LexiconEntry]:
     """Return the entries of a shortlist without those of a word that would be read as the null word."""
-    from nmtalign.applications.bilingual_lexicon import NULL_WORD
 
     kept = [entry for entry in entries if NULL_WORD not in (entry.source, entry.target)]
     if len(kept) < len(entries):
@@ -370,7 +366,6 @@ def _without_null_word(entries: list[LexiconEntry]) -> list[LexiconEntry]:
 
 
 def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
-    from nmtalign.applications.bilingual_lexicon import format_row
 
     for entry in entries:
         yield format_row(entry)
@@ -387,7 +382,6 @@ def _counts_of_links(
 
     Pairs with words or pieces that `plain` files cannot contain are bad.
     """
-    from nmtalign.applications.bilingual_lexicon import LinkCounts
 
     counts = LinkCounts()
     for pair in linked.read_units(bad, plain=plain):
@@ -399,7 +393,6 @@ def _counts_of_links(
 
 def _counts_without_marks(counts: LinkCounts) -> LinkCounts:
     """Return the counts of words without the punctuation at their edges."""
-    from nmtalign.applications.bilingual_lexicon import LinkCounts
 
     bare = LinkCounts()
     bare.add_without_marks(counts)
@@ -409,7 +402,6 @@ def _counts_without_marks(counts: LinkCounts) -> LinkCounts:
 def _jumps_of_model(aligner: na.Aligner) -> Iterator[str]:
     """Yield the jumps of a model as lines of priors; jumps that it hardly expects are omitted."""
     from nmtalign.aligner.training_job import jumps_of_model
-    from nmtalign.applications.bilingual_lexicon import format_jumps
 
     counts = jumps_of_model(aligner)
     if counts is None:
@@ -426,8 +418,6 @@ def _entries_of_model(
     aligner: na.Aligner, model: str, bad: BadRecords, *, plain: bool
 ) -> Iterator[LexiconEntry]:
     """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
-    from nmtalign.applications.bilingual_lexicon import entries_of_model
-    from nmtalign.links.separators import find_split_word
 
     for entry in bad.track(entries_of_model(aligner)):
         found = find_split_word([entry.source], [entry.target]) if plain else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nmtalign.applications.phrases import PHRASE_SEPARATOR, PhraseFormatter
 from nmtalign.cli.bad_records import LeftOutOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress
@@ -43,7 +44,6 @@ def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: Phras
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-    from nmtalign.applications.phrases import PHRASE_SEPARATOR, PhraseFormatter
 
     formatter = PhraseFormatter(phrase.longest)
     count = 0

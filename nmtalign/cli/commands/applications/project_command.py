@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import starmap
-from typing import TYPE_CHECKING
 
+from nmtalign.applications.labels import LabeledSpan, read_sentences, with_target_rows
+from nmtalign.applications.linked_pairs import LinkedLines
+from nmtalign.applications.markup import TaggedSegments
+from nmtalign.applications.projection import (
+    check_target,
+    describe_cut,
+    describe_displaced,
+    describe_unlinked,
+    project_into_text,
+    project_line,
+    words_on_lines,
+)
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
-from nmtalign.cli.texts import LinkedOptions
+from nmtalign.cli.texts import LinkedOptions, LinkedText
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.sniffing import CONLLU_ENDING
+from nmtalign.files.sniffing import CONLLU_ENDING, check_labels
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
-
-if TYPE_CHECKING:
-    from nmtalign.applications.labels import LabeledSpan
-    from nmtalign.cli.texts import LinkedText
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.readers import FORMAT_OF_ENDING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,16 +77,6 @@ def project_command(
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
              nmtalign project --pairs page.xlf links.txt -o tagged.xlf
     """
-    from nmtalign.applications.labels import read_sentences, with_target_rows
-    from nmtalign.applications.linked_pairs import LinkedLines
-    from nmtalign.applications.projection import (
-        check_target,
-        describe_cut,
-        describe_displaced,
-        describe_unlinked,
-        project_line,
-    )
-    from nmtalign.files.sniffing import check_labels
 
     linked_text = linked.text()
     bitext = linked_text.bitext
@@ -139,11 +138,6 @@ def _tag_targets(
     linked_text: LinkedText, annotations: AnnotationOptions, errors: ErrorOptions, output: str
 ) -> None:
     """Write a TMX or XLIFF file with the tags of its source segments in their targets."""
-    from nmtalign.applications.linked_pairs import LinkedLines
-    from nmtalign.applications.markup import TaggedSegments
-    from nmtalign.applications.projection import describe_unlinked, project_into_text, words_on_lines
-    from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.readers import FORMAT_OF_ENDING
 
     bitext = linked_text.bitext
     path = bitext.pairs
