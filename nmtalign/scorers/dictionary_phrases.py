@@ -8,14 +8,15 @@ Axes: B pairs of a bucket, T target words, S source words, V words of a side, wi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Ints, Longs, Reals, positions_in_runs
+from nmtalign.arrays import Ints, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.corpus.text import EncodedText
@@ -40,111 +41,52 @@ def is_phrase(source: Sequence[str], target: Sequence[str]) -> bool:
     return shorter == 1 and 1 < longer <= MAX_EXPRESSION_WORDS
 
 
-class _Occurrences(NamedTuple):
-    """The places (N,) in a bucket where a word and a phrase that translates it occur together."""
+class _Occurrence(NamedTuple):
+    """A place in a bucket where a word and a phrase that translates it occur together."""
 
-    entry: Longs  # which phrase of the direction
-    word: Longs  # position of the word
-    start: Longs  # position of the first word of the phrase
-    b: Longs  # the pair in the bucket
-    size: int  # words of the phrase
-
-
-class _Level(NamedTuple):
-    """The beginnings of phrases that have some number of words, and the phrases that end there.
-
-    The key of a beginning is ``number of the beginning without its last word * base + last word``.
-    """
-
-    keys: Longs  # of all beginnings, sorted; a beginning is numbered from 1 in this order
-    offsets: Longs  # phrases ``offsets[k]`` to ``offsets[k + 1]`` end with beginning k + 1
-    words: Longs  # the single word that each of these phrases translates
-    entries: Longs  # the number of each of these phrases
+    entry: int  # number of the entry
+    cells: list[tuple[int, int, int]]  # (t, s, b) of each word of the phrase with the single word
 
 
 class _Direction:
-    """Phrases that translate words of one side (`side`, 0 or 1), by the numbers of their words.
-
-    Phrases are found word by word, with one level for each number of words.
-    """
+    """Phrases that translate words of one side (`side`, 0 or 1), by the numbers of their words."""
 
     def __init__(self, side: int, entries: Iterable[tuple[int, str, list[str]]]) -> None:
         self.side = side
         self.words: dict[str, int] = {}  # the single words, numbered from 1
         self.phrase_words: dict[str, int] = {}
-        prefixes: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        # the entries of each phrase by the single word; a phrase may also be the beginning of others
+        self.phrases: dict[tuple[int, ...], defaultdict[int, list[int]]] = {}
         for number, word, phrase in entries:
             single = self.words.setdefault(word, len(self.words) + 1)
             spelled = [self.phrase_words.setdefault(w, len(self.phrase_words) + 1) for w in phrase]
-            for size in range(1, len(spelled)):
-                prefixes.setdefault(tuple(spelled[:size]), [])
-            prefixes.setdefault(tuple(spelled), []).append((single, number))
-        self.levels = self._levels(prefixes)
+            for size in range(2, len(spelled) + 1):
+                self.phrases.setdefault(tuple(spelled[:size]), defaultdict(list))
+            self.phrases[tuple(spelled)][single].append(number)
+        for entries_of_words in self.phrases.values():
+            if sum(map(len, entries_of_words.values())) > MAX_PHRASE_TRANSLATIONS:
+                entries_of_words.clear()
+        # keys of the first two words of the phrases, sorted
+        self.base = len(self.phrase_words) + 1
+        self.first_words = np.unique([n * self.base + m for n, m, *_ in self.phrases]).astype(np.int64)
 
-    def _levels(self, prefixes: dict[tuple[int, ...], list[tuple[int, int]]]) -> list[_Level]:
-        """Return the levels from 2 words on; `prefixes` have the word and entry of each phrase that ends."""
-        base = len(self.phrase_words) + 1
-        numbers: dict[tuple[int, ...], int] = {(word,): word for word in range(1, base)}
-        levels = []
-        for size in range(2, MAX_EXPRESSION_WORDS + 1):
-            of_size = {prefix: ends for prefix, ends in prefixes.items() if len(prefix) == size}
-            keys = {numbers[prefix[:-1]] * base + prefix[-1]: prefix for prefix in of_size}
-            ordered = sorted(keys)
-            numbers = {keys[key]: number for number, key in enumerate(ordered, 1)}
-            ends = [of_size[keys[key]] for key in ordered]
-            ends = [[] if len(found) > MAX_PHRASE_TRANSLATIONS else found for found in ends]
-            offsets = np.cumsum([0, *map(len, ends)], dtype=np.int64)
-            flat = [phrase for found in ends for phrase in found]
-            words = np.array([word for word, _ in flat], dtype=np.int64)
-            entries = np.array([entry for _, entry in flat], dtype=np.int64)
-            levels.append(_Level(np.array(ordered, dtype=np.int64), offsets, words, entries))
-        return levels
-
-    def occurrences(self, words: Ints, phrase_words: Ints) -> Iterator[_Occurrences]:
+    def occurrences(self, words: Ints, phrase_words: Ints) -> Iterator[_Occurrence]:
         """Yield the occurrences in a bucket; the arrays are the numbers of its words, (S, B) and (T, B)."""
-        base = len(self.phrase_words) + 1
-        places = _Places(words, len(self.words) + 1)
-        # the number of the beginning of `size` words that starts at each position, 0 if there is none
-        beginning = phrase_words.astype(np.int64)
-        for size, level in enumerate(self.levels, 2):
-            if len(beginning) < 2 or not len(level.keys):
-                return
-            following = phrase_words[size - 1 :]
-            wanted = beginning[: len(following)] * base + following
-            index = np.minimum(np.searchsorted(level.keys, wanted), len(level.keys) - 1)
-            is_found = (level.keys[index] == wanted) & (following > 0)
-            beginning = np.where(is_found, index + 1, 0)
-
-            # the phrases that end with each beginning that was found
-            start, b = np.nonzero(beginning)
-            k = beginning[start, b] - 1
-            counts = level.offsets[k + 1] - level.offsets[k]
-            found = np.repeat(np.arange(len(k)), counts)  # which of the beginnings each phrase ends
-            phrase = np.repeat(level.offsets[k], counts) + positions_in_runs(counts)
-
-            # of these, the phrases whose word is in the other sentence
-            which, position = places.of(level.words[phrase], b[found])
-            found, phrase = found[which], phrase[which]
-            if len(found):
-                yield _Occurrences(level.entries[phrase], position, start[found], b[found], size)
-
-
-class _Places:
-    """Where the numbered words of one side of a bucket occur."""
-
-    def __init__(self, words: Ints, base: int) -> None:
-        position, b = np.nonzero(words)
-        keys = b.astype(np.int64) * base + words[position, b]
-        order = np.argsort(keys, kind="stable")
-        self.keys, self.position, self.base = keys[order], position[order], base
-
-    def of(self, words: Longs, b: Longs) -> tuple[Longs, Longs]:
-        """Return the occurrences of words (N,) in pairs `b` (N,): which of the words, at which position."""
-        wanted = b * self.base + words
-        first = np.searchsorted(self.keys, wanted, "left")
-        counts = np.searchsorted(self.keys, wanted, "right") - first
-        at = np.repeat(first, counts) + positions_in_runs(counts)
-        return np.repeat(np.arange(len(wanted)), counts), self.position[at]
+        neighbors = phrase_words[:-1].astype(np.int64) * self.base + phrase_words[1:]
+        nearest = np.searchsorted(self.first_words[:-1], neighbors)
+        for start, b in np.argwhere(self.first_words[nearest] == neighbors).tolist():
+            following = phrase_words[start : start + MAX_EXPRESSION_WORDS, b].tolist()
+            for size in range(2, len(following) + 1):
+                entries_of_words = self.phrases.get(tuple(following[:size]))
+                if entries_of_words is None:
+                    break
+                for position, word in enumerate(words[:, b].tolist() if entries_of_words else ()):
+                    for entry in entries_of_words.get(word, ()):
+                        places = range(start, start + size)
+                        if self.side == 0:
+                            yield _Occurrence(entry, [(place, position, b) for place in places])
+                        else:
+                            yield _Occurrence(entry, [(position, place, b) for place in places])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +123,7 @@ class Phrases:
 
         return encoded.memo((self, n, side), look_up_forms)
 
-    def _occurrences(self, text: EncodedText, bucket: Bucket) -> Iterator[tuple[int, _Occurrences]]:
+    def _occurrences(self, text: EncodedText, bucket: Bucket) -> Iterator[tuple[int, _Occurrence]]:
         """Yield the occurrences in a bucket of phrases that translate words of one side, with this side."""
         for n, direction in enumerate(self._directions):
             if direction.words:
@@ -193,14 +135,8 @@ class Phrases:
 
     def occurring(self, text: EncodedText) -> Phrases:
         """Return those phrases that occur together with their word in a sentence pair of a text."""
-        if not self.entries:
-            return self
-        are_found = np.zeros(len(self.entries), dtype=bool)
-        for bucket in text.buckets:
-            for _, found in self._occurrences(text, bucket):
-                are_found[found.entry] = True
-        kept = [entry for entry, is_found in zip(self.entries, are_found.tolist(), strict=True) if is_found]
-        return Phrases(kept, self.kinds)
+        found = {of_pair.entry for bucket in text.buckets for _, of_pair in self._occurrences(text, bucket)}
+        return Phrases([self.entries[number] for number in sorted(found)], self.kinds)
 
     def complete(
         self, text: EncodedText, bucket: Bucket, cells: CellIndices, posterior: Reals
@@ -209,34 +145,29 @@ class Phrases:
 
         A new link gets the greatest posterior of the links of its word and its phrase.
         """
-        occurrences = list(self._occurrences(text, bucket))
-        if not occurrences:
-            return cells, posterior
-        links = np.zeros(bucket.shape, dtype=bool)
-        links[cells] = True
         weights = np.zeros(bucket.shape, dtype=posterior.dtype)
         weights[cells] = posterior
-        added = np.zeros_like(weights)
-        is_new = np.zeros_like(links)
-        has_link = _linked_words(links)
-        for n, found in occurrences:
-            of_phrase = [_cell(n, found, k) for k in range(found.size)]
-            are_linked = np.logical_or.reduce([links[cell] for cell in of_phrase])
-            best = np.maximum.reduce([weights[cell] for cell in of_phrase])
-            for cell in of_phrase:
+        is_linked = np.zeros(bucket.shape, dtype=bool)
+        is_linked[cells] = True
+        # which target words (T, B) and which source words (S, B)
+        has_link = np.asarray(is_linked.any(axis=1)), np.asarray(is_linked.any(axis=0))
+        new: dict[tuple[int, int, int], Any] = {}
+        for n, found in self._occurrences(text, bucket):
+            linked = [cell for cell in found.cells if is_linked[cell]]
+            if not linked:
+                continue
+            best = max(weights[cell] for cell in linked)
+            for cell in found.cells:
                 t, s, b = cell
-                is_free = ~(has_link[1][t, b] if n == 0 else has_link[0][s, b])
-                chosen = np.flatnonzero(are_linked & is_free)
-                new = t[chosen], s[chosen], b[chosen]
-                is_new[new] = True
-                np.maximum.at(added, new, best[chosen])
-        if not is_new.any():
+                if not has_link[n][(t, b) if n == 0 else (s, b)]:
+                    new[cell] = max(best, new.get(cell, best))
+        if not new:
             return cells, posterior
-        new_cells = np.nonzero(is_new)
+        new_cells = np.array(list(new), np.int64).T
         both = [np.concatenate(columns) for columns in zip(cells, new_cells, strict=True)]
         order = np.lexsort((both[2], both[1], both[0]))
-        t, s, b = (column[order] for column in both)
-        return (t, s, b), np.concatenate([posterior, added[new_cells]])[order]
+        completed = both[0][order], both[1][order], both[2][order]
+        return completed, np.concatenate([posterior, np.array(list(new.values()), posterior.dtype)])[order]
 
     def state(self) -> State:
         words = {"source": [source for source, _ in self.entries], "target": [t for _, t in self.entries]}
@@ -252,15 +183,3 @@ class Phrases:
             if not is_phrase(*(text.split(" ") for text in entry)):
                 raise DataError(f"expected a word and its translation of several words, found {entry!r}")
         return cls(list(zip(source, target, strict=True)), kinds)
-
-
-def _linked_words(links: Flags) -> tuple[Flags, Flags]:
-    """Return which source words (S, B) and which target words (T, B) have a link."""
-    return np.asarray(links.any(axis=0)), np.asarray(links.any(axis=1))
-
-
-def _cell(n: int, found: _Occurrences, k: int) -> CellIndices:
-    """Return the cells of the k-th words of phrases with their words."""
-    if n == 0:
-        return found.start + k, found.word, found.b
-    return found.word, found.start + k, found.b
