@@ -256,10 +256,8 @@ def _teacher(
 
 def _choose_pairs(words: Sequence[Pair]) -> list[int]:
     """Return the numbers of pairs to learn from: evenly spread, none with an empty or a long side."""
-    usable = []
-    for n, pair in enumerate(words):
-        if all(0 < len(side) <= MAX_LEARNING_WORDS for side in pair):
-            usable.append(n)
+    are_usable = [all(0 < len(side) <= MAX_LEARNING_WORDS for side in pair) for pair in words]
+    usable = np.flatnonzero(are_usable).tolist()
     if not usable:
         raise DataError(
             f"expected sentence pairs of 1 to {MAX_LEARNING_WORDS} words per side to learn from, found none"

@@ -266,8 +266,6 @@ def vector_aligner(
         How lines become tokens, as in :func:`load`. Default: the setting of the vectors, if they have one,
         else space-separated words in lower case.
     """
-    from nmtalign.vectors.storage import both_embeddings
-
     words = WordSettings(tokenizer, lowercase, unicode)
     links = LinkSettings(extract, threshold, symmetrize)
     settings = GivenVectorsSettings(
@@ -279,11 +277,9 @@ def vector_aligner(
         unknown=unknown,
         languages=languages,
     )
-    source, target = both_embeddings((source, target))
-    score = score or "cosine"
-    warn_about_spaces(source, target, score)
-    aligner = aligner_over_vectors(source, target, score, settings, languages)
-    return _with_words_and_links(aligner, words, links)
+    return open_aligner(
+        (source, target), words=words, links=links, vectors=settings, encoder=EncoderSettings()
+    )
 
 
 def _with_words_and_links(aligner: Aligner, words: WordSettings, links: LinkSettings) -> Aligner:

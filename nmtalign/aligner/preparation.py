@@ -136,9 +136,10 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         # an encoder links tokens; links that come with the pairs count the words of lines
         words = None if job.expert.encoder else line_words_of(source, target)
         lengths = source.lengths, target.lengths
-        links_of_kinds = []
-        for batches_of_kind in zip(*expert_batches, strict=True):
-            links_of_kinds.append(share_links(concatenate_batches(batches_of_kind), words, lengths))
+        links_of_kinds = [
+            share_links(concatenate_batches(batches_of_kind), words, lengths)
+            for batches_of_kind in zip(*expert_batches, strict=True)
+        ]
         # an encoder returns its links, and soft counts; other experts return their links only
         voting_links = links_of_kinds[0]
         prior_links = links_of_kinds[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -311,12 +311,6 @@ FOLDS = 4
 MAX_VALIDATED_PAIRS = 300  # bounds the time
 
 
-class Learn(Protocol):
-    """Returns a position model that has learned from the gold links of a text."""
-
-    def __call__(self, scores: TextScores, *, gold: Sequence[GoldAlignment]) -> PositionModel: ...
-
-
 class GoldPair(NamedTuple):
     """A pair with gold links."""
 
@@ -344,8 +338,12 @@ class Validation(NamedTuple):
         return f"the alignment error rate of pairs left out of training is {rates}"
 
 
-def cross_validate(aligner: Aligner, pairs: Sequence[GoldPair], learn: Learn) -> Validation:
+def cross_validate(
+    aligner: Aligner, pairs: Sequence[GoldPair], learn: Callable[..., PositionModel]
+) -> Validation:
     """Return the error rates of an aligner without and with what `learn` learns from gold links.
+
+    `learn(scores, gold=gold)` returns a position model from the scores of a text and its gold links.
 
     Pairs with the same words are in the same fold, so that nothing is learned about the pairs of a fold. A
     rescorer of a fold learns from fewer pairs than the one that is kept, which is better rather than worse.

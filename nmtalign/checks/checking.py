@@ -146,11 +146,13 @@ def _with_faults_of_cells(findings: Sequence[Finding], faults: Sequence[CellFaul
     if not faults:
         return list(findings)
     missing_rows = {fault.row for fault in faults if fault.kind == "missing"}
-    kept = [Finding(fault.row, fault.side, fault.kind, short_repr(fault.value)) for fault in faults]
-    for finding in findings:
-        if finding.kind not in ("empty", "one-sided") or finding.line not in missing_rows:
-            kept.append(finding)
-    return in_order_of_lines(kept)
+    of_cells = [Finding(fault.row, fault.side, fault.kind, short_repr(fault.value)) for fault in faults]
+    kept = [
+        finding
+        for finding in findings
+        if finding.kind not in ("empty", "one-sided") or finding.line not in missing_rows
+    ]
+    return in_order_of_lines(of_cells + kept)
 
 
 def in_order_of_lines(findings: Iterable[Finding]) -> list[Finding]:

@@ -226,15 +226,8 @@ uk: і в не на що з та як це до я але за у він від 
 """
 
 
-def _read_frequent_words() -> dict[str, frozenset[str]]:
-    table: dict[str, frozenset[str]] = {}
-    for line in _FUNCTION_WORDS.strip().split("\n"):
-        language, words = line.split(": ")
-        table[language] = frozenset(words.split(" "))
-    return table
-
-
-FUNCTION_WORDS = _read_frequent_words()
+_ROWS = [line.split(": ") for line in _FUNCTION_WORDS.strip().split("\n")]
+FUNCTION_WORDS = {language: frozenset(words.split(" ")) for language, words in _ROWS}
 
 
 def find_swapped_files(

@@ -107,11 +107,9 @@ class Coverage(NamedTuple):
     @property
     def low_rates(self) -> str:
         """The shares of known words of the sides of which too few are known, in words."""
-        low_rates = []
-        for name, side in zip(SIDES, (self.source, self.target), strict=True):
-            if side.rate < MIN_KNOWN_RATE:
-                low_rates.append(f"only {100 * side.rate:.1f} % of the {name} words")
-        return " and ".join(low_rates)
+        rates = zip(SIDES, (self.source.rate, self.target.rate), strict=True)
+        low_rates = [(name, rate) for name, rate in rates if rate < MIN_KNOWN_RATE]
+        return " and ".join(f"only {100 * rate:.1f} % of the {name} words" for name, rate in low_rates)
 
 
 def _words_with_letters(side: EncodedSide) -> Flags:
@@ -247,7 +245,7 @@ def _side_in_other_language(
 
 def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> Longs:
     """Return how many of the chosen words (V,) each pair (N,) has."""
-    chosen_before = offsets_of(is_chosen[side.tokens])
+    chosen_before = offsets_of(is_chosen[side.tokens])  # number of chosen tokens before each token
     counts = np.diff(chosen_before[side.offsets])
     sections = text.sections
     return np.bincount(sections.pair_of_section, counts, sections.pair_count).astype(np.int64)
@@ -268,9 +266,8 @@ def _foreign_side(
     has_letter = _words_with_letters(side)
     is_known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
     pair_of_section = text.sections.pair_of_section
-    is_foreign = np.zeros(text.sections.pair_count, bool)
-    is_foreign[pair_of_section[_sentences_with(side, has_letter & ~is_known)]] = True
-    is_foreign[pair_of_section[_sentences_with(side, has_letter & is_known)]] = False
+    is_foreign = _count_in_pairs(text, side, has_letter & ~is_known) > 0
+    is_foreign &= _count_in_pairs(text, side, has_letter & is_known) == 0
     pairs = np.flatnonzero(is_foreign)
     starts = np.searchsorted(pair_of_section, pairs)
     stops = np.searchsorted(pair_of_section, pairs + 1)
@@ -279,12 +276,6 @@ def _foreign_side(
         words_with_letters = {word for word in words if any(map(str.isalpha, word))}
         is_foreign[pair] = not words_with_letters.issubset(_words_of_sentences(other, start, stop))
     return is_foreign
-
-
-def _sentences_with(side: EncodedSide, is_chosen: Flags) -> Flags:
-    """Return which sentences (N,) have one of the chosen words (V,)."""
-    chosen_before = offsets_of(is_chosen[side.tokens])  # number of chosen tokens before each token
-    return np.asarray(np.diff(chosen_before[side.offsets]) > 0)
 
 
 def _words_of_sentences(side: EncodedSide, start: int, stop: int) -> list[str]:

@@ -281,12 +281,12 @@ class HiddenMarkov(PositionModel):
         if stored.value("fitted", object) is not None:  # all words have one class
             fitted = stored.integer("fitted", minimum=OF_OTHER_TEXTS)
             vocabularies = {}, {}
-        models = []
-        for side, numbers in zip(SIDES, vocabularies, strict=True):
-            words = max(len(numbers), 1)
-            models.append(JumpModel.from_state(stored, f"{side}_tables", f"{side}_classes", words))
+        source_model, target_model = (
+            JumpModel.from_state(stored, f"{side}_tables", f"{side}_classes", max(len(numbers), 1))
+            for side, numbers in zip(SIDES, vocabularies, strict=True)
+        )
         null = stored.number("null", minimum=1e-9, maximum=0.999)
-        return cls((models[0], models[1]), vocabularies, null, stored.value("agree", bool), fitted)
+        return cls((source_model, target_model), vocabularies, null, stored.value("agree", bool), fitted)
 
     def jump_models_of(self, source: EncodedSide, target: EncodedSide) -> BothJumpModels:
         """Return the jump models for the words of a text."""

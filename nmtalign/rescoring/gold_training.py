@@ -195,10 +195,11 @@ def gold_of_pairs(
     if warning := unit_check.warning():
         warn_caller(f"gold: {warning}")
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
-    usable = {}
-    for n, links in numbered.items():
-        if links.possible and 0 < words_of_longer_side[n] <= MAX_GOLD_WORDS:
-            usable[n] = links
+    usable = {
+        n: links
+        for n, links in numbered.items()
+        if links.possible and 0 < words_of_longer_side[n] <= MAX_GOLD_WORDS
+    }
     if len(usable) < MIN_GOLD_PAIRS:
         raise DataError(
             f"expected gold links of at least {MIN_GOLD_PAIRS} pairs of at most {MAX_GOLD_WORDS} words, found"

@@ -90,11 +90,10 @@ class StoredForms(NamedTuple):
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
         form_kinds = _form_kinds_of(stored)
-        sides = []
-        for side, word_count, form_kind in zip(SIDES, words, form_kinds, strict=True):
-            form_count = word_count if form_kind == WHOLE_WORD else None
-            sides.append(FormCounts.from_state(stored, side, form_count))
-        source, target = sides
+        source, target = (
+            FormCounts.from_state(stored, side, word_count if form_kind == WHOLE_WORD else None)
+            for side, word_count, form_kind in zip(SIDES, words, form_kinds, strict=True)
+        )
         pairs = stored.integer("pairs", minimum=0)
         forms = len(target.linked)
         of_source = stored.array("pairs", "i", (len(source.linked),), minimum=0, maximum=forms)

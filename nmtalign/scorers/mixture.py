@@ -67,10 +67,9 @@ class Mixture(Scorer):
 
     @property
     def description(self) -> str:
-        forms = []
-        for stored_forms in self.lexicon.counts_of_kinds:
-            kinds = dict.fromkeys(stored_forms.form_kinds)  # one kind if both sides have the same
-            forms.append("/".join(map(str, kinds)))
+        kinds_of_forms = [stored_forms.form_kinds for stored_forms in self.lexicon.counts_of_kinds]
+        # one kind if both sides have the same
+        forms = ["/".join(map(str, dict.fromkeys(form_kinds))) for form_kinds in kinds_of_forms]
         return f"scorers={','.join(self.names)} forms={','.join(forms)}"
 
     def state(self) -> State:

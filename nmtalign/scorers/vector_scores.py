@@ -159,11 +159,8 @@ class LearnedScore:
     @property
     def weights(self) -> dict[str, Reals]:
         """The learned arrays by name, in the order of the fields: first one of shape (D, A)."""
-        arrays = {}
-        for field in fields(self):
-            if field.name in self.axes:
-                arrays[field.name] = getattr(self, field.name)
-        return arrays
+        names = [field.name for field in fields(self) if field.name in self.axes]
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         units = next(iter(self.weights.values())).shape[1]

@@ -546,10 +546,10 @@ def _word_pairs(
     """Return the weight of each pair of a source and a target word, and the phrases."""
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
     columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
-    both = []
-    for n, column in zip(order, columns, strict=True):
-        both.append(_content_phrases(column, text_settings, n, languages[n], vocabularies[n]))
-    headwords, translations = both
+    headwords, translations = (
+        _content_phrases(column, text_settings, n, languages[n], vocabularies[n])
+        for n, column in zip(order, columns, strict=True)
+    )
     weights: WordPairWeights = {}
     phrases = []
     for headword, translation, weight in rows:

@@ -356,13 +356,12 @@ def _derivatives(bucket: BucketPrediction, factors: Doubles) -> Derivatives:
         powers = np.exp(logits - np.where(np.isfinite(highest), highest, 0))  # 0 where a word has no vector
         powers /= np.maximum(powers.sum(axis=axis, keepdims=True), MIN_RATIO)
         links = bucket.links.sum(axis=axis, dtype=np.float64)
-        means = []
-        for ratios in (bucket.lexicon, bucket.vectors):
-            means.append((powers * ratios).sum(axis=axis, dtype=np.float64))
-        for m, first in enumerate((bucket.lexicon, bucket.vectors)):
+        both_ratios = bucket.lexicon, bucket.vectors
+        means = [(powers * ratios).sum(axis=axis, dtype=np.float64) for ratios in both_ratios]
+        for m, first in enumerate(both_ratios):
             observed = (bucket.links * first).sum(dtype=np.float64)
             gradient[m] += observed - (links * means[m]).sum()
-            for n, second in enumerate((bucket.lexicon, bucket.vectors)):
+            for n, second in enumerate(both_ratios):
                 of_products = (powers * first * second).sum(axis=axis, dtype=np.float64)
                 curvature[m, n] += (links * (of_products - means[m] * means[n])).sum()
     return Derivatives(gradient, curvature)

@@ -487,21 +487,22 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
 
     def _counts_from_checkpoint(self, stored: Stored) -> PartitionedCounts:
         words = len(self.source.words), len(self.target.words)
-        linked = []
-        for name, word_count in zip(LINKED_NAMES, words, strict=True):
-            linked.append(stored.array(name, "f", (word_count,), minimum=0))
+        source_linked, target_linked = (
+            stored.array(name, "f", (word_count,), minimum=0)
+            for name, word_count in zip(LINKED_NAMES, words, strict=True)
+        )
         counts_of_ranges = self._store.put(self._stored_ranges(stored))
         without_pairs = counts_from_arrays(stored, words, 0)
-        return PartitionedCounts(without_pairs, counts_of_ranges, (linked[0], linked[1]))
+        return PartitionedCounts(without_pairs, counts_of_ranges, (source_linked, target_linked))
 
     def _stored_ranges(self, stored: Stored) -> Iterator[RangeCounts]:
         """Yield the counts of each range of a checkpoint."""
         for number, sizes in enumerate(self.range_sizes):
-            counts_of_kinds = []
-            for kind, size in enumerate(sizes):
-                pair_counts = stored.array(_name_of_counts(kind, number), "f", (size,), minimum=0)
-                counts_of_kinds.append(pair_counts.astype(np.float32))
-            yield counts_of_kinds
+            counts_of_kinds = [
+                stored.array(_name_of_counts(kind, number), "f", (size,), minimum=0)
+                for kind, size in enumerate(sizes)
+            ]
+            yield [pair_counts.astype(np.float32) for pair_counts in counts_of_kinds]
 
 
 def _name_of_counts(kind: int, number: int) -> str:

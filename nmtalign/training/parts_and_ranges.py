@@ -365,11 +365,11 @@ def _join_buckets(counts_of_buckets: Sequence[BucketCounts]) -> list[BucketCount
         target_null=_sum_sparse([counts.target_null for counts in counts_of_buckets]),
         log_likelihood=sum(counts.log_likelihood for counts in counts_of_buckets),
     )
-    jumps = []
-    for counts in counts_of_buckets:
-        if counts.forward_jumps is not None:
-            without_words = counts._replace(source_null=NO_COUNTS, target_null=NO_COUNTS, log_likelihood=0.0)
-            jumps.append(without_words)
+    jumps = [
+        counts._replace(source_null=NO_COUNTS, target_null=NO_COUNTS, log_likelihood=0.0)
+        for counts in counts_of_buckets
+        if counts.forward_jumps is not None
+    ]
     return [words, *jumps]
 
 
