@@ -348,7 +348,7 @@ def _characters(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 _PREFIX, _NAMESPACE = "nmtalign", "urn:nmtalign"
-_LINKS = f"{_PREFIX}:links"  # the name of an attribute, or the type of an annotation
+_LINKS_NAME = f"{_PREFIX}:links"  # the name of an attribute, or the type of an annotation
 
 
 class TaggedSegments:
@@ -459,7 +459,7 @@ class TaggedSegments:
             self._replaced.append((slice(start, start), f'<prop type="{self._type_of_prop}">{line}</prop>'))
         elif line and target is not None and self._part.element.tag == "segment":
             self._number += 1
-            mark = f'<mrk id="links-{self._number}" type="{_LINKS}" value="{line}">'
+            mark = f'<mrk id="links-{self._number}" type="{_LINKS_NAME}" value="{line}">'
             content = self._part.text[contents[target]].decode()
             self._replaced.append((contents[target], f"{mark}{content}</mrk>"))
         elif line and target is not None:
@@ -478,9 +478,9 @@ class TaggedSegments:
             props = self._part.element.findall("prop")
             return next((prop for prop in props if prop.get("type") == self._type_of_prop), None)
         target = _inside_of_marker(self._pair[1])
-        if target is None or target.get(_LINKS) is not None:
+        if target is None or target.get(_LINKS_NAME) is not None:
             return target
-        return next((mark for mark in target.findall("mrk") if mark.get("type") == _LINKS), None)
+        return next((mark for mark in target.findall("mrk") if mark.get("type") == _LINKS_NAME), None)
 
     def _set_attribute(self, element: XmlElement, line: str) -> None:
         """Put links into the opening tag of an element of XLIFF."""
@@ -504,7 +504,7 @@ class TaggedSegments:
 
 def _attribute_of(element: XmlElement) -> str:
     """Return the name of the attribute that has the links of an element of XLIFF."""
-    return "value" if element.get("type") == _LINKS else _LINKS
+    return "value" if element.get("type") == _LINKS_NAME else _LINKS_NAME
 
 
 def _encoding_of(path: str | Path) -> str:

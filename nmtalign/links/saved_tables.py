@@ -169,7 +169,7 @@ def read_tables(
         head = file.read(4)
     if not _is_batch_head(head):
         raise DataError(_FOREIGN).at(path)
-    yield from _read_parquet(path, names) if head == b"PAR1" else _read_npz(path, names)
+    yield from _read_parquet_batch(path, names) if head == b"PAR1" else _read_npz(path, names)
 
 
 class SavedLinks(NamedTuple):
@@ -258,7 +258,9 @@ def _strings(encoded: AnyArray, sizes: AnyArray, path: Path) -> list[str]:
         return [part.decode("utf-8", "surrogatepass") for part in parts]
 
 
-def _read_parquet(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[dict[str, Any], Columns]]:
+def _read_parquet_batch(
+    path: Path, wanted: Collection[str] | None
+) -> Iterator[tuple[dict[str, Any], Columns]]:
     arrow = _import_parquet()
     with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
         try:

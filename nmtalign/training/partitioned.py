@@ -76,7 +76,7 @@ from nmtalign.training.parts_and_ranges import (
     cut_word_keys,
     linked_pairs_of_range,
     merge_slices,
-    number_forms,
+    number_forms_of_part,
     number_part,
     prior_of_range,
     ratios_of_range,
@@ -169,7 +169,7 @@ class TextDivider:
             }
             for part, keys, kept in zip(parts, word_keys, kept_of_parts, strict=True)
         ]
-        parts, keys_of_parts = store.map_to_pairs(number_forms, calls)
+        parts, keys_of_parts = store.map_to_pairs(number_forms_of_part, calls)
         del word_keys, kept_of_parts  # a store frees what has no handle
         bounds = self._choose_bounds(keys_of_parts)
         calls = [{"keys_of_kinds": keys, "bounds_of_kinds": bounds} for keys in keys_of_parts]

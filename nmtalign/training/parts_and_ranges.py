@@ -181,7 +181,7 @@ def choose_pairs(slices: list[WordKeys], words: WordCounts) -> tuple[list[Flags]
     return [kept[positions] for positions in positions_of_parts], None
 
 
-def number_forms(
+def number_forms_of_part(
     part: TextPart,
     word_keys: list[Longs],
     kept_of_ranges: list[Flags] | None,

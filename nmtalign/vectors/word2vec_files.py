@@ -309,9 +309,9 @@ def _read_fasttext_words(
 _MAX_LINE_BYTES = 1 << 22
 _MAX_SHOWN = 60  # characters of a line in a message
 _DETECTION_LINES = 10  # so many first lines show whether a matrix has words
-_NUMBER = rb"[+-]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|(?i:nan|inf(?:inity)?))"
-_is_number = re.compile(_NUMBER).fullmatch
-_are_numbers = re.compile(rb"%b(?: %b)*" % (_NUMBER, _NUMBER)).fullmatch
+_DECIMAL = rb"[+-]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|(?i:nan|inf(?:inity)?))"
+_is_decimal = re.compile(_DECIMAL).fullmatch
+_are_numbers = re.compile(rb"%b(?: %b)*" % (_DECIMAL, _DECIMAL)).fullmatch
 _SWAPPED_MARKS = bytes.maketrans(b",.", b".,")
 _NUMBERS = "write numbers with a decimal point, and spaces or tabs between"
 # pandas takes these for 1 and 0; to look for the endings first takes a tenth of the time
@@ -354,13 +354,13 @@ class LineLayout(NamedTuple):
 
 def _numbers_at_end(fields: list[bytes]) -> int:
     """Return how many fields at the end are numbers."""
-    return sum(1 for _ in takewhile(_is_number, reversed(fields)))
+    return sum(1 for _ in takewhile(_is_decimal, reversed(fields)))
 
 
 def _ends_in_number(word: bytes) -> bool:
     """Return whether a word has parts and the last one is a number, so that it may belong to the vector."""
     parts = word.split()
-    return len(parts) > 1 and _is_number(parts[-1]) is not None
+    return len(parts) > 1 and _is_decimal(parts[-1]) is not None
 
 
 def _quoted_start(line: bytes) -> str:
@@ -403,7 +403,7 @@ def _layout_of_row(line: bytes) -> LineLayout | None:
     text = line.rstrip(b" \t\r\n")
     for separator in (b" ", None):
         word, *numbers = text.split(separator) or [b""]
-        has_numbers = 0 < len(numbers) <= MAX_NUMBERS and all(map(_is_number, numbers))
+        has_numbers = 0 < len(numbers) <= MAX_NUMBERS and all(map(_is_decimal, numbers))
         if has_numbers and not _ends_in_number(word):
             return LineLayout(len(numbers))
     return None

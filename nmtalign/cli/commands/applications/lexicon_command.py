@@ -260,7 +260,7 @@ def _write_terms(
         raise UsageError(f"--terms cannot be combined with {', '.join(given)}; remove one")
     kind = terms_format(path)
     linked = linked.with_languages_of(listed.model)
-    languages = _languages_of(linked.bitext()) if kind == ".tbx" else (None, None)
+    languages = _languages_of_bitext(linked.bitext()) if kind == ".tbx" else (None, None)
     text = TermText()
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
@@ -275,7 +275,7 @@ def _write_terms(
     errors.say(bad)
 
 
-def _languages_of(bitext: BitextOptions) -> Languages:
+def _languages_of_bitext(bitext: BitextOptions) -> Languages:
     """Return the languages that a file with both sides states, or the names of two files tell."""
 
     if bitext.pairs is not None:
