@@ -29,8 +29,7 @@ from nmtalign.arrays import Shape, check_stored_array, check_stored_integer, che
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import read_array, read_arrays, write_array
 from nmtalign.files.atomic_output import atomic_folder, check_replaceable
-from nmtalign.files.paths import as_path, file_inside, fingerprint
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, file_inside, fingerprint, reraise_as_data_error
 from nmtalign.files.text_files import is_encodable, read_json, read_utf8
 
 FORMAT = "nmtalign model"

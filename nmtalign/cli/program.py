@@ -39,7 +39,7 @@ from nmtalign.errors import (
     class_and_error_text,
     error_text,
 )
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.files.text_files import MAX_JSON_DEPTH, is_nested_too_deep
 from nmtalign.validation import hint_at_closest
 

@@ -29,8 +29,7 @@ import numpy as np
 from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
 from nmtalign.display import single_line, with_plural
 from nmtalign.errors import DataError
-from nmtalign.files.paths import as_path
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.files.text_files import parse_json
 from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.tokenization import TextSettings

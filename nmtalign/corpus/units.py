@@ -25,7 +25,7 @@ from nmtalign.corpus.regrouping import (
     regroup_values,
 )
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.read_errors import unreadable_file_error
+from nmtalign.files.paths import unreadable_file_error
 from nmtalign.links.alignments import (
     AlignedBatch,
     BothTexts,

@@ -29,8 +29,7 @@ from nmtalign.decoding.kept_posteriors import (
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.paths import as_path
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,

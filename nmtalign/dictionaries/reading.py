@@ -17,8 +17,7 @@ from nmtalign.dictionaries.line_dictionaries import languages_of_file, read_line
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, error_text, warn_caller
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.paths import as_path
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.files.text_files import check_encoding
 
 if TYPE_CHECKING:

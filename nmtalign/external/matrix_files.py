@@ -41,8 +41,7 @@ from nmtalign.files.array_files import (
     read_array,
     sort_by_trailing_number,
 )
-from nmtalign.files.paths import file_inside
-from nmtalign.files.read_errors import name_file_in_errors, reraise_as_data_error
+from nmtalign.files.paths import file_inside, name_file_in_errors, reraise_as_data_error
 from nmtalign.files.text_files import parse_json, read_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.names import SIDES, SUBWORD_MARKS, SubwordMarks

@@ -23,7 +23,7 @@ from nmtalign.arrays import NUMERIC_KINDS, AnyArray, Longs
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, open_binary
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import reraise_as_data_error
 
 FREE_ARRAY_BYTES = 1 << 26  # any archive of arrays may decompress to this size
 _DOUBLE_BYTES = 8  # bytes of a number in double precision

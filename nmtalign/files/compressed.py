@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, cast
 from weakref import WeakSet
 
 from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, UsageError, error_text, require_extra
-from nmtalign.files.paths import as_path, expand_home
-from nmtalign.files.read_errors import reraise_as_data_error, unreadable_file_error
+from nmtalign.files.paths import as_path, expand_home, reraise_as_data_error, unreadable_file_error
 from nmtalign.files.sniffing import HEAD_BYTES, XML, check_readable, detect_compression
 
 MAX_COMPRESSION_RATIO = 100  # decompressed bytes per compressed byte, above the free sizes

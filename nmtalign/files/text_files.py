@@ -22,8 +22,7 @@ from typing import Any, BinaryIO
 from nmtalign.display import escape_controls
 from nmtalign.errors import DataError, OnError, UsageError, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.paths import file_inside
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import file_inside, reraise_as_data_error
 from nmtalign.files.sniffing import HEAD_BYTES, WIDE_ENCODINGS, XML, check_readable, detect_encoding
 
 Inspect = Callable[[str], object]  # takes the beginning of a text

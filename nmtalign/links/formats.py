@@ -40,8 +40,7 @@ from nmtalign.arrays import Longs, Reals
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.paths import as_path
-from nmtalign.files.read_errors import name_file_in_errors
+from nmtalign.files.paths import as_path, name_file_in_errors
 from nmtalign.files.text_files import parse_json, read_lines, try_lines
 from nmtalign.links.alignments import (
     AlignedBatch,

@@ -23,8 +23,7 @@ from nmtalign.arrays import AnyArray, Longs, offsets_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import NpzReader, NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.paths import as_path
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.links.alignments import BothWords
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName
 

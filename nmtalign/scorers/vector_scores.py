@@ -23,8 +23,7 @@ from nmtalign.attention.scores import additive_projected, dot, l2_normalize
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import read_arrays
-from nmtalign.files.paths import as_path, file_inside
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import as_path, file_inside, reraise_as_data_error
 from nmtalign.names import ScoreName
 from nmtalign.state import State, Stored
 

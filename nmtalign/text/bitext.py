@@ -22,7 +22,6 @@ from nmtalign.display import name_pair, short_repr, single_line, with_plural
 from nmtalign.errors import DataError, OnError, UsageError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
-from nmtalign.files.read_errors import PairOrError, Select
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS, check_sentences
 from nmtalign.files.text_files import (
     UnequalLinesError,
@@ -36,6 +35,8 @@ from nmtalign.files.text_files import (
 from nmtalign.names import PairFormat, Side
 from nmtalign.text.containers import (
     CellFault,
+    PairOrError,
+    Select,
     SideNames,
     as_table,
     check_cells,

@@ -1,4 +1,4 @@
-"""Tables and records of sentence pairs: which columns have the two sides, and what their rows are.
+"""Tables and records of sentence pairs: their two sides, what their rows are, and what is not read.
 
 A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a dictionary of
 columns. Records are dictionaries, one for each pair, such as ``{"en": ..., "fr": ...}`` or
@@ -8,12 +8,14 @@ their attributes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from nmtalign.display import name_pair, short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.display import name_pair, short_repr, with_plural
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import SIDES, Side
 from nmtalign.text.headers import find_text_columns, language_of_column, refuse_identifiers
 from nmtalign.validation import is_iterable
@@ -384,3 +386,42 @@ def words_of_doc(value: Any) -> DocWords | None:
         start = token.idx - text_start
         spans.append((start, start + len(token.text)))
     return DocWords(words, value.text, spans)
+
+
+# --- records of files ----------------------------------------------------------------------------
+
+PairOrError = tuple[str, str] | DataError
+Select = tuple[str, str] | None  # columns, keys or languages of the two sides
+
+
+def check_no_select(select: Select, kind: str) -> None:
+    """Raise UsageError if sides are chosen of a file that has one source and one target."""
+    if select is not None:
+        raise UsageError(f"{kind} has one source and one target; {','.join(select)} cannot be chosen")
+
+
+class ReaderNotes:
+    """How many records of a file are not read as they are, why, and where the first one of each kind is."""
+
+    def __init__(self, record: str) -> None:
+        self.total = 0
+        self._record = record  # what the file calls a record
+        self._counts: Counter[str] = Counter()
+        self._first_places: dict[str, str] = {}
+
+    def add(self, kind: str, number: int, place: str) -> None:
+        """Count so many records, or parts of a record, of a kind."""
+        if number:
+            self._counts[kind] += number
+            self._first_places.setdefault(kind, place)
+
+    def warn(self, path: str | Path, **names: str) -> None:
+        """Warn once, at the end of a file; `names` are put into the kinds."""
+        notes = []
+        for kind, count in self._counts.items():
+            notes.append(f"{count:,} {kind.format(**names)} (the first in {self._first_places[kind]})")
+        if not self.total:
+            warn_caller(f"{path}: the file has no {self._record}s")
+        elif notes:
+            records = with_plural(self.total, self._record)
+            warn_caller(f"{path}: of {records}: {'; '.join(notes)}")

@@ -27,16 +27,18 @@ from typing import Any, NamedTuple, TypeVar
 
 from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
 from nmtalign.files.compressed import max_decompressed_size
-from nmtalign.files.read_errors import (
+from nmtalign.files.paths import reraise_as_data_error
+from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
+from nmtalign.files.text_files import parse_json, try_lines
+from nmtalign.text.containers import (
+    TRANSLATION_COLUMN,
     PairOrError,
     ReaderNotes,
     Select,
+    SideNames,
     check_no_select,
-    reraise_as_data_error,
+    keys_of_record,
 )
-from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
-from nmtalign.files.text_files import parse_json, try_lines
-from nmtalign.text.containers import TRANSLATION_COLUMN, SideNames, keys_of_record
 from nmtalign.text.headers import (
     find_side_columns,
     find_text_columns,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nmtalign.errors import DataError, warn_caller
-from nmtalign.files.read_errors import PairOrError, ReaderNotes, Select, check_no_select
+from nmtalign.text.containers import PairOrError, ReaderNotes, Select, check_no_select
 from nmtalign.text.languages import is_variant, known_language, language_tag
 from nmtalign.text.tokenization import Languages
 

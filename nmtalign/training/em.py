@@ -21,7 +21,7 @@ from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED_NUMBER, WordPairIndex, index_word_pairs
 from nmtalign.errors import DataError
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.jumps import (
     BothJumpModels,

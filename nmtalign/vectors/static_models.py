@@ -20,8 +20,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, check_stored_array
 from nmtalign.errors import DataError, class_and_error_text, require_extra
-from nmtalign.files.paths import file_inside
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import file_inside, reraise_as_data_error
 from nmtalign.files.text_files import parse_json, read_utf8
 from nmtalign.state import State, Stored
 from nmtalign.text.vocabulary import Vocabulary

@@ -45,9 +45,9 @@ from nmtalign.files.paths import (
     companion_paths,
     file_inside,
     is_word2int_path,
+    reraise_as_data_error,
     resolve_path,
 )
-from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.sniffing import (
     FASTTEXT,
     PICKLE,

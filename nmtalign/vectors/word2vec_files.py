@@ -31,7 +31,7 @@ from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import max_decompressed_size, open_binary
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.files.sniffing import HEAD_BYTES, WIDE_ENCODINGS, detect_compression
 from nmtalign.files.text_files import LONE_RETURNS, is_encodable, text_blocks
 from nmtalign.text.vocabulary import Vocabulary

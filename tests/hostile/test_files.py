@@ -35,8 +35,7 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.external.matrix_files import read_vectors
 from nmtalign.files import array_files, compressed, text_files
 from nmtalign.files.array_files import read_array, read_arrays
-from nmtalign.files.paths import file_inside
-from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.paths import file_inside, reraise_as_data_error
 from nmtalign.files.text_files import read_json, read_lines
 from nmtalign.links.formats import read_link_records
 from nmtalign.state import fingerprints
