@@ -308,8 +308,8 @@ SYMMETRIZATION_METHODS = tuple(_STEPS_OF_METHOD)
 def symmetrize(
     forward: LinksInput,
     reverse: LinksInput,
-    *,
     method: Symmetrization = "grow-diag-final-and",
+    *,
     reversed: bool = False,
 ) -> AlignedBatch:
     """Join the links of two directions, pair by pair.

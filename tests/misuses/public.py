@@ -149,6 +149,7 @@ aligner.align_batch(PAIRS, source=["en"])  # rejected
 na.train({"en": ["a"], "fr": ["b"]}, source="en", targets="fr", target="fr")
 na.train(PAIRS, src="en")  # rejected
 na.symmetrize(["0-0"], ["0-0"], method="union", reversed=True).links(0)
+na.symmetrize(["0-0"], ["0-0"], "union")
 na.symmetrize(["0-0"], ["0-0"], method="joined")  # rejected
 na.symmetrize(["0-0"])  # rejected
 na.convert("a.talp", "a.txt", format="talp", to="pharaoh")
