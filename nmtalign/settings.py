@@ -233,8 +233,8 @@ def expert_setting() -> Any:
         None,
         "--expert LINKS",
         "Add links of this text from another source, such as a person or an encoder; they shift the"
-        " posteriors but do not force links. Pharaoh format, one line per pair; an empty line means no"
-        " opinion.",
+        " posteriors but do not force links. Pharaoh format, one line per pair, or posteriors; an empty"
+        " line means no opinion.",
         kind="input",
         section=EncoderSettings.section,
     )

@@ -227,7 +227,7 @@ def evaluate(
     ----------
     alignments : AlignedBatch, path, or iterable
         The links of each pair: aligned pairs, alignments, sets of (source, target), or Pharaoh lines; or the
-        path of a file of Pharaoh lines.
+        path of a file of Pharaoh lines, or of a saved batch.
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines, optional
         As many as `alignments`; links of sets are sure. Of corrections, only the pairs that somebody looked
         at are scored. Without gold links, scores are estimated from the probabilities of the links

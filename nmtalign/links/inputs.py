@@ -73,8 +73,8 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
     path : str or Path
         The file appears when it is complete. It is compressed if it ends in .gz, .bz2, .xz or .zst.
     alignments : AlignedBatch, path, or iterable
-        The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
-        (source, target), or a Pharaoh line.
+        The links: a batch, the file of one, or of Pharaoh lines, or for each pair an aligned pair, an
+        alignment, a set of (source, target), or a Pharaoh line.
     format : {"pharaoh", "talp", "naacl", "jsonl", "giza", "words", "tsv"}
         The last three contain words, too, which a batch or aligned pairs have. JSON lines record the unit of
         a batch.

@@ -317,8 +317,8 @@ def symmetrize(
     Parameters
     ----------
     forward, reverse : AlignedBatch, path, or iterable
-        The links of each direction: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an
-        alignment, a set of (source, target), or a Pharaoh line.
+        The links of each direction: a batch, the file of one, or of Pharaoh lines, or for each pair an
+        aligned pair, an alignment, a set of (source, target), or a Pharaoh line.
     method : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}
         Links of both directions are always kept; the methods differ in which others are added.
     reversed : bool

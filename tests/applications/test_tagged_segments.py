@@ -198,6 +198,7 @@ def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, m
         (["links", "--to", "xliff", "--source", "page.xlf", "--invert"], 2, "do not go with --to xliff"),
         (["links", "--to", "xliff", "--source", "page.xlf"], 3, "link 0-9 is outside a pair of 2 source"),
         (["page.xlf", "--from", "xliff", "--to", "talp"], 3, "page.xlf: expected links, as"),
+        (["-", "--from", "xliff", "--to", "talp"], 2, "not standard input; name the file"),
     ]:
         assert run("convert", *options, "-o", "out.xlf") == code
         assert told in capsys.readouterr().err

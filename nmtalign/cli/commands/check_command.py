@@ -77,7 +77,8 @@ class CheckedLinksOptions(Settings):
     links: str | None = setting(
         None,
         "--links FILE",
-        "Show whether these links (Pharaoh format) fit the text, and in which unit, instead of findings.",
+        "Show whether these links (Pharaoh format, or posteriors) fit the text, and in which unit, instead of"
+        " findings.",
         kind="input",
     )
     count: LinkUnitName | None = setting(

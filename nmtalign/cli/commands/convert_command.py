@@ -190,7 +190,7 @@ def _write_segments(
 
     path = converted.source
     if path is None or FORMAT_OF_ENDING.get(format_ending(path)) != format:
-        raise UsageError(f"--to {format} copies a file with both sides; name it: --source FILE.{format[:5]}")
+        raise UsageError(f"--to {format} copies a file of that format; add --source FILE.{format}")
     if converted.target is not None or converted.reverse is not None or converted.invert:
         raise UsageError(f"--target, --invert and a second file do not go with --to {format}; remove them")
     with AtomicFiles() as outputs, open_progress("pairs", [path]) as progress:
@@ -230,6 +230,8 @@ def _conversion(
         texts_of_links = TextsOfLinks(converted.source, converted.target, SPACE_SETTINGS.words_of_pair)
     given = _chosen_records(converted.links, chosen) if chosen.given else None
     if format == "tmx" or format == "xliff":
+        if converted.links == "-":
+            raise UsageError(f"--from {format} reads a file twice, so not standard input; name the file")
         words_of = SPACE_SETTINGS.words_of_pair
         given = read_linked_segments(converted.links, format, converted.sides, words_of, bad.add)
         format = "pharaoh"

@@ -62,7 +62,7 @@ class SearchedTextOptions(BitextOptions):
     links: str | None = setting(
         None,
         "--links FILE",
-        "Links of the space-separated words of SOURCE and TARGET, in Pharaoh format.",
+        "Links of the space-separated words of SOURCE and TARGET, in Pharaoh format, or posteriors.",
         kind="input",
         section="Input",
     )

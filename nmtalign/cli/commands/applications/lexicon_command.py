@@ -184,7 +184,9 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     as in Moses, words of LINKS without a link have rows with the word NULL.
     The table, also in PREFIX.tsv, has one line per word pair: the number of its links (of a model, the
     expected number), both probabilities, and for LINKS the log-likelihood ratio of the two words. Of LINKS,
-    it counts words without the punctuation at their edges; the other files have the words as they are.
+    it counts words without the punctuation at their edges; the other files have the words as they are. The
+    file is sorted by source words, and their translations by links; without -o, the most frequent rows are
+    printed.
 
     --terms lists terms for people: content words and sequences of them with their translations, the most
     closely associated first, each with its number of links, both probabilities and an example. It needs no
