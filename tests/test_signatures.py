@@ -90,7 +90,7 @@ def test_a_file_of_another_kind_is_named(kind, tmp_path):
     path.write_bytes(KINDS[kind])
     with pytest.raises(DataError, match=rf"a\.en: expected (text|one file), found {kind.strip()}.*; "):
         list(read_lines(path))
-    for read in (read_links, read_gold):
+    for read in (read_links, read_gold) if "npz" not in kind else ():  # which may be posteriors
         with pytest.raises(DataError, match=f"found {kind.strip()}"):
             list(read(path))
     named = "a translation memory" if kind == "an XML file" else kind.strip()

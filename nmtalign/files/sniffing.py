@@ -25,6 +25,8 @@ _COMPRESSIONS = {
 }
 
 _ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
+_NUMPY_ARCHIVE = _ZIP + rb"[^/]+\.npy"
+is_numpy_archive = re.compile(_NUMPY_ARCHIVE, re.DOTALL).match
 _UNPACK_FIRST = "unpack it first"
 _SAVE_AS_TEXT = "save it as plain text, one sentence per line"
 _NOT_TEXT = "this command reads text"
@@ -35,7 +37,7 @@ _ZIP_KINDS = (
     (_ZIP + rb"(\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/)", "an Office document", _SAVE_AS_TEXT),
     (_ZIP + rb"mimetypeapplication/", "an OpenDocument file or an e-book", _SAVE_AS_TEXT),
     (_ZIP + rb"[^/]+/(data\.pkl|version|\.format_version|byteorder)", "a PyTorch file", _NOT_TEXT),
-    (_ZIP + rb"[^/]+\.npy", "a NumPy archive (.npz)", _NOT_TEXT),
+    (_NUMPY_ARCHIVE, "a NumPy archive (.npz)", _NOT_TEXT),
 )
 _COMPRESSIONS[".zip"] = re.compile(
     rb"(?!" + rb"|".join(pattern for pattern, _, _ in _ZIP_KINDS) + rb")PK(\x03\x04|\x05\x06)", re.DOTALL

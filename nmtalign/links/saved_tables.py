@@ -24,6 +24,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import NpzReader, NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path, reraise_as_data_error
+from nmtalign.files.sniffing import HEAD_BYTES, is_numpy_archive
 from nmtalign.links.alignments import BothWords
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName
 
@@ -148,12 +149,12 @@ def is_batch_file(path: str | Path) -> bool:
     if not file.is_file() and file.exists():
         return False
     with reraise_as_data_error(path), file.open("rb") as opened:
-        return _is_batch_head(opened.read(4))
+        return _is_batch_head(opened.read(HEAD_BYTES))
 
 
 def _is_batch_head(head: bytes) -> bool:
-    """Return whether a file that begins with these four bytes may be a saved batch."""
-    return head[:2] == b"PK" or head == b"PAR1"
+    """Return whether a file that begins with these bytes may be a saved batch."""
+    return is_numpy_archive(head) is not None or head.startswith(b"PAR1")
 
 
 def read_tables(
@@ -165,10 +166,10 @@ def read_tables(
     """
     path = as_path(path)
     with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
-        head = file.read(4)
+        head = file.read(HEAD_BYTES)
     if not _is_batch_head(head):
         raise DataError(_FOREIGN).at(path)
-    yield from _read_parquet_batch(path, names) if head == b"PAR1" else _read_npz(path, names)
+    yield from _read_parquet_batch(path, names) if head.startswith(b"PAR1") else _read_npz(path, names)
 
 
 class SavedLinks(NamedTuple):
