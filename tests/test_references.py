@@ -22,7 +22,7 @@ import pytest
 import nmtalign
 from nmtalign.cli.program import COMMANDS, group
 from tests.conftest import REPOSITORY
-from tests.test_architecture import LAYERS
+from tests.test_architecture import LAYERS, modules
 
 PACKAGE = REPOSITORY / "nmtalign"
 DOCS = REPOSITORY / "docs"
@@ -140,17 +140,16 @@ def classes_by_line(tree: ast.Module) -> dict[int, list[str]]:
 ROLE = re.compile(r":(?:func|class|mod|meth|data|attr|exc):`([^`]+)`")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_roles_lead_to_objects(path: Path):
-    text = path.read_text(encoding="utf-8")
-    module = importlib.import_module(module_name(path))
-    around = classes_by_line(ast.parse(text))
+def test_roles_lead_to_objects():
     missing = []
-    for number, line in enumerate(text.splitlines(), 1):
-        for role in ROLE.findall(line):
-            if not role_exists(identifier_of(role), module, around.get(number, [])):
-                missing.append(f"line {number}: {role}")
-    assert not missing
+    for path in MODULES:
+        name = module_name(path)
+        module, around = importlib.import_module(name), classes_by_line(modules()[name])
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for role in ROLE.findall(line):
+                if not role_exists(identifier_of(role), module, around.get(number, [])):
+                    missing.append(f"{path}:{number}: {role}")
+    assert missing == []
 
 
 def test_a_role_that_leads_nowhere_is_seen():
@@ -236,13 +235,19 @@ def codes_of(page: Path) -> list[str]:
     return [" ".join(code.split()) for _, code in CODE.findall(prose_of(page))]
 
 
+def codes_of_pages() -> Iterator[tuple[Path, str]]:
+    """Yield what stands in backticks, page by page and notebook by notebook."""
+    for page in [*PAGES, *NOTEBOOKS]:
+        yield from ((page, code) for code in codes_of(page))
+
+
 @cache
 def names_of_the_code() -> frozenset[str]:
     """Return each name that the package defines or uses as a string: objects, parameters, files, choices."""
     names = {part for path in PACKAGE.rglob("*.*") for part in path.relative_to(REPOSITORY).parts}
     names |= {name.partition(".")[0] for name in names}
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for tree in modules().values():
+        for node in ast.walk(tree):
             match node:
                 case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
                     names.add(name)
@@ -316,42 +321,42 @@ def exists_in_the_checkout(name: str) -> bool:
     return any((root / name).exists() for root in ROOTS)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
-def test_files_that_pages_name_exist(page: Path):
+def test_files_that_pages_name_exist():
     missing = []
-    for code in codes_of(page):
+    for page, code in codes_of_pages():
         for word in code.split(" "):
             ours = word.split("/")[0] in OUR_FOLDERS or "/" not in word
             named = FILE.fullmatch(word) and ours and word not in OF_OTHERS
             if named and not (exists_in_the_checkout(word) or (page.parent / word).exists()):
-                missing.append(word)
-    assert not missing
+                missing.append((page.name, word))
+    assert missing == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
-def test_members_of_modules_that_pages_name_exist(page: Path):
+def test_members_of_modules_that_pages_name_exist():
     missing = []
-    for code in codes_of(page):
+    for page, code in codes_of_pages():
         for path, member in MEMBER.findall(code):
             module = PACKAGE / f"{path}.py"
             known = module.exists() and leads_to(
                 importlib.import_module(module_name(module)), member.split(".")
             )
             if path.split("/")[0] in LAYERS and not known and member != "py":
-                missing.append(code)
-    assert not missing
+                missing.append((page.name, code))
+    assert missing == []
 
 
 PUBLIC = re.compile(r"\b(?:nmtalign|na)\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
-def test_public_names_that_pages_name_exist(page: Path):
-    text = page.read_text(encoding="utf-8")
-    named = set(PUBLIC.findall(" ".join(codes_of(page))))
-    named |= set(re.findall(r"\bna\.([A-Za-z_]\w*)", text))
-    named -= {"toml", "md", "py"}
-    assert [name for name in sorted(named) if not leads_to(nmtalign, name.split("."))] == []
+def test_public_names_that_pages_name_exist():
+    missing = []
+    for page in [*PAGES, *NOTEBOOKS]:
+        text = page.read_text(encoding="utf-8")
+        named = set(PUBLIC.findall(" ".join(codes_of(page))))
+        named |= set(re.findall(r"\bna\.([A-Za-z_]\w*)", text))
+        named -= {"toml", "md", "py"}
+        missing += [(page.name, name) for name in named if not leads_to(nmtalign, name.split("."))]
+    assert missing == []
 
 
 def test_scripts_that_anything_names_exist():
@@ -409,32 +414,32 @@ def unknown_options(text: str) -> set[str]:
     return options - others.union(*known.values())
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
-def test_options_of_pages_exist_in_the_command_that_they_name(page: Path):
-    wrong = {code: found for code in codes_of(page) if (found := unknown_options(code))}
-    assert not wrong
+def test_options_of_pages_exist_in_the_command_that_they_name():
+    wrong = [(page.name, code, found) for page, code in codes_of_pages() if (found := unknown_options(code))]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: page.name)
-def test_options_of_blocks_exist_in_their_command(page: Path):
+def test_options_of_blocks_exist_in_their_command():
     """Also in the blocks that no test runs."""
-    text = page.read_text(encoding="utf-8").replace("\\\\\\n", "").replace("\\\n", "")
-    wrong = {}
-    for line in re.findall(r"^\s*(nmtalign [a-z].*)$", text, re.MULTILINE):
-        for part in re.split(r" (?:&&|\||;) ", line):
-            if found := unknown_options(part):
-                wrong[part] = found
-    assert not wrong
+    wrong = []
+    for page in [*PAGES, *NOTEBOOKS]:
+        text = page.read_text(encoding="utf-8").replace("\\\\\\n", "").replace("\\\n", "")
+        for line in re.findall(r"^\s*(nmtalign [a-z].*)$", text, re.MULTILINE):
+            for part in re.split(r" (?:&&|\||;) ", line):
+                if found := unknown_options(part):
+                    wrong.append((page.name, part, found))
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_options_of_docstrings_and_comments_exist(path: Path):
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
+def test_options_of_docstrings_and_comments_exist():
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef
-    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
-    texts += re.findall(r"#.*", text)
-    assert unknown_options(" ; ".join(texts)) == set()
+    wrong = []
+    for path in MODULES:
+        tree = modules()[module_name(path)]
+        texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+        texts += re.findall(r"#.*", path.read_text(encoding="utf-8"))
+        wrong += [(path.name, option) for option in unknown_options(" ; ".join(texts))]
+    assert wrong == []
 
 
 def test_an_option_of_another_command_is_seen():
