@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from nmtalign import attention as at
 from nmtalign.errors import DataError, UsageError
+from tests.later import torch
 
 B, T, S, D, H, F = 3, 5, 7, 12, 4, 20
 

@@ -21,10 +21,9 @@ from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder
+from tests.later import torch, transformers
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
 
 TOY = ambiguous_bitext(20, seed=5)
 

@@ -25,11 +25,10 @@ from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
+from tests.later import torch, transformers
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
 
 TOY = ambiguous_bitext(400, seed=5)
 PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
@@ -338,8 +337,9 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
     assert len((tmp_path / "new.txt").read_text().splitlines()) == 60
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")
 def test_a_gpu_gives_nearly_the_same_vectors(tiny):
+    if not torch.cuda.is_available():
+        pytest.skip("torch finds no CUDA device on this machine")
     sentences = [source for source, _ in TOY.words[:20]]
     both = [vectors_of(Encoder(str(tiny), LAYERS, device), sentences) for device in ("cpu", "cuda")]
     for first, second in zip(*both, strict=True):

@@ -16,10 +16,9 @@ from nmtalign.external.transformer import Encoder, max_subwords_of
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
+from tests.later import torch, transformers
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
 
 LAYER, PAIRS, PAIRS_OF_TOKENIZER = 8, 30, 150
 SHAPE = {"num_hidden_layers": 9, "num_attention_heads": 2, "intermediate_size": 32, "initializer_range": 0.05}

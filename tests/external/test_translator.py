@@ -16,11 +16,10 @@ from nmtalign.external.transformer import Encoder
 from nmtalign.links.formats import read_links
 from tests.cli.running import run
 from tests.external.tiny import make_translator, reversed_bitext
+from tests.later import torch, transformers
 from tests.report.sample_pairs import content_of
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
-torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
 
 TOY = reversed_bitext(80, seed=5)
 SIZES = {

@@ -15,7 +15,7 @@ import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,14 @@ class Reader:
 
     file: str
     read: Read
-    samples: tuple[bytes, ...]
+    content: tuple[bytes, ...] | Callable[[], tuple[bytes, ...]]
     beside: Callable[[Path], object] = lambda folder: None  # writes what lies beside it into a folder
     named: bool = True  # whether it knows the file's name
+
+    @cached_property
+    def samples(self) -> tuple[bytes, ...]:
+        """Return the content, which is made when a test first asks for it where that takes a while."""
+        return self.content() if callable(self.content) else self.content
 
     def __call__(self, data: bytes, folder: Path) -> None:
         """Read the data as a file of the folder, to its end."""
@@ -295,16 +300,16 @@ READERS = {
     "static model": Reader(
         "model/model.safetensors",
         lambda path: load_embeddings(path.parent).vectors(["the", "cats"]),
-        _static_files("model.safetensors"),
+        partial(_static_files, "model.safetensors"),
         lambda folder: write_static_model(folder / "model"),
     ),
     "static tokenizer": Reader(
         "model/tokenizer.json",
         lambda path: load_embeddings(path.parent).vectors(["the", "cats"]),
-        _static_files("tokenizer.json"),
+        partial(_static_files, "tokenizer.json"),
         lambda folder: write_static_model(folder / "model"),
     ),
-    "gensim": _embeddings("x.kv", _gensim(), format="gensim"),
+    "gensim": Reader("x.kv", partial(load_embeddings, format="gensim"), lambda: (_gensim(),)),
     "word2int": Reader(
         "word2int_en.pkl",
         load_embeddings,
@@ -372,7 +377,7 @@ READERS = {
     "tagged tmx": Reader("x.tmx", _tag_targets, (_TMX.encode(), _TMX.encode("utf-16"))),
     "tagged xliff": Reader("x.xliff", _tag_targets, (_XLIFF.encode(), _TAGGED.encode())),
     "po": Reader("x.po", _bitext(), (_PO.encode(),)),
-    "parquet": Reader("x.parquet", _bitext(), (_parquet(),)),
+    "parquet": Reader("x.parquet", _bitext(), lambda: (_parquet(),)),
     **{
         f"tsv{end}": Reader(f"x.tsv{end}", _bitext(), (pack(b"the cat\tle chat\n" * 9),))
         for end, pack in {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.items()
@@ -385,14 +390,14 @@ READERS = {
     "links in jsonl": Reader(
         "x", _links("jsonl"), (b'{"links": [[0, 0]], "source": ["a"], "target": ["b"]}\n',)
     ),
-    "saved batch": Reader("x.npz", _read_batch, tuple(map(_saved_batch, (".npz", ".parquet")))),
-    "attention archive": Reader("x.npz", read_pairs_with_attention, (_archive_of_pairs(),)),
+    "saved batch": Reader("x.npz", _read_batch, lambda: tuple(map(_saved_batch, (".npz", ".parquet")))),
+    "attention archive": Reader("x.npz", read_pairs_with_attention, lambda: (_archive_of_pairs(),)),
     "attention npz": Reader("x.npz", read_matrices, (_npz(arr_0=np.eye(2), arr_1=np.ones((1, 2, 3))),)),
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
     "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1.0\n",)),
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
     "nematus": Reader("x", read_matrices, (b"0 ||| a b ||| 0.2 ||| c ||| 1 ||| 2\n0.9 0.1\n0.2 0.8\n\n",)),
-    "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), (_index(),)),
+    "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), lambda: (_index(),)),
     "tags": Reader(
         "x",
         _project,
@@ -419,10 +424,10 @@ READERS = {
         "x.toml", lambda path: read_config(str(path)), (b'[align]\nscore = "dot"\nthreshold = 0.5\n',)
     ),
     "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
-    "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
-    "model words": Reader(f"model/{_SOURCE}", _open_changed, (_of_model(_SOURCE),), save_model),
-    "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
-    "model pairs": Reader(f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model),
+    "model": Reader("model/meta.json", _open_changed, lambda: (_of_model("meta.json"),), save_model),
+    "model words": Reader(f"model/{_SOURCE}", _open_changed, lambda: (_of_model(_SOURCE),), save_model),
+    "model arrays": Reader("model/arrays.npz", _open_changed, lambda: (_of_model("arrays.npz"),), save_model),
+    "model pairs": Reader(f"model/{_TARGETS}", _open_changed, lambda: (_of_model(_TARGETS),), save_model),
     "checkpoint": Reader(
         "x.npz",
         lambda path: Checkpoint(path, "mine").read(),
