@@ -26,10 +26,12 @@ from nmtalign.files.array_files import TemporaryArrays
 MAX_BUCKET_RUN_CELLS = 1 << 22  # a run of buckets is numbered at a time: 32 MB of keys
 MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
 CELLS_PER_RUN = 1 << 17  # approximate; a run is a range of source words
+MAX_KEYS_PER_CELL = 4  # a run with more possible keys per cell is sorted
 KEYS_PER_BLOCK = 1 << 17  # a block is processed at a time: one megabyte
 MAX_UNSHARED_CELLS = 1 << 26  # rare pairs of a larger bitext share a number
 MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
 MIN_LIFT = 3.0  # rare pairs are kept if they co-occur this many times as often as by chance
+LAST_BITS_PER_KEY = 8  # entries of a table of last bits for each key: an eighth of it is in use
 SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 
 
@@ -165,8 +167,9 @@ class _SourceTokens(NamedTuple):
 def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tuple[Longs, Ints]:
     """Return the distinct keys of all cells, and the rank of each cell, as :func:`rank_distinct` would.
 
-    Instead of comparing keys, this sorts by counting: runs of source words are numbered one after the other,
-    whose cells are sorted by their target word, and then by their source word.
+    Instead of comparing keys, this sorts by counting. Runs of source words are numbered one after the other:
+    if a run has few words, by a table of all its possible keys; otherwise, its cells are sorted by their
+    target word, and then by their source word.
     """
     tokens = _tokens_by_word(buckets)
     target_words = _in_few_bytes(np.concatenate([bucket.target.T.ravel() for bucket in buckets]))
@@ -176,31 +179,41 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     last_of_run = last_of_word[np.flatnonzero(np.diff(run_of_word))]
     cuts = [0, *(last_of_run + 1).tolist(), len(tokens.word)]
     cell_count = sum(bucket.cell_count for bucket in buckets)
-    numbers = shared_zeros(cell_count, np.int32)  # rank of each cell
-    key_count = shared_zeros(1, np.int32)  # number of keys in the runs so far
+    # memory of one process may have large pages, in which random places are written faster
+    zeros = shared_zeros if workers > 1 else np.zeros
+    numbers = zeros(cell_count, np.int32)  # rank of each cell
+    key_count = zeros(1, np.int32)  # number of keys in the runs so far
 
-    def sort_run(span: tuple[int, int]) -> tuple[Integers, Ints, Longs]:
-        """Return the sorted cells of a run of tokens, their ranks from 1, and the distinct keys."""
+    def rank_run(span: tuple[int, int]) -> tuple[Integers, Ints, Longs]:
+        """Return the cells of a run of tokens, their ranks from 1, and the distinct keys."""
         run = tokens.taken(slice(*span))
         cells, target_index = run.cells()
-        target = target_words[target_index]
+        target = target_words.take(target_index.astype(np.intp))
+        first_word = int(run.word[0])
+        possible_keys = (int(run.word[-1]) + 1 - first_word) * targets
+        if possible_keys <= MAX_KEYS_PER_CELL * len(cells):
+            keys = np.repeat((run.word - first_word) * np.int64(targets), run.length) + target
+            is_key = np.zeros(possible_keys, bool)
+            is_key[keys] = True
+            ranks = np.cumsum(is_key, dtype=np.int32).take(keys)
+            return cells, ranks, np.flatnonzero(is_key) + first_word * targets
         source = np.repeat(_in_few_bytes(run.word), run.length)
         order = _order_by_counting(target)
-        order = order[_order_by_counting(source[order])]
-        source = source[order]
-        target = target[order]
+        order = order.take(_order_by_counting(source.take(order)))
+        source = source.take(order)
+        target = target.take(order)
         is_new = np.ones(len(order), bool)
         is_new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
-        keys = join_keys(source[is_new], target[is_new], targets)
-        return cells[order], np.cumsum(is_new, dtype=np.int32), keys
+        distinct_keys = join_keys(source[is_new], target[is_new], targets)
+        return cells.take(order), np.cumsum(is_new, dtype=np.int32), distinct_keys
 
     def number_run(run: tuple[Integers, Ints, Longs]) -> Longs:
         cells, ranks_in_run, keys = run
-        numbers[cells] = ranks_in_run + key_count
+        numbers[cells.astype(np.intp)] = ranks_in_run + key_count
         key_count[0] += len(keys)
         return keys
 
-    keys = parallel_map(sort_run, list(pairwise(cuts)), workers, then=number_run, work=len(numbers))
+    keys = parallel_map(rank_run, list(pairwise(cuts)), workers, then=number_run, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
@@ -366,8 +379,20 @@ def numbers_of_keys(kept: Longs, keys: Longs) -> Ints:
 
 def lookup_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     """Return the value of each wanted key in a table of sorted keys, 0 where it is missing."""
-    if not len(keys):
-        return np.zeros(len(wanted), values.dtype)
+    if len(keys) > 2 * len(wanted):
+        return _search_values(keys, values, wanted)
+    # Most wanted keys are missing. A table of the last bits of the keys shows that faster than a search.
+    last_bits = (1 << (LAST_BITS_PER_KEY * len(keys)).bit_length()) - 1
+    is_used = np.zeros(last_bits + 1, bool)
+    is_used[keys & last_bits] = True
+    possible = np.flatnonzero(is_used.take(wanted & last_bits))
+    found = np.zeros(len(wanted), values.dtype)
+    if len(possible):
+        found[possible] = _search_values(keys, values, wanted.take(possible))
+    return found
+
+
+def _search_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     indices = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys.take(indices) == wanted, values.take(indices), np.float32(0))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.word_pairs import StoredPairNumbers, index_word_pairs, rank_distinct
+from nmtalign.corpus.word_pairs import StoredPairNumbers, index_word_pairs, lookup_values, rank_distinct
 from tests.corpus.encoded_sides import encode_side
 
 WORD = st.sampled_from("abcdefghij")
@@ -27,18 +27,21 @@ def cell_words(buckets):
 
 
 @settings(max_examples=50)
-@example([(["a", "a"], []), (["b"], ["x"])], 10, (0, 7))  # the first word meets none
-@example([(["a", "b"], ["x"])], pairs.MAX_BUCKET_RUN_CELLS, (0, 1000))  # both meet the same word
+@example([(["a", "a"], []), (["b"], ["x"])], 10, (0, 7), 0)  # the first word meets none
+@example([(["a", "b"], ["x"])], pairs.MAX_BUCKET_RUN_CELLS, (0, 1000), 0)  # both meet the same word
+@example([(["a", "b"], ["x"])], pairs.MAX_BUCKET_RUN_CELLS, (0, 1000), 1000)
 @given(
     st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20),
     st.sampled_from([10, pairs.MAX_BUCKET_RUN_CELLS]),
     st.sampled_from([(0, 7), (0, 1000), (pairs.MAX_SORTED_CELLS, pairs.CELLS_PER_RUN)]),
+    st.sampled_from([0, 2, 1000]),  # all runs are sorted, some, none
 )
-def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
+def test_numbers_are_those_of_unique(bitext, piece, few_and_run, keys_per_cell):
     source, target = (encode_side([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", piece)
+        patch.setattr(pairs, "MAX_KEYS_PER_CELL", keys_per_cell)
         for name, size in zip(("MAX_SORTED_CELLS", "CELLS_PER_RUN"), few_and_run, strict=True):
             patch.setattr(pairs, name, size)
         word_pairs = index_word_pairs(buckets, source, target)
@@ -90,6 +93,18 @@ def test_distinct_is_unique(keys, part):
         found = rank_distinct(np.array(keys, dtype=np.int64))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+KEYS = st.integers(0, 40) | st.integers(0, 2**62)
+
+
+@given(st.dictionaries(KEYS, st.floats(1, 9, width=32), max_size=9), st.lists(KEYS | st.just(-1)))
+def test_values_are_looked_up_as_in_a_dictionary(table, wanted):
+    keys = np.array(sorted(table), np.int64)
+    values = np.array([table[key] for key in keys.tolist()], np.float32)
+    found = lookup_values(keys, values, np.array(wanted, np.int64))
+    assert found.dtype == np.float32
+    assert found.tolist() == [table.get(key, 0) for key in wanted]
 
 
 def test_two_million_words_a_side_do_not_overflow():
