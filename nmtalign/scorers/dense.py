@@ -42,7 +42,7 @@ from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 # bounds of the memory that scores take
 CELLS_PER_TABLE = 1 << 22
-PAIRS_PER_LIST = 1 << 16
+PAIRS_PER_LIST = 1 << 13  # their vectors fit the cache of a core
 MAX_NORM_WORDS = 1024  # log Z sums over so many frequent words only
 MAX_CODE = 127
 
@@ -90,14 +90,14 @@ class DenseScorer:
         source = text.source.memo((self, 0), lambda: self._look_up(0, text.source.words))
         target = text.target.memo((self, 1), lambda: self._look_up(1, text.target.words))
         word_pairs = text.word_pairs
-        indices = np.flatnonzero(source.known[word_pairs.source] & target.known[word_pairs.target])
+        indices = np.flatnonzero(source.known.take(word_pairs.source) & target.known.take(word_pairs.target))
         ratios = np.empty(len(indices), dtype=np.float32)
         for block in block_slices(len(indices), PAIRS_PER_LIST):
-            e = word_pairs.source[indices[block]]
-            f = word_pairs.target[indices[block]]
-            scores = np.einsum("nd,nd->n", source.vectors[e], target.vectors[f])
+            e = word_pairs.source.take(indices[block])
+            f = word_pairs.target.take(indices[block])
+            scores = np.einsum("nd,nd->n", source.vectors.take(e, axis=0), target.vectors.take(f, axis=0))
             np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
-            ratios[block] = scores - (source.norms[e] + target.norms[f]) / 2
+            ratios[block] = scores - (source.norms.take(e) + target.norms.take(f)) / 2
         return LogRatios(indices, ratios)
 
     def _look_up(self, side: int, words: Sequence[str]) -> SideVectors:

@@ -150,10 +150,10 @@ def make_form_pairs(
     # if no words share a form, forms have the numbers of their words
     at_source = word_pairs.source
     if len(source_forms.strings) < len(source_numbers):
-        at_source = source_numbers[word_pairs.source]
+        at_source = source_numbers.take(word_pairs.source)
     at_target = word_pairs.target
     if target_count < len(target_numbers):
-        at_target = target_numbers[word_pairs.target]
+        at_target = target_numbers.take(word_pairs.target)
     pair_numbers = None
     if merge_equal and form_kinds != (WHOLE_WORD, WHOLE_WORD):
         all_keys = join_keys(at_source, at_target, target_count)
@@ -199,7 +199,7 @@ def spelled_alike(spellings: Spellings, at_source: Ints, at_target: Ints) -> Flo
     """
     source_pairs, target_pairs = spellings.letter_pairs
     source_sizes, target_sizes = spellings.sizes
-    similarity = np.asarray(spellings.same[at_source] == at_target, dtype=np.float32)
+    similarity = np.asarray(spellings.same.take(at_source) == at_target, dtype=np.float32)
     for block in block_slices(len(similarity), FORM_PAIRS_PER_BLOCK):
         e = at_source[block]
         f = at_target[block]
