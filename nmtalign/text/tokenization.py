@@ -164,17 +164,17 @@ _PICTURE = (
 _PICTURE_MODIFIERS = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # variation, skin colors, tags
 
 
-def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
+def _full_pattern(language: str | None, marks: str, cjk: str, quoted: bool) -> str:
     """Return the pattern of words in every line; `language` decides what an apostrophe or a hyphen joins.
 
-    In tokenized text, clitics stand alone. Where a line is `quoted` by apostrophes, one after a letter may
-    end the quotation.
+    `marks` and `cjk` are the combining marks and the letters of CJK that lines may have. In tokenized text,
+    clitics stand alone. Where a line is `quoted` by apostrophes, one after a letter may end the quotation.
     """
-    letter = rf"[^\W{_CJK}]"
+    letter = rf"[^\W{cjk}]"
     end = rf"(?!{letter}|[{marks}])"  # decomposed, a letter goes on with its mark
     behind = rf"[\w{marks}]"  # to look behind after the next character is found takes less time
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]{letter}*)*"
-    any_word = rf"[^\W\d_{_CJK}]+(?:[{marks}][^\W\d_{_CJK}]*)*"
+    any_word = rf"[^\W\d_{cjk}]+(?:[{marks}][^\W\d_{cjk}]*)*"
     elided = any_word if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}{end}(?!{_HYPHEN}{letter}))"
@@ -200,7 +200,7 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
         [
             _ADDRESS,
             _ESCAPED_WORD,
-            rf"[{_CJK}][{marks}]*",
+            *([rf"[{cjk}][{marks}]*"] if cjk else []),
             _ABBREVIATION,
             number,
             rf"(?i:{_WHOLE})(?!{letter})",
@@ -213,15 +213,16 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
 
 @lru_cache(maxsize=64)
 def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, emoji: bool) -> re.Pattern[str]:
-    """Return the pattern for a kind of lines; the classes of combining marks take long to compile.
+    """Return the pattern for a kind of lines; the classes of combining marks and CJK take long to compile.
 
     Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are split fast. Lines
-    with `emoji` of several characters take longest.
+    that are not `marked` have neither combining marks nor CJK. Lines with `emoji` of several characters take
+    longest.
     """
     marks = mark_class() if marked else "\u0300"
     number = f"(?:{_NUMERAL})[{marks}]*" if marked else _NUMERAL
     plain = rf"{_ABBREVIATION}|{number}|\w+(?:[{marks}\u00ad\u200c\u200d]\w*)*"
-    words = _full_pattern(language, marks, quoted) if special else plain
+    words = _full_pattern(language, marks, _CJK if marked else "", quoted) if special else plain
     words += f"|(?:{_RUN})[{marks}]*" if marked else f"|{_RUN}"
     if not emoji:
         return re.compile(f"{words}|[^{_GAP_CHARS}][{marks}\ufe0f]*")
@@ -235,10 +236,11 @@ class _SimpleTokenizer:
 
     def __init__(self, language: str | None) -> None:
         self._language = language
-        self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/&<{_CJK}]|www").search
+        self._special = re.compile("['\u2019\u02bc\\-\u2010\u2011@/&<]|www").search
         # The beginning of a quotation that is not a clitic
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
-        self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
+        # Where there are marks and CJK; a class is compiled character by character, so a small one is inverted
+        self._foreign = re.compile("[^\0-\u02ff\u2000-\u20cf]").search
 
         self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_PICTURE_MODIFIERS}]").search
 
@@ -246,7 +248,7 @@ class _SimpleTokenizer:
         """Return the pattern of tokens that handles just what the text contains."""
         marked = not text.isascii() and self._foreign(text) is not None
         emoji = marked and self._emoji(text) is not None
-        special = self._special(text) is not None
+        special = self._special(text) is not None or (marked and re.search(f"[{_CJK}]", text) is not None)
         quoted = special and self._quoted(text) is not None
         return _pattern(self._language, special, marked, quoted, emoji)
 
