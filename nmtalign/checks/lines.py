@@ -249,8 +249,11 @@ def pairs_without_links(batch: AlignedBatch) -> Flags:
 # text is searched first, which is fast; its lines are looked at only where something was found.
 
 _ENTITY_IN_TEXT = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
-# ftfy's pattern takes ten times as long; what it finds has two characters outside of ASCII side by side
-_MAY_BE_MOJIBAKE = re.compile("[^\x00-\x7f](?:[^\x00-\x7f]|(?<=[ÃÂ]) )")
+# ftfy's pattern takes ten times as long. What it finds has two characters outside of ASCII side by side, but
+# not the usual ’é, –É and éé.
+_MAY_BE_MOJIBAKE = re.compile(
+    "[^\x00-\x7f](?:[^\x00-\x7fÀ-ÖØ-öø-ÿ]|(?<![’–ß-öø-ÿ])[ß-öø-ÿ]|(?<![’–])[À-ÖØ-Þ]|(?<=[ÃÂ]) )"
+)
 # What a line has if it may have a finding of a kind
 _PATTERNS = {
     "tab": re.compile("\t"),

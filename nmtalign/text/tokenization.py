@@ -239,7 +239,7 @@ class _SimpleTokenizer:
         self._special = re.compile("['\u2019\u02bc\\-\u2010\u2011@/&<]|www").search
         # The beginning of a quotation that is not a clitic
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
-        # Where there are marks and CJK; a class is compiled character by character, so a small one is inverted
+        # Where there are marks or CJK; inverted, because a class is compiled character by character
         self._foreign = re.compile("[^\0-\u02ff\u2000-\u20cf]").search
 
         self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_PICTURE_MODIFIERS}]").search

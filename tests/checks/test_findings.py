@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nmtalign as na
 from nmtalign.checks import lines as check_pairs
@@ -127,6 +130,14 @@ def test_single_words_in_another_encoding_are_found(line, encoding):
     spoiled = "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in line.encode())
     assert find_mojibake(spoiled)
     assert find_mojibake(spoiled.encode().decode("latin-1"))
+
+
+@given(st.text("’–éàÉÃÂœŒÙ²° a.\x85", max_size=6))
+def test_usual_neighbors_hide_no_mojibake(line):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check_pairs, "_MAY_BE_MOJIBAKE", re.compile("[^\x00-\x7f](?:[^\x00-\x7f]|(?<=[ÃÂ]) )"))
+        expected = find_mojibake(line)
+    assert find_mojibake(line) == expected
 
 
 def test_a_duplicate_names_the_first_line():
