@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
 CELLS_PER_RUN = 1 << 17  # approximate; a run is a range of source words
 MAX_KEYS_PER_CELL = 4  # a run with more possible keys per cell is sorted
 KEYS_PER_BLOCK = 1 << 17  # a block is processed at a time: one megabyte
+KEYS_PER_SPLIT = 1 << 14  # fit the cache of a core
 MAX_UNSHARED_CELLS = 1 << 26  # rare pairs of a larger bitext share a number
 MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
 MIN_LIFT = 3.0  # rare pairs are kept if they co-occur this many times as often as by chance
@@ -59,13 +60,7 @@ def index_word_pairs(
     """Number the word pairs that co-occur in a sentence pair of the buckets."""
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
-    word_pairs = number_word_pairs(buckets, len(target.words), workers)
-    if sum(bucket.cell_count for bucket in buckets) <= MAX_BUCKET_RUN_CELLS:
-        return word_pairs
-    stored = StoredPairNumbers([bucket.shape for bucket in buckets])
-    for k, numbers in enumerate(word_pairs.pair_numbers):
-        stored.write(k, numbers)
-    return replace(word_pairs, pair_numbers=stored)
+    return number_word_pairs(buckets, len(target.words), workers)
 
 
 def _index_large(
@@ -113,7 +108,12 @@ def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1)
         pair_numbers.append(numbers[start:stop].reshape(bucket.shape))
         start = stop
     source, target = split_keys(keys, targets)
-    return WordPairIndex(source, target, pair_numbers)
+    if start <= MAX_BUCKET_RUN_CELLS:
+        return WordPairIndex(source, target, pair_numbers)
+    stored = StoredPairNumbers([bucket.shape for bucket in buckets])
+    for k, of_bucket in enumerate(pair_numbers):
+        stored.write(k, of_bucket)
+    return WordPairIndex(source, target, stored)
 
 
 def join_keys(source: Integers, target: Integers, targets: int) -> Longs:
@@ -123,8 +123,13 @@ def join_keys(source: Integers, target: Integers, targets: int) -> Longs:
 
 def split_keys(keys: Longs, targets: int) -> tuple[Ints, Ints]:
     """Return the source and the target of each key; see :func:`join_keys`."""
-    source, target = np.divmod(keys, targets)
-    return source.astype(np.int32), target.astype(np.int32)
+    source = np.empty(len(keys), np.int32)
+    target = np.empty(len(keys), np.int32)
+    for block in block_slices(len(keys), KEYS_PER_SPLIT):
+        quotients = keys[block] // targets  # faster than np.divmod
+        source[block] = quotients
+        target[block] = keys[block] - quotients * targets
+    return source, target
 
 
 class _SourceTokens(NamedTuple):
