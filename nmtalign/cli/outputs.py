@@ -233,6 +233,7 @@ def write_chunks(
             sink(chunk)
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
+        del chunk  # its lines are freed before the next chunk is aligned
     return WrittenLinks(links, coverage, findings)
 
 

@@ -5,8 +5,10 @@ Memory depends on the chunk, not on the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -291,17 +293,13 @@ def align_chunks(
     """
     chunks = iter(chunks)
     few = min(MAX_SEQUENTIAL_CHUNKS, workers)
-    head: list[Chunk] = []
-    if workers > 1:
-        for chunk in chunks:
-            head.append(chunk)
-            if len(head) > few or isinstance(chunk, AwaitedChunk):  # nothing is read ahead of an awaited one
-                break
-    chunks = chain(head, chunks)
-    if len(head) <= few:
-        for chunk in chunks:
-            threaded = replace(aligner, workers=workers)
-            yield align_chunk(threaded, chunk, unit=unit, contents=contents)
+    head = _first_chunks(chunks, few + 1) if workers > 1 else deque()
+    are_few = len(head) <= few
+    chunks = chain(_taken(head), chunks)
+    if are_few:
+        # a map keeps no chunk while the next one is read
+        threaded = replace(aligner, workers=workers)
+        yield from map(partial(align_chunk, threaded, unit=unit, contents=contents), chunks)
         return
     one = replace(aligner, workers=1)
 
@@ -311,3 +309,19 @@ def align_chunks(
     sent, kept = tee(chunks)
     for aligned, chunk in zip(parallel_imap(without_lines, sent, workers), kept, strict=False):
         yield aligned._replace(lines=chunk.lines)
+
+
+def _first_chunks(chunks: Iterator[Chunk], count: int) -> deque[Chunk]:
+    """Return up to `count` chunks; none is read after an awaited one."""
+    head: deque[Chunk] = deque()
+    for chunk in chunks:
+        head.append(chunk)
+        if len(head) == count or isinstance(chunk, AwaitedChunk):
+            break
+    return head
+
+
+def _taken(chunks: deque[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks, and keep none of those that were yielded."""
+    while chunks:
+        yield chunks.popleft()

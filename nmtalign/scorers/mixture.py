@@ -107,22 +107,25 @@ class Mixture(Scorer):
 
         `form_counts` are the counts of its words and word pairs; by default, the lexicon looks them up.
         """
-        pair_ratios: list[Floats] = []
-        evidence: list[Floats] = []
+        pair_ratios = np.empty(len(text.word_pairs), np.float32)
+        evidence = np.empty(len(text.word_pairs), np.float32)
+        start = 0
         for part, counts in self._parts(text) if form_counts is None else [(text, form_counts)]:
-            pair_ratios.append(interpolate(word_pair_ratios(counts), self.others, part))
+            block = slice(start, start + len(part.word_pairs))
+            pair_ratios[block] = interpolate(word_pair_ratios(counts), self.others, part)
             # the evidence of a link comes from all other links of its word pair
             ratios_of_others = word_pair_ratios(without_one_link(counts))
-            evidence.append(np.log(np.maximum(ratios_of_others, np.float32(1))))
+            evidence[block] = np.log(np.maximum(ratios_of_others, np.float32(1)))
+            start = block.stop
         emissions = Emissions(
-            pair_ratios=np.concatenate(pair_ratios),
+            pair_ratios=pair_ratios,
             # all parts have all words
             source_null=mean_null_ratios(counts, 0),
             target_null=mean_null_ratios(counts, 1),
         )
         emissions.pair_ratios[0] = 0  # the padding
         null_surprise = word_null_surprise(counts, 0), word_null_surprise(counts, 1)
-        return WordPairScores(text, emissions, np.concatenate(evidence), null_surprise, self.lexicon)
+        return WordPairScores(text, emissions, evidence, null_surprise, self.lexicon)
 
     def _parts(self, text: EncodedText) -> Iterator[tuple[EncodedText, TextFormCounts]]:
         """Yield the text with a block of its word pairs at a time, to bound the memory, and their counts."""
