@@ -98,11 +98,9 @@ def with_expert(
     empty one.
     """
     from nmtalign.aligner.experts import with_links
-    from nmtalign.links.formats import read_links, stated_unit, with_numbered_errors
+    from nmtalign.links.formats import check_unit, read_links, with_numbered_errors
 
-    stated = stated_unit(expert, format="pharaoh", encoding=encoding)
-    if stated not in (None, unit.expert_unit):
-        raise DataError(f"expected links of {unit.expert_unit}, found links of {stated}").at(expert)
+    check_unit(expert, unit.expert_unit, encoding=encoding)
     on_error = bad.add_to if bad.are_marked else None
     links = with_numbered_errors(partial(read_links, expert, encoding=encoding), on_error)
     words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)

@@ -753,6 +753,15 @@ def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> Li
     return None if first is None else first.unit
 
 
+def check_unit(
+    path: str | Path, unit: LinkUnitName = "words", *, format: str = "pharaoh", encoding: str = "utf-8"
+) -> None:
+    """Raise DataError if a file says that its links count something else."""
+    stated = stated_unit(path, format=format, encoding=encoding)
+    if stated not in (None, unit):
+        raise DataError(f"expected links of {unit}, found links of {stated}").at(path)
+
+
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
     check_choice(format, _WRITERS, "formats of links")

@@ -32,6 +32,7 @@ from nmtalign.links.evaluation import Evaluation, evaluate
 from nmtalign.links.formats import (
     LinksOfLine,
     are_corrections,
+    check_unit,
     outside_link_error,
     read_gold,
     read_link_records,
@@ -100,6 +101,10 @@ def read_corpus(
     becomes an empty one.
     """
     systems = others or {}
+    files = {**systems} if gold is None else {**systems, "gold": gold}
+    if given is None and not typed:  # so positions count words
+        for path in files.values():
+            check_unit(path, encoding=encoding)
     bad_lines = _BadLines(on_error)
     columns: list[Iterable[Any]] = [pairs]
     for path in systems.values():
@@ -112,7 +117,6 @@ def read_corpus(
         records = bad_lines.watched(partial(read_link_records, gold, encoding=encoding))
         golds = [record.gold for record in records]
     attention = None if given is None else iter(given)
-    files = {**systems} if gold is None else {**systems, "gold": gold}
     unit_checks = {name: UnitCheck(file) for name, file in files.items()}
     number = 0
     for number, (pair, *links) in enumerate(rows, 1):

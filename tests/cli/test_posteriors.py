@@ -132,8 +132,15 @@ def test_posteriors_state_their_format_and_unit(
     ):
         assert run(*arguments) == 2
         assert "kept.npz is a file of align --posteriors" in capsys.readouterr().err
-    assert run("align", *text, "--expert", "kept.npz") == 3
-    assert "kept.npz: expected links of words, found links of tokens" in capsys.readouterr().err
+    for arguments in (
+        ["align", *text, "--expert", "kept.npz"],
+        ["train", *text, "--gold", "kept.npz", "-o", "model"],
+        ["check", *text, "--gold", "kept.npz"],
+        ["report", *text, "--gold", "kept.npz", "-o", "report.html"],
+        ["report", *text, "--compare", "other=kept.npz", "-o", "report.html"],
+    ):
+        assert run(*arguments) == 3
+        assert "kept.npz: expected links of words, found links of tokens" in capsys.readouterr().err
     assert run("phrases", *text, "kept.npz") == 3
     assert (
         "kept.npz, line 1: link 5-5 is outside a pair of 5 source and 5 target words"

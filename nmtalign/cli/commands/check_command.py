@@ -252,7 +252,13 @@ def _gold_pairs(
     """Yield the line, the pair and the gold links of each good record that somebody looked at."""
     from nmtalign.aligner.training_job import checked_against_corrections
     from nmtalign.links.alignments import links_inside
-    from nmtalign.links.formats import are_corrections, outside_link_error, read_gold, read_link_records
+    from nmtalign.links.formats import (
+        are_corrections,
+        check_unit,
+        outside_link_error,
+        read_gold,
+        read_link_records,
+    )
 
     reviewed: Collection[int] | None = None
     golds: Iterable[GoldAlignment]
@@ -260,6 +266,7 @@ def _gold_pairs(
         golds = corrections = read_gold(path, encoding=bitext.encoding)
         reviewed = corrections.reviewed
     else:
+        check_unit(path, encoding=bitext.encoding)
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
         golds = (record.gold for record in records)
     pairs = checked_against_corrections(bitext.read(bad.add), path, encoding=bitext.encoding)

@@ -22,6 +22,7 @@ from nmtalign.links.alignments import links_inside
 from nmtalign.links.evaluation import Difference, compare_evaluations, count_matches
 from nmtalign.links.formats import (
     are_corrections,
+    check_unit,
     read_corrections,
     read_link_records,
     read_links,
@@ -419,9 +420,7 @@ def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> lis
     """Return pairs of a text with their links; all of them are read and checked."""
     from nmtalign.aligner.preparation import RandomSample
 
-    unit = stated_unit(path, format=format, encoding=text.encoding)
-    if unit not in (None, "words"):
-        raise DataError(f"expected links of space-separated words, found links of {unit}").at(path)
+    check_unit(path, format=format, encoding=text.encoding)
     linked_text = LinkedText(text, path, SPACE_SETTINGS, format)
     sample: RandomSample[LinkedLine] = RandomSample(MAX_JUDGED_PAIRS)
     deque(sample.watched(linked_text.read(BadRecords())), maxlen=0)  # to its end

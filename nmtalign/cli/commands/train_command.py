@@ -404,11 +404,12 @@ def _align_on_cluster(
 def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: BadRecords) -> TrainingJob:
     """Open the files that the settings name."""
     from nmtalign.aligner.training_job import open_training_job
-    from nmtalign.links.formats import read_link_records
+    from nmtalign.links.formats import check_unit, read_link_records
     from nmtalign.text.bitext import named_languages
     from nmtalign.text.languages import known_language
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
+        check_unit(path, encoding=bitext.encoding)
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad_records.add)
         return [record.gold for record in bad_records.track(records)]
 
