@@ -453,8 +453,6 @@ CALLS = {
         r"or Embeddings, .*found \[\]",
     ),
     "no aligner to fit": (lambda: na.fit_to("model", PAIRS), USAGE, "expected an aligner, as in fit_to"),
-    "no pairs for a table": (lambda: na.link_table(3), USAGE, "expected aligned pairs, found 3"),
-    "links for a table": (lambda: na.link_table([LINKS]), USAGE, "expected aligned pairs, found {"),
     "a pair to draw": (
         lambda: na.draw_heatmap(na.load().align("a", "b")),
         USAGE,
@@ -490,7 +488,7 @@ CALLS = {
     "similarities by number": (
         lambda: na.links_from([("a", "b")], similarities=3),
         USAGE,
-        "a file of similarities, or an array for each pair, found 3",
+        "an array for each pair, .*found 3",
     ),
     "similarities of other words": (
         lambda: na.links_from([("a b", "x")], similarities=[np.eye(2)]),
@@ -538,14 +536,7 @@ CALLS = {
         "links as pairs .*found 3",
     ),
     "links to draw": (lambda: na.load().align("a", "b").heatmap(links=3), DATA, "links as pairs .*found 3"),
-    "a title": (lambda: na.load().align("a", "b").heatmap(title=3), USAGE, "expected a title, found 3"),
-    "a title of a report": (
-        lambda: na.write_report("a.html", na.load().align_batch(PAIRS), title=3),
-        USAGE,
-        "expected a title, found 3",
-    ),
     "colors": (lambda: na.load().align("a", "b").heatmap(cmap="x"), USAGE, "no color map 'x'"),
-    "a sample of nothing": (lambda: na.SamplePair(1, 3), USAGE, "expected an aligned pair, found 3"),
     "a short mask": (
         lambda: na.load().align_batch(PAIRS)[[True]],
         USAGE,
@@ -566,11 +557,6 @@ CALLS = {
         lambda: na.load().align("a", "b").heatmap(values=["forward"]),
         USAGE,
         r"values of `values`: scores, .*found \['forward'\]",
-    ),
-    "a pair as a picture": (
-        lambda: na.save_heatmaps([na.load().align("a", "b")], "a.pdf"),
-        USAGE,
-        "expected pictures, made by draw_heatmap, found no links",
     ),
     "batches to compare": (
         lambda: na.load().align_batch(PAIRS).compare(3),
@@ -729,12 +715,6 @@ CALLS = {
         USAGE,
         "a source and a target language",
     ),
-    "gold of a sample": (
-        lambda: na.SamplePair(1, na.load().align("a", "b"), gold={(0, 0)}),
-        USAGE,
-        "expected a GoldAlignment, found {",
-    ),
-    "a title of a page": (lambda: na.show([na.load().align("a", "b")], title=3), USAGE, "a title, found 3"),
     "counts of no links": (lambda: na.lexicon([(["a"], ["b"], None)]), DATA, "links as pairs .* None"),
     "counts of truth values": (
         lambda: na.lexicon([("a", "b", [(False, 0)])]),
@@ -810,8 +790,6 @@ def test_what_cannot_be_opened_is_refused(case):
 
 
 VALUES_REFUSED = {  # a call with one value, and values that it refuses
-    "corpus": (lambda x: na.write_report("a.html", pairs(), corpus=x), (5, [5], True)),
-    "systems": (lambda x: na.write_report("a.html", pairs(), systems=x), (5, {"a": 5}, [1])),
     "used up": (lambda x: na.write_report("a.html", iter(x)), ([], ())),
     "numbers of a pair": (lambda x: pairs()[0].save("a.csv", **{x: 1}), ("gold", "title", "links")),
     "values of a matrix": (lambda x: pairs()[0].matrix.save("a.tsv", values=x), ("forward", "x")),
@@ -830,7 +808,6 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "counted pairs": (na.lexicon, (None, 5, "ab", {"a": 1}, [5], [("a", "b")])),
     "a minimum of links": (lambda x: na.lexicon([], min_links=x), (None, "a", True, float("nan"))),
     "a minimum probability": (lambda x: na.lexicon([], min_probability=x), (None, "a", True, 2)),
-    "the word of a lexicon": (lambda x: na.lexicon([], word=x), (5, ["a"])),
     "longest phrases": (lambda x: na.phrases([], longest=x), (None, 0, 1.5, "a", True)),
     "annotations": (lambda x: na.project([("a", "b", "")], x, format="bio"), (None, 5, "O", [5], [[1]])),
     "spans": (lambda x: na.project([("a", "b", "")], [x], format="spans"), (None, 5, [5], [(0, 1, 2)])),
@@ -841,9 +818,6 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "places to find": (lambda x: na.find([("a", "b", "")], "a", examples=x), (-1, 1.5, True, "a")),
     "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5, True, -1)),
     "tokens": (lambda x: na.AlignmentMatrix(np.eye(2), x, ["a", "b"]), (None, 5, [1, 2], [None, "a"])),
-    "other systems": (lambda x: na.SamplePair(1, pairs()[0], others={"x": x}), ([(0, 0)], 5, None)),
-    "number of a pair": (lambda x: na.SamplePair(x, pairs()[0]), (1.5, True, "a", None)),
-    "titles of panels": (lambda x: na.draw_heatmap({x: pairs()[0].matrix}), (5, None)),
     "place of vectors": (lambda x: na.save_embeddings(words("a"), x), (5, None, "")),
     "dimensions": (lambda x: na.Embeddings.of(["a"], np.zeros((1, x))), (0,)),
     "part": (lambda x: na.SamplePair(1, pairs()[0]).chosen_by(x), ("foo", 5)),

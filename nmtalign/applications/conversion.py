@@ -26,9 +26,9 @@ from nmtalign.links.formats import (
     read_link_records,
 )
 from nmtalign.links.separators import find_split_word
-from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import SIDES, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.text.bitext import read_bitext
-from nmtalign.validation import check_bool, check_choice
+from nmtalign.validation import check_bool
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
 
@@ -257,8 +257,6 @@ def convert(
     ...     pathlib.Path(folder, "gold.txt").read_text(encoding="utf-8")
     '0-0 1-2\\n'
     """
-    check_choice(format, READ_LINKS, "formats of links")
-    check_choice(to, WRITTEN_LINKS, "formats of links")
     if (source is None) != (target is None):
         raise UsageError("`source` and `target` are the texts of both sides; pass both")
     texts = None

@@ -24,7 +24,7 @@ from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.names import CELL_VALUES, CellValues, ExtractionName, LinkUnitName, Symmetrization
 from nmtalign.results import FIRST_AND_SECOND, Attended, Listed, Viewable, ViewableBatch
 from nmtalign.settings import LinkSettings
-from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
+from nmtalign.validation import check_choice, normalize_index, selected_indices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,6 @@ class AlignmentMatrix(Viewable):
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")
         if not np.isfinite(cells).all():
             raise DataError("the weights contain NaN or infinity")
-        check_type(caption, str, "a caption")
         _check_unknown(unknown, len(source_tokens), len(target_tokens))
         cells.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}

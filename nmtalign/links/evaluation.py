@@ -50,7 +50,7 @@ from nmtalign.links.scoring import (
     table_of_counts,
 )
 from nmtalign.results import FIRST_AND_SECOND, TableResult, ViewableCurve, table_of_rows, with_frame_index
-from nmtalign.validation import check_bool, check_same_pairs, check_type
+from nmtalign.validation import check_bool, check_same_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,6 @@ class Evaluation(HasScores, TableResult):
         >>> table.columns.tolist(), table.attrs["settings"]
         (['baseline', 'ours', 'difference', 'low', 'high', 'p'], 'bootstrap:200|confidence:0.9|seed:1')
         """
-        check_type(other, Evaluation, "another evaluation")
         if bootstrap is not None:
             chosen = as_bootstrap(bootstrap)
             return replace(self, bootstrap=chosen).compare(replace(other, bootstrap=chosen), names=names)

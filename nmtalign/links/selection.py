@@ -456,7 +456,6 @@ def _symmetrize(forward: Longs, reverse: Longs, count: int, method: Symmetrizati
 
     The given links have to be sorted by pair; the returned links are sorted by pair, source and target.
     """
-    check_choice(method, SYMMETRIZATION_METHODS, "methods to symmetrize")
     blocks = [np.zeros((3, 0), np.int64)]
     for start in range(0, count, _PAIRS_PER_BLOCK):
         forward_block = _links_of_pairs(forward, start, start + _PAIRS_PER_BLOCK)

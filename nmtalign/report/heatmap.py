@@ -150,8 +150,7 @@ def draw_heatmap(
     if not isinstance(matrices, Mapping):
         matrices = {"": matrices}
         wanted = f"{wanted}, such as pair.matrix, or several by their titles"
-    for name, matrix in matrices.items():
-        check_type(name, str, "a title")
+    for matrix in matrices.values():
         check_type(matrix, AlignmentMatrix, wanted)
     settings = PictureSettings(
         links=links,
@@ -212,7 +211,6 @@ def draw_on_axes(axes: Axes, matrix: AlignmentMatrix, settings: PictureSettings)
 
     The cells are squares, and the labels fit into them.
     """
-    check_type(axes, Axes, "axes of matplotlib as `ax`")
     content = _make_content([matrix], settings)
     title = settings.title
     T, S = matrix.weights.shape

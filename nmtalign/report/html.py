@@ -302,7 +302,6 @@ def write_report(
         golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; pass a name like {path.stem}.html")
-    check_type(title, str, "a title")
     aligned_pairs: Any = pairs
     if aligner is not None:
         aligned_pairs = _align_text(aligner, pairs, targets, source, target)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,8 +182,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
     wrong link of a word that also lacks a sure link; then the most probable wrong link; then the missing sure
     link that is least likely. Ties are resolved by the shortest pair, then by the first pair.
     """
-    best: tuple[int, Link] | None = None
-    best_key = (-1, 0.0, 0)
+    errors: list[tuple[tuple[int, float, int], int, Link]] = []
     for pair in pairs:
         weights = pair.aligned.matrix.weights
         T, S = weights.shape
@@ -191,22 +191,13 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
         links = pair.aligned.alignment.links
         missing = pair.gold.sure - links
         wrong = links - pair.gold.possible
-        source_words_of_missing = {s for s, _ in missing}
-        target_words_of_missing = {t for _, t in missing}
         for link in sorted(missing | wrong):
-            s, t = link
-            if link in missing:
-                rank = 0
-                certainty = -float(weights[t, s])
-            else:
-                lacks_another = s in source_words_of_missing or t in target_words_of_missing
-                rank = 2 if lacks_another else 1
-                certainty = pair.aligned.probability(link)
-            key = rank, round(certainty, 3), -S - T
-            if key > best_key:  # the first of equals stays
-                best_key = key
-                best = pair.line, link
-    return best
+            rank, certainty = 0, -float(weights[link.target, link.source])
+            if link in wrong:
+                lacks_another = any(s == link.source or t == link.target for s, t in missing)
+                rank, certainty = 2 if lacks_another else 1, pair.aligned.probability(link)
+            errors.append(((rank, round(certainty, 3), -S - T), pair.line, link))
+    return max(errors, key=itemgetter(0))[1:] if errors else None  # the first of equals
 
 
 def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
@@ -215,8 +206,7 @@ def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
     It has gold links, and its curves cross: neighboring words are in reverse order. A missing sure link is
     preferred; then the pair with the fewest errors and words without a link, then the longest crossing.
     """
-    best: int | None = None
-    best_key = (-1, 0, 0)
+    examples: list[tuple[tuple[bool, int, int], int]] = []
     for pair in pairs:
         sides = pair.aligned.tokens
         longest = max(map(len, sides))
@@ -232,11 +222,8 @@ def example_with_crossing(pairs: Iterable[SamplePair]) -> int | None:
         wrong = links - pair.gold.possible
         linked = len({s for s, _ in links}) + len({t for _, t in links})
         alone = sum(map(len, sides)) - linked
-        key = int(bool(missing)), -len(missing) - len(wrong) - alone, crossing
-        if key > best_key:  # the first of equals stays
-            best_key = key
-            best = pair.line
-    return best
+        examples.append(((bool(missing), -len(missing) - len(wrong) - alone, crossing), pair.line))
+    return max(examples, key=itemgetter(0))[1] if examples else None  # the first of equals
 
 
 def _longest_reversal(alignment: Alignment) -> int:

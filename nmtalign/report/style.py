@@ -383,9 +383,9 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
     with atomic_file(path) as partial, matplotlib.rc_context(_FIXED_SETTINGS), _ignore_missing_glyphs():
         if path.suffix.lower() == ".pdf":
-            _save_pdf_pages(map(_check_figure, figures), partial, path)
+            _save_pdf_pages(figures, partial, path)
         else:
-            _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
+            _save_single_picture(list(figures), partial, dpi, path)
 
 
 def svg_text(figure: Figure, *, dpi: int = 150) -> str:
@@ -422,11 +422,6 @@ def _save_pdf_pages(figures: Iterable[Figure], partial: str | Path, path: Path) 
     if not count:
         raise UsageError(f"{path}: expected at least one picture to save, found none")
     Path(partial).write_bytes(file.getbuffer())
-
-
-def _check_figure(figure: Any) -> Figure:
-    check_type(figure, Figure, "pictures, made by draw_heatmap")
-    return figure  # type: ignore[no-any-return]
 
 
 def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:

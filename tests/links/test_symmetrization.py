@@ -102,7 +102,7 @@ def test_no_pairs_and_no_links():
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(UsageError, match="grow-diag-final-and"):
-        symmetrize(frozenset(), frozenset(), "grow")
+        na.symmetrize([""], [""], method="grow")
     with pytest.raises(DataError, match="found 1 and 2"):
         symmetrize_many([[]], [[], []], "union")
     with pytest.raises(DataError, match="shapes"):

@@ -74,7 +74,6 @@ def test_curves_are_a_string_of_svg(pair: na.AlignedPair) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ax": 3}, "expected axes of matplotlib as `ax`, found 3"),
         ({"ax": Figure().subplots(), "values": "all"}, "`ax` takes one matrix; set `values` to one of"),
         ({"ax": Figure().subplots(), "figsize": (1, 1)}, "with `ax`, the size is that of your figure"),
         ({"ax": Figure().subplots(), "columns": 2}, "`columns` does not apply to axes of your own"),
