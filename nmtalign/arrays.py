@@ -103,6 +103,13 @@ def rows_of_runs(offsets: Longs, runs: Integers) -> Longs:
     return np.asarray(np.repeat(offsets[runs], counts) + positions_in_runs(counts))
 
 
+def unit_rows(matrix: AnyArray) -> Reals:
+    """Return the rows at unit norm in float32 or wider; a zero row stays zero, shape (V, D)."""
+    wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
 def block_slices(length: int, size: int) -> Iterator[slice]:
     """Yield slices of `size` entries that cover `length` entries; the last slice may be shorter."""
     return (slice(start, start + size) for start in range(0, length, size))

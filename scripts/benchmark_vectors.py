@@ -35,9 +35,8 @@ import numpy as np
 
 from nmtalign.files.text_files import read_lines
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.lexicon_vectors import count_embeddings, learn_lexicon
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.spaces import (
     MappedSpaces,
     identical_strings,

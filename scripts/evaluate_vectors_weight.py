@@ -37,6 +37,7 @@ import nmtalign as na
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import estimate, mix_scorers
+from nmtalign.arrays import unit_rows
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import Estimator
@@ -46,7 +47,7 @@ from nmtalign.training.lexicon_vectors import (
     likeliest_weight,
     sharpened,
 )
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_both_languages
 
 WEIGHTS = (0.0, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.95)

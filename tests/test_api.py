@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 import nmtalign as na
 from nmtalign.attention import softmax
-from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Vocabulary
 from tests.report.sample_pairs import data_of
 
 PAIRS = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5

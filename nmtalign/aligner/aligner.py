@@ -84,7 +84,7 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
     "encoded": ("nmtalign.external.word_encoders", "EncodedWords"),
-    "static": ("nmtalign.vectors.static_models", "StaticSubwords"),
+    "static": ("nmtalign.vectors.subword_vectors", "StaticSubwords"),
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),

@@ -56,8 +56,8 @@ from nmtalign.settings import (
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.text.tokenization import check_languages
 from nmtalign.validation import check_type
-from nmtalign.vectors.static_models import is_static_model
 from nmtalign.vectors.storage import pair_languages
+from nmtalign.vectors.subword_vectors import is_static_model
 
 MAX_LEARNING_WORDS = 100  # pairs with more words on a side are not learned from
 MAX_LEARNING_PAIRS = 20_000  # spread over the whole text; more pairs gained nothing

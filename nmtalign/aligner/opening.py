@@ -384,8 +384,8 @@ def aligner_of_sides(sides: Sequence[Any], settings: GivenVectorsSettings) -> Al
 def aligner_of_folder(folder: Path, settings: GivenVectorsSettings) -> Aligner:
     """Return an aligner over the vectors of a folder, with the parameters that it has for the score."""
     from nmtalign.scorers.vector_scores import score_in
-    from nmtalign.vectors.static_models import is_static_model
     from nmtalign.vectors.storage import load_both_languages, pair_languages
+    from nmtalign.vectors.subword_vectors import is_static_model
 
     languages = settings.languages
     if languages is None and not is_static_model(folder):

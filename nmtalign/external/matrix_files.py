@@ -29,6 +29,7 @@ from nmtalign.arrays import (
     check_stored_array,
     check_stored_number,
     in_word_order,
+    unit_rows,
 )
 from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import DataError, UsageError
@@ -46,7 +47,6 @@ from nmtalign.files.text_files import parse_json, read_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.names import SIDES, SUBWORD_MARKS, SubwordMarks
 from nmtalign.validation import check_choice, is_iterable
-from nmtalign.vectors.embeddings import unit_rows
 
 TokenizedPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]

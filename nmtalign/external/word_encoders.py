@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Floats, as_real_array, block_slices
+from nmtalign.arrays import AnyArray, Floats, as_real_array, block_slices, unit_rows
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, may_fork, parallel_map
 from nmtalign.errors import DataError, UsageError, class_and_error_text, require_extra
 from nmtalign.files.paths import expand_home
@@ -28,9 +28,8 @@ from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.languages import language_name, language_tag
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings, SubwordVectors, unit_rows
-from nmtalign.vectors.static_models import is_static_model, read_static_model
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
+from nmtalign.vectors.subword_vectors import SubwordVectors, is_static_model, read_static_model
 
 UNIVERSAL_ENCODER = "use"  # the name of the encoder that the extra [multilingual] installs
 # The training languages of Universal Sentence Encoder multilingual v3, as its package and

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Codes, Doubles, Flags, Floats, Integers, Reals, block_slices
+from nmtalign.arrays import AnyArray, Codes, Doubles, Flags, Floats, Integers, Reals, block_slices, unit_rows
 from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -38,7 +38,7 @@ from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, TokenizedPairs
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings
 
 # bounds of the memory that scores take
 CELLS_PER_TABLE = 1 << 22

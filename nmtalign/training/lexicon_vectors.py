@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign import blas
-from nmtalign.arrays import Doubles, Flags, Floats, Reals
+from nmtalign.arrays import Doubles, Flags, Floats, Reals, unit_rows
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.positions.hmm import hmm_posteriors
@@ -26,10 +26,9 @@ from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link, word_pair_ratios
 from nmtalign.scorers.mixture import interpolate
 from nmtalign.scorers.scorer import MIN_RATIO
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.validation import check_number, check_type
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
 COUNT_EXPONENT = 0.75  # below 1, rarer translations move closer together
 PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words with the same first letters

@@ -25,6 +25,7 @@ from nmtalign.arrays import (
     block_slices,
     offsets_of,
     positions_in_runs,
+    unit_rows,
 )
 from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.parallel import parallel_map
@@ -48,7 +49,7 @@ from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.subwords import SPACE_MARK
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import WeightedWordPair
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.spaces import mutual_neighbors
 
 MAX_SEARCHED_WORDS = 50_000  # words of given vectors that are searched for translations

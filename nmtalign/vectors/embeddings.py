@@ -9,10 +9,11 @@ import hashlib
 import math
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from itertools import repeat
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,17 +25,73 @@ from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
 from nmtalign.text.subwords import SPACE_MARK
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice, check_number, check_type
+from nmtalign.vectors.subword_vectors import CharacterNgrams, SubwordVectors
 
 _MIN_PREFIX_LETTERS = 4  # shorter prefixes say little about the meaning of a word
 _MAX_COMPARED_LETTERS = 1_000
 _LAST_CHARACTER = chr(0x10FFFF)  # follows all letters in alphabetical order
-# bounds of the memory while words are composed of n-grams; a longer word is in a block of its own
-_WORDS_PER_BLOCK = 2_048
-_CHARS_PER_BLOCK = 1 << 17
-MAX_NGRAM_CHARS = 64  # fastText's sub-words have up to 6 by default
-_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
+
+
+class Vocabulary:
+    """The words of one language, ordered by their rows, which are unique; old files may omit rows.
+
+    A matrix must have `size` rows for them all: the highest row plus one.
+
+    >>> vocabulary = Vocabulary.from_words(["the", "cat"])
+    >>> vocabulary.rows(["cat", "dog"]).tolist()
+    [1, -1]
+    """
+
+    __slots__ = ("_rows", "size", "words")
+
+    def __init__(self, word2int: Mapping[str, int]) -> None:
+        self._rows = {word: _check_vocabulary_row(word, row) for word, row in word2int.items()}
+        self.words = sorted(self._rows, key=self._rows.__getitem__)
+        self.size = self._rows[self.words[-1]] + 1 if self.words else 0
+        for first, second in zip(self.words, self.words[1:], strict=False):
+            if self._rows[first] == self._rows[second]:
+                raise DataError(f"the words {first!r} and {second!r} share row {self._rows[first]}")
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        """Return the vocabulary whose n-th word has row n; a repeated word is an error."""
+        rows: dict[str, int] = {}
+        for row, word in enumerate(words):
+            if rows.setdefault(word, row) != row:
+                raise DataError(f"the word {word!r} is in row {rows[word]} and again in row {row}")
+        return cls(rows)
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
+        """Return the row of each word, -1 for an unknown one, shape (N,)."""
+        return np.fromiter(map(self._rows.get, words, repeat(-1)), dtype=np.int32)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self._rows == other._rows
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} words)"
+
+
+def _check_vocabulary_row(word: object, row: object) -> int:
+    if not isinstance(word, str):
+        raise DataError(f"expected words as text, found {type(word).__name__} {short_repr(word)}")
+    if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
+        raise DataError(f"expected an integer as the row of {word!r}, found {short_repr(row)}")
+    if not 0 <= row < 2**31:
+        raise DataError(f"the row of {word!r} is {row}; rows count from 0 to 2^31 - 1")
+    return int(row)
 
 
 @dataclass(frozen=True)
@@ -62,148 +119,10 @@ class VectorCoverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
-class SubwordVectors:
-    """Vectors of parts of words, of which the vectors of words are composed."""
-
-    matrix: NDArray[Any]  # one vector for each part
-    # whether a composed vector counts as the word's own, because there is no list of words
-    are_own: ClassVar[bool] = False
-    know_all_words: ClassVar[bool] = False  # whether no word lacks a vector
-
-    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the composed vector of each word, zeros for a word without known parts, shape (N, D)."""
-        raise NotImplementedError
-
-    def __contains__(self, word: object) -> bool:
-        """Return whether a word has known parts."""
-        raise NotImplementedError
-
-    def state(self) -> State:
-        """Return the state of sub-words that are a part of their own."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CharacterNgrams(SubwordVectors):
-    """fastText's sub-words: one vector for each hash bucket of character n-grams.
-
-    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo the number of
-    buckets. gensim has it too, but its import takes 1.6 s, and it hashes word by word in seven times the
-    time. Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
-    """
-
-    matrix: NDArray[Any]  # (buckets, D): vectors of the buckets
-    shortest: int  # characters of an n-gram of <word>
-    longest: int
-
-    def __post_init__(self) -> None:
-        check_type(self.matrix, np.ndarray, "an array of sub-word vectors")
-        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
-            raise DataError(f"expected sub-word vectors of shape (buckets, D), found {self.matrix.shape}")
-        are_integers = type(self.shortest) is int and type(self.longest) is int
-        if not are_integers or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS:
-            found = f"found {self.shortest!r:.60} to {self.longest!r:.60}"
-            raise DataError(f"expected sub-words of at most {MAX_NGRAM_CHARS} characters, {found}")
-
-    def __str__(self) -> str:
-        return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
-
-    def vectors(self, words: Sequence[str], own_vectors: NDArray[Any] | None = None) -> NDArray[np.float32]:
-        """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
-
-        A word without n-grams gets zeros. N-grams are added in fastText's order, so that the result is
-        bit-identical.
-        """
-        has_own = own_vectors is not None
-        if has_own:
-            result = np.array(own_vectors, np.float32)
-        else:
-            result = np.zeros((len(words), self.matrix.shape[1]), np.float32)
-        if not len(self.matrix):
-            return result
-        for block in word_blocks(words):
-            buckets, counts = self._buckets(words[block])
-            first = np.cumsum(counts) - counts  # the place of each word's first n-gram in `buckets`
-            sums = result[block]  # a view
-            # the nth n-grams of all words are added together, so the order is that of each word
-            for nth in range(counts.max()):
-                owners = np.flatnonzero(counts > nth)  # words with so many n-grams
-                sums[owners] += self.matrix[buckets[first[owners] + nth]]
-            added = counts + 1 if has_own else counts
-            sums /= np.maximum(added, 1)[:, None].astype(np.float32)
-        return result
-
-    def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the buckets of all n-grams, and the number of n-grams of each word, (N,).
-
-        The n-grams are in the order of their first letters, and those of one first letter in the order of
-        their lengths. Letters are those of all words, with the marks < and > around each.
-        """
-        lengths = np.array([len(word) + 2 for word in words])  # (N,)
-        first_letters = np.cumsum(lengths) - lengths  # (N,)
-        letter_bytes = _bytes_of_letters("".join(f"<{word}>" for word in words))  # (4, letters)
-        letter_count = letter_bytes.shape[1]
-
-        # which n-grams exist: row l, column n - 1 is the n-gram of n letters that begins with letter l
-        longest = min(self.longest, lengths.max())
-        letters_left = np.repeat(np.cumsum(lengths), lengths) - np.arange(
-            letter_count
-        )  # to the end, (letters,)
-        exists = letters_left[:, None] > np.arange(longest)  # (letters, longest): it ends inside of the word
-        exists[:, : max(self.shortest - 1, 0)] = False
-        is_mark = (letters_left == 1) | (letters_left == np.repeat(lengths, lengths))
-        exists[is_mark, :1] = False  # < and > alone are not n-grams
-
-        # the hash of an n-gram continues that of the n-gram with one letter less
-        hashes = np.zeros((letter_count, longest), np.uint32)
-        grown = np.full(letter_count, _FNV_START)
-        for size in range(longest):
-            grown = _extend_hashes(grown[: letter_count - size], letter_bytes[:, size:])
-            hashes[: len(grown), size] = grown
-        counts = np.add.reduceat(exists.sum(axis=1), first_letters)
-        return hashes[exists] % np.uint32(len(self.matrix)), counts
-
-
-def _bytes_of_letters(text: str) -> NDArray[np.uint32]:
-    """Return the UTF-8 bytes of each letter as signed numbers, then zeros, shape (4, letters).
-
-    Half a character becomes a question mark.
-    """
-    encodable = text.encode("utf-8", "replace").decode()
-    code_points = np.frombuffer(encodable.encode("utf-32-le"), "<u4")
-    letters, letter_of = np.unique(code_points, return_inverse=True)
-    utf8 = np.array([chr(letter).encode() for letter in letters], "S4")
-    signed_bytes = utf8.view(np.int8).reshape(-1, 4)  # of distinct letters
-    return np.asarray(signed_bytes.astype(np.uint32)[letter_of].T)
-
-
-def word_blocks(words: Sequence[str]) -> Iterator[slice]:
-    """Yield slices that together cover all words.
-
-    A slice has at most `_WORDS_PER_BLOCK` words and `_CHARS_PER_BLOCK` characters; a longer word is alone.
-    """
-    begin = chars = 0
-    for n, word in enumerate(words):
-        if n > begin and (n - begin == _WORDS_PER_BLOCK or chars + len(word) > _CHARS_PER_BLOCK):
-            yield slice(begin, n)
-            begin, chars = n, 0
-        chars += len(word)
-    if begin < len(words):
-        yield slice(begin, len(words))
-
-
 def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix row after row, in the byte order of this machine, of at most double precision."""
     native = matrix.dtype.newbyteorder("=")
     return np.ascontiguousarray(matrix, native if native.itemsize <= 8 else np.float64)
-
-
-def _extend_hashes(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the FNV-1a hashes of n-grams with one more letter each, shape (letters,)."""
-    hashes = (hashes ^ letters[0]) * _FNV_PRIME
-    for byte in letters[1:]:
-        hashes = np.where(byte > 0, (hashes ^ byte) * _FNV_PRIME, hashes)
-    return hashes
 
 
 VECTORS_IN_MEMORY = (
@@ -334,6 +253,11 @@ class Embeddings:
         if numbers.dtype.kind in "iu":
             numbers = numbers.astype(np.float64)
         return cls(known, numbers)
+
+    @classmethod
+    def of_static_model(cls, subwords: SubwordVectors) -> Embeddings:
+        """Return the vectors of all words, which a static model composes of sub-words."""
+        return cls(Vocabulary.from_words(()), np.zeros((0, subwords.matrix.shape[1]), np.float32), subwords)
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embeddings:
@@ -616,13 +540,6 @@ def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
     bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
     signs = 2.0 * bits - 1.0
     return np.asarray(signs / np.sqrt(dimension), np.float32)
-
-
-def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
-    """Return the rows at unit norm in float32 or wider; a zero row stays zero, shape (V, D)."""
-    wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1))
 
 
 def _words_and_matrix(vectors: Any) -> tuple[list[Any], Any]:

@@ -27,8 +27,8 @@ from nmtalign.errors import DataError
 from nmtalign.files.array_files import read_array
 from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, max_decompressed_size
 from nmtalign.files.paths import file_inside
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 from nmtalign.vectors.word2vec_files import open_vectors_file
 
 _NUMBER_TYPES = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")

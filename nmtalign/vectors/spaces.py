@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign import blas
-from nmtalign.arrays import Longs, Reals
+from nmtalign.arrays import Longs, Reals, unit_rows
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.text_files import read_lines
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
 _CELLS_PER_BLOCK = 1 << 26  # 256 MB of similarities in float32
 _NEIGHBORS_PER_WORD = 10  # k of CSLS, as in the paper

@@ -59,9 +59,8 @@ from nmtalign.files.text_files import check_encoding, parse_json, read_json, rea
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_number, check_type
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings, is_word_frame
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary, is_word_frame
 from nmtalign.vectors.pickles import (
     has_vectors,
     is_pickle,
@@ -70,7 +69,7 @@ from nmtalign.vectors.pickles import (
     read_pickled_vectors,
     vectors_of_dictionary,
 )
-from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
+from nmtalign.vectors.subword_vectors import STATIC_FILES, CharacterNgrams, is_static_model, read_static_model
 from nmtalign.vectors.word2vec_files import (
     detect_layout,
     is_fasttext,
@@ -184,7 +183,9 @@ def load_embeddings(
         "fasttext": lambda: read_fasttext_binary(path, max_rows, encoding, errors or "backslashreplace"),
         "gensim": lambda: read_gensim(path, max_rows, unsafe_pickle),
         "pickle": lambda: read_pickled_vectors(path, unsafe_pickle),
-        "static": lambda: read_static_model(path if path.is_dir() else path.parent),
+        "static": lambda: Embeddings.of_static_model(
+            read_static_model(path if path.is_dir() else path.parent)
+        ),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")

@@ -34,8 +34,8 @@ from nmtalign.files.compressed import max_decompressed_size, open_binary
 from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.files.sniffing import HEAD_BYTES, WIDE_ENCODINGS, detect_compression
 from nmtalign.files.text_files import LONE_RETURNS, is_encodable, text_blocks
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 
 BYTES_PER_READ = 1 << 24
 _MAX_WORD_BYTES = 1 << 16

@@ -19,8 +19,7 @@ from nmtalign.external.matrix_files import PairMatrix
 from nmtalign.external.published import attention_posteriors
 from nmtalign.links.selection import SYMMETRIZATION_METHODS
 from nmtalign.settings import LinkSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import toy_bitext
 from tests.scorers.bahdanau import untrained_bahdanau

@@ -20,8 +20,7 @@ from nmtalign.positions.jumps import MAX_JUMP
 from nmtalign.positions.position_model import SoftmaxPositions
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.positions.naive_hmm import naive_forward_backward, naive_transitions
 from tests.scorers.bahdanau import untrained_bahdanau
 

@@ -23,8 +23,7 @@ from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import Smoothing
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.settings import LinkSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.aligner.toy_language import links_of
 
 WORDS = [f"w{n}" for n in range(40)]

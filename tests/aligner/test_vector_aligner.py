@@ -27,8 +27,7 @@ from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
 from tests.scorers.bahdanau import untrained_bahdanau

@@ -13,8 +13,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.links.formats import parse_pharaoh
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import run
 

@@ -12,8 +12,7 @@ import pytest
 import nmtalign as na
 from nmtalign.aligner import attention_learning
 from nmtalign.aligner.attention_learning import ATTENTION_SCHEDULE
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.test_align import run
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign.text import bitext
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import run
 

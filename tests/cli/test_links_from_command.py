@@ -11,8 +11,7 @@ import pytest
 import nmtalign as na
 from nmtalign.external.matrix_files import GivenPair, read_pairs_with_attention, write_pair
 from nmtalign.files.array_files import NpzWriter
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import run
 from tests.report.sample_pairs import content_of

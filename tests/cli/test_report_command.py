@@ -11,8 +11,7 @@ import pytest
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.report.html import report_page
 from nmtalign.report.sample import SamplePair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import bad_records_in, run
 from tests.report.sample_pairs import data_of

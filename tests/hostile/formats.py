@@ -17,9 +17,9 @@ import numpy as np
 import nmtalign
 from nmtalign.files.array_files import read_arrays
 from nmtalign.state import fingerprints
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import CharacterNgrams
+from nmtalign.vectors.embeddings import Vocabulary
 from nmtalign.vectors.storage import save_pair
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 from tests.hostile import readers
 from tests.hostile.mutations import Mutation, in_array, in_json, in_npz, in_text
 

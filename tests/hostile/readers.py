@@ -41,8 +41,8 @@ from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
+from nmtalign.vectors.embeddings import Vocabulary
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.spaces import read_seed_dictionary
 from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_pair

@@ -43,10 +43,10 @@ from nmtalign.text import readers as text_readers
 from nmtalign.text import xml_bitexts
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import MAX_NGRAM_CHARS, CharacterNgrams, word_blocks
+from nmtalign.vectors.embeddings import Vocabulary
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
+from nmtalign.vectors.subword_vectors import MAX_NGRAM_CHARS, CharacterNgrams, word_blocks
 
 # --- NumPy's files -------------------------------------------------------------------------------
 

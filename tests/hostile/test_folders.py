@@ -21,10 +21,10 @@ from nmtalign.files.paths import file_inside, fingerprint
 from nmtalign.run.shards import is_shard_complete
 from nmtalign.state import fingerprints
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
-from nmtalign.vectors.embeddings import CharacterNgrams
+from nmtalign.vectors.embeddings import Vocabulary
 from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_embeddings, save_pair
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 from tests.hostile.readers import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -27,8 +27,7 @@ from nmtalign.report.corpus import (
 )
 from nmtalign.report.sample import SamplePair, example_with_crossing, most_instructive
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
 LETTERS = list("abcdef")
 ALIGNER = vector_aligner(*(Embeddings(Vocabulary.from_words(LETTERS), np.eye(6)) for _ in range(2)))

@@ -36,8 +36,7 @@ from nmtalign.report.sample import (
     summarize,
 )
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus, data_of, inflated
 
 

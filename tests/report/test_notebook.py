@@ -25,8 +25,7 @@ from nmtalign.report.html import cards_page
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import theme_of
 from nmtalign.report.tables import as_pair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of, inflated
 
 PAIR = CAT.aligned

@@ -11,8 +11,7 @@ from nmtalign.errors import DataError
 from nmtalign.run.stream import align_chunks
 from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair, iter_chunks
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
 WORDS = ["a", "b", "c"]
 SIDE = Embeddings(Vocabulary.from_words(WORDS), np.eye(3))

@@ -10,12 +10,12 @@ import pytest
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.arrays import unit_rows
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.scorers.dense import MAX_SCALE, ExpectedLinks, ScaleLikelihood, fit_scale
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Hyperparameters
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.aligner.toy_language import links_of, toy_bitext, training_job
 

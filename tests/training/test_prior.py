@@ -13,10 +13,9 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.errors import UsageError
 from nmtalign.scorers.forms import FormCounts, FormPairCounts, FormPairs
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import FormPrior, Prior, form_prior, similar_words
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.aligner.batches import training_links
 from tests.aligner.toy_language import toy_bitext, toy_training, training_job
 

@@ -7,17 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nmtalign.arrays import unit_rows
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import (
-    CharacterNgrams,
-    Embeddings,
-    VectorCoverage,
-    fold,
-    spelling_direction,
-    unit_rows,
-)
+from nmtalign.vectors.embeddings import Embeddings, VectorCoverage, Vocabulary, fold, spelling_direction
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 
 WORDS = ["la", "Évêque", "running", "runner", "1992"]
 
@@ -158,7 +152,7 @@ def test_vectors_equal_gensims(words: list[str], shortest: int, more: int) -> No
 
 @pytest.mark.parametrize("block", [1, 3, 4096])
 def test_blocks_do_not_matter(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmtalign.vectors.embeddings._WORDS_PER_BLOCK", block)
+    monkeypatch.setattr("nmtalign.vectors.subword_vectors._WORDS_PER_BLOCK", block)
     pieces = CharacterNgrams(np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32), 2, 4)
     many = ["été", "le", "", "maison", "x", "\ud800"]
     alone = np.concatenate([pieces.vectors([word]) for word in many])

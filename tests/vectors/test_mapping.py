@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nmtalign.arrays import unit_rows
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.spaces import (
     centered,
     identical_strings,

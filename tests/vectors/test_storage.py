@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import (
     detect_format,
     languages_of,
@@ -26,6 +25,7 @@ from nmtalign.vectors.storage import (
     save_embeddings,
     save_pair,
 )
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 
 WORDS = ["le", "été", "日本", "\x85", "a\u2028b", "null", "NA", '"', "1e5", "#", "\\", "𝒳"]
 PLACES = {

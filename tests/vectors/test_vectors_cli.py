@@ -15,9 +15,9 @@ from nmtalign.aligner.opening import load
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.program import group
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_embeddings
+from nmtalign.vectors.subword_vectors import CharacterNgrams
 
 
 def run(*arguments: object) -> Result:

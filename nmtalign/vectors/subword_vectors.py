@@ -1,8 +1,8 @@
-"""Static models: a tokenizer, and a vector for each of its sub-words.
+"""Vectors of sub-words, of which those of words are composed: fastText's n-grams, and static models.
 
-model2vec writes such folders, and every model of Hugging Face has a table of this kind as its first layer. A
-word's vector is the mean of the vectors of its sub-words. The packages tokenizers and safetensors read the
-files (extra ``[static]``).
+A static model is a tokenizer, and a vector for each of its sub-words. model2vec writes such folders, and
+every model of Hugging Face has a table of this kind as its first layer. A word's vector is the mean of the
+vectors of its sub-words. The packages tokenizers and safetensors read the files (extra ``[static]``).
 
 Axes: V sub-words of the tokenizer, D dimensions, N words.
 """
@@ -10,21 +10,168 @@ Axes: V sub-words of the tokenizer, D dimensions, N words.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nmtalign.arrays import AnyArray, Floats, Longs, check_stored_array
+from nmtalign.arrays import AnyArray, Floats, Longs, check_stored_array, unit_rows
 from nmtalign.errors import DataError, class_and_error_text, require_extra
 from nmtalign.files.paths import file_inside, reraise_as_data_error
 from nmtalign.files.text_files import parse_json, read_utf8
 from nmtalign.state import State, Stored
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings, SubwordVectors, unit_rows
+from nmtalign.validation import check_type
+
+# bounds of the memory while words are composed of n-grams; a longer word is in a block of its own
+_WORDS_PER_BLOCK = 2_048
+_CHARS_PER_BLOCK = 1 << 17
+MAX_NGRAM_CHARS = 64  # fastText's sub-words have up to 6 by default
+_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
+
+
+class SubwordVectors:
+    """Vectors of parts of words, of which the vectors of words are composed."""
+
+    matrix: NDArray[Any]  # one vector for each part
+    # whether a composed vector counts as the word's own, because there is no list of words
+    are_own: ClassVar[bool] = False
+    know_all_words: ClassVar[bool] = False  # whether no word lacks a vector
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the composed vector of each word, zeros for a word without known parts, shape (N, D)."""
+        raise NotImplementedError
+
+    def __contains__(self, word: object) -> bool:
+        """Return whether a word has known parts."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """Return the state of sub-words that are a part of their own."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CharacterNgrams(SubwordVectors):
+    """fastText's sub-words: one vector for each hash bucket of character n-grams.
+
+    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo the number of
+    buckets. gensim has it too, but its import takes 1.6 s, and it hashes word by word in seven times the
+    time. Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
+    """
+
+    matrix: NDArray[Any]  # (buckets, D): vectors of the buckets
+    shortest: int  # characters of an n-gram of <word>
+    longest: int
+
+    def __post_init__(self) -> None:
+        check_type(self.matrix, np.ndarray, "an array of sub-word vectors")
+        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
+            raise DataError(f"expected sub-word vectors of shape (buckets, D), found {self.matrix.shape}")
+        are_integers = type(self.shortest) is int and type(self.longest) is int
+        if not are_integers or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS:
+            found = f"found {self.shortest!r:.60} to {self.longest!r:.60}"
+            raise DataError(f"expected sub-words of at most {MAX_NGRAM_CHARS} characters, {found}")
+
+    def __str__(self) -> str:
+        return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
+
+    def vectors(self, words: Sequence[str], own_vectors: NDArray[Any] | None = None) -> NDArray[np.float32]:
+        """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
+
+        A word without n-grams gets zeros. N-grams are added in fastText's order, so that the result is
+        bit-identical.
+        """
+        has_own = own_vectors is not None
+        if has_own:
+            result = np.array(own_vectors, np.float32)
+        else:
+            result = np.zeros((len(words), self.matrix.shape[1]), np.float32)
+        if not len(self.matrix):
+            return result
+        for block in word_blocks(words):
+            buckets, counts = self._buckets(words[block])
+            first = np.cumsum(counts) - counts  # the place of each word's first n-gram in `buckets`
+            sums = result[block]  # a view
+            # the nth n-grams of all words are added together, so the order is that of each word
+            for nth in range(counts.max()):
+                owners = np.flatnonzero(counts > nth)  # words with so many n-grams
+                sums[owners] += self.matrix[buckets[first[owners] + nth]]
+            added = counts + 1 if has_own else counts
+            sums /= np.maximum(added, 1)[:, None].astype(np.float32)
+        return result
+
+    def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the buckets of all n-grams, and the number of n-grams of each word, (N,).
+
+        The n-grams are in the order of their first letters, and those of one first letter in the order of
+        their lengths. Letters are those of all words, with the marks < and > around each.
+        """
+        lengths = np.array([len(word) + 2 for word in words])  # (N,)
+        first_letters = np.cumsum(lengths) - lengths  # (N,)
+        letter_bytes = _bytes_of_letters("".join(f"<{word}>" for word in words))  # (4, letters)
+        letter_count = letter_bytes.shape[1]
+
+        # which n-grams exist: row l, column n - 1 is the n-gram of n letters that begins with letter l
+        longest = min(self.longest, lengths.max())
+        letters_left = np.repeat(np.cumsum(lengths), lengths) - np.arange(
+            letter_count
+        )  # to the end, (letters,)
+        exists = letters_left[:, None] > np.arange(longest)  # (letters, longest): it ends inside of the word
+        exists[:, : max(self.shortest - 1, 0)] = False
+        is_mark = (letters_left == 1) | (letters_left == np.repeat(lengths, lengths))
+        exists[is_mark, :1] = False  # < and > alone are not n-grams
+
+        # the hash of an n-gram continues that of the n-gram with one letter less
+        hashes = np.zeros((letter_count, longest), np.uint32)
+        grown = np.full(letter_count, _FNV_START)
+        for size in range(longest):
+            grown = _extend_hashes(grown[: letter_count - size], letter_bytes[:, size:])
+            hashes[: len(grown), size] = grown
+        counts = np.add.reduceat(exists.sum(axis=1), first_letters)
+        return hashes[exists] % np.uint32(len(self.matrix)), counts
+
+
+def _bytes_of_letters(text: str) -> NDArray[np.uint32]:
+    """Return the UTF-8 bytes of each letter as signed numbers, then zeros, shape (4, letters).
+
+    Half a character becomes a question mark.
+    """
+    encodable = text.encode("utf-8", "replace").decode()
+    code_points = np.frombuffer(encodable.encode("utf-32-le"), "<u4")
+    letters, letter_of = np.unique(code_points, return_inverse=True)
+    utf8 = np.array([chr(letter).encode() for letter in letters], "S4")
+    signed_bytes = utf8.view(np.int8).reshape(-1, 4)  # of distinct letters
+    return np.asarray(signed_bytes.astype(np.uint32)[letter_of].T)
+
+
+def word_blocks(words: Sequence[str]) -> Iterator[slice]:
+    """Yield slices that together cover all words.
+
+    A slice has at most `_WORDS_PER_BLOCK` words and `_CHARS_PER_BLOCK` characters; a longer word is alone.
+    """
+    begin = chars = 0
+    for n, word in enumerate(words):
+        if n > begin and (n - begin == _WORDS_PER_BLOCK or chars + len(word) > _CHARS_PER_BLOCK):
+            yield slice(begin, n)
+            begin, chars = n, 0
+        chars += len(word)
+    if begin < len(words):
+        yield slice(begin, len(words))
+
+
+def _extend_hashes(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the FNV-1a hashes of n-grams with one more letter each, shape (letters,)."""
+    hashes = (hashes ^ letters[0]) * _FNV_PRIME
+    for byte in letters[1:]:
+        hashes = np.where(byte > 0, (hashes ^ byte) * _FNV_PRIME, hashes)
+    return hashes
+
+
+# --- static models -------------------------------------------------------------------------------
 
 TOKENIZER_FILE, TABLE_FILE = STATIC_FILES = "tokenizer.json", "model.safetensors"
 SETTINGS_FILE = "config.json"
@@ -167,7 +314,7 @@ class StaticSubwords(SubwordVectors):
         return cls("".join(lines), matrix, rows, weights, stored.value("unit_length", bool))
 
 
-def read_static_model(folder: Path) -> Embeddings:
+def read_static_model(folder: Path) -> StaticSubwords:
     """Read a folder with ``tokenizer.json`` and ``model.safetensors``.
 
     The tensors `weights` and `mapping` are those of model2vec. Raises DataError if it is not clear which
@@ -196,9 +343,7 @@ def read_static_model(folder: Path) -> Embeddings:
         matrix = _read_subword_table(file, name, table_path)
         rows, weights = _read_companions(file, name, len(matrix))
     with reraise_as_data_error(tokenizer_path):
-        subwords = StaticSubwords(tokenizer_json, matrix, rows, weights, _has_unit_length(place))
-    words = Vocabulary.from_words(())
-    return Embeddings(words, np.zeros((0, matrix.shape[1]), np.float32), subwords)
+        return StaticSubwords(tokenizer_json, matrix, rows, weights, _has_unit_length(place))
 
 
 def _file_of(folder: Path, name: str) -> Path:

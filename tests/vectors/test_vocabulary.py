@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
-from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Vocabulary
 
 
 @given(st.lists(st.text(), unique=True), st.lists(st.text()))
