@@ -32,7 +32,7 @@ from nmtalign.errors import DataError
 from nmtalign.external.word_encoders import WORDS_PER_BATCH, WordEncoder
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.names import BUNDLED_MODEL
-from nmtalign.rescoring.gold_training import gold_of_pairs
+from nmtalign.rescoring.rescorer import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
 from nmtalign.text.bitext import LengthLimit, Pair
 from nmtalign.text.languages import language_name

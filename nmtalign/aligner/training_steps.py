@@ -36,8 +36,8 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.scoring import Counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.position_model import PositionModel, TextScores
-from nmtalign.rescoring.gold_training import learn_from_gold
 from nmtalign.rescoring.network import MAX_WEIGHTED_WORDS
+from nmtalign.rescoring.rescorer import learn_from_gold
 from nmtalign.scorers.dense import learn_spectral, make_vectors_scorer
 from nmtalign.scorers.likelihood_ratios import TextFormCounts
 from nmtalign.scorers.mixture import Mixture

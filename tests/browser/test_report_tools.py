@@ -22,7 +22,7 @@ from nmtalign.links.formats import format_gold, pair_fingerprint, read_correctio
 from nmtalign.links.inputs import as_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
-from nmtalign.rescoring.gold_training import gold_of_pairs
+from nmtalign.rescoring.rescorer import gold_of_pairs
 from tests.browser.conftest import actions, wait, wait_until_still
 from tests.browser.test_report_page import (
     assert_no_violation,

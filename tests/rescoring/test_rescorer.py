@@ -18,7 +18,7 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.decoding.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.rescoring import gold_training
+from nmtalign.rescoring import rescorer
 from nmtalign.rescoring.network import (
     Network,
     initial_network,
@@ -224,7 +224,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         seen[:] = batches
         return initial_network(seed)
 
-    monkeypatch.setattr(gold_training, "train_network", keep)
+    monkeypatch.setattr(rescorer, "train_network", keep)
     aligner = train_aligner(TOY.pairs, training_job(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.positions.weight == pytest.approx(len(usable) / (len(usable) + 10))
