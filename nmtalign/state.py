@@ -159,15 +159,6 @@ class Stored:
         """Return an integer in [minimum, maximum]."""
         return check_stored_integer(self.meta.get(name), minimum, maximum, name=self._meta)
 
-    def integers(
-        self, name: str, count: int, *, minimum: float | None = None, maximum: float | None = None
-    ) -> list[int]:
-        """Return a list of `count` integers in [minimum, maximum]."""
-        values = self.value(name, list)
-        if len(values) != count:
-            raise DataError(f"expected {count} numbers as {name!r}, found {len(values)}").at(self._meta)
-        return [check_stored_integer(value, minimum, maximum, name=self._meta) for value in values]
-
     def array(
         self,
         name: str,

@@ -130,7 +130,8 @@ def check(
     findings = find_all(
         sides.source, sides.target, aligner, languages=languages or of_aligner, workers=workers
     )
-    table = table_of_findings(_with_faults_of_cells(findings, sides.faults))
+    rows_of_findings = map(row_of_finding, _with_faults_of_cells(findings, sides.faults))
+    table = table_of_rows(list(rows_of_findings), FINDING_COLUMNS, example=(1, 1, "", "", "", "", ""))
     if sides.frame_index is not None:
         for place, name, lines in ((0, "index", "line"), (3, "last_index", "last")):
             rows = table[lines].to_numpy(int) - 1
@@ -159,12 +160,6 @@ def in_order_of_lines(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings in the order of their lines and kinds."""
     order = {kind: rank for rank, kind in enumerate(KINDS)}
     return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
-
-
-def table_of_findings(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Return findings as a table with the columns of :func:`check`."""
-    rows = [row_of_finding(finding) for finding in findings]
-    return table_of_rows(rows, FINDING_COLUMNS, example=(1, 1, "", "", "", "", ""))
 
 
 def row_of_finding(finding: Finding) -> tuple[int, int, str, str, str, str, str]:

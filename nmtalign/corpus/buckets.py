@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import overload
+from typing import Any
 
 import numpy as np
 
@@ -173,11 +173,7 @@ class StoredBuckets(Sequence[Bucket]):
     def __len__(self) -> int:
         return len(self.places)
 
-    @overload
-    def __getitem__(self, k: int) -> Bucket: ...
-    @overload
-    def __getitem__(self, k: slice) -> StoredBuckets: ...
-    def __getitem__(self, k: int | slice) -> Bucket | StoredBuckets:
+    def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return StoredBuckets(self.file, self.places[k], self.cell_counts[k])
         return Bucket(*map(self.file.read, self.places[k]))

@@ -355,14 +355,13 @@ def regroup_pair(
         for cell in product(source_ranges[s], target_ranges[t]):
             link = Link(*cell)
             probabilities[link] = max(probability, probabilities.get(link, 0.0))
-    links = regroup_links(pair.alignment.links, regroupings)
     if any(one_link):
-        links = _best_links(probabilities, regroupings, one_link)
-        probabilities = {link: probabilities[link] for link in probabilities if link in links}
+        best = _best_links(probabilities, regroupings, one_link)
+        probabilities = {link: probabilities[link] for link in probabilities if link in best}
     weights = converted("combined", pair.matrix.weights)
     return replace(
         pair,
-        alignment=make_alignment(links, len(words[0]), len(words[1])),
+        alignment=make_alignment(frozenset(probabilities), len(words[0]), len(words[1])),
         matrix=make_matrix(weights, *words, unknown, pair.matrix.caption),
         forward=converted("forward", pair.forward),
         reverse=converted("reverse", pair.reverse),

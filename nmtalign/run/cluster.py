@@ -484,7 +484,11 @@ class ClusterStore(ResultStore):
         futures = []
         with lost_cluster_as_error(self._client):
             for arguments in calls:
-                given = {name: self._sent(argument) for name, argument in arguments.items()}
+                # workers get the values of this program, which other arguments stand for
+                given = {
+                    name: self.share(argument.read()) if is_later(argument) else argument
+                    for name, argument in arguments.items()
+                }
                 result = self._client.submit(function, **given, pure=False)
                 items = self._client.map(item_at, [result] * len(paths), paths, pure=False)
                 futures.append(items)
@@ -493,10 +497,6 @@ class ClusterStore(ResultStore):
     def list_of(self, results: Sequence[Sequence[Handle[Kept]]], number: int) -> Handle[list[Kept]]:
         futures: Any = [items[number] for items in results]
         return futures  # type: ignore[no-any-return]
-
-    def _sent(self, argument: Any) -> Any:
-        """Return an argument of a call, in place of which workers get its value."""
-        return self.share(argument.read()) if is_later(argument) else argument
 
     def share(self, value: Kept) -> Handle[Kept]:
         # other workers fetch it from the worker that gets it

@@ -248,7 +248,11 @@ def links_of_source(
             piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
         else:
             expanded = chunk.lines if unit.expands else []
-            piece_lines = [_numbered_piece_lines(pair, marks) for pair in expanded]
+            # the pieces of the words that the other program has joined
+            piece_lines = [
+                (numbered_pieces(pair.source, marks)[1], numbered_pieces(pair.target, marks)[1])
+                for pair in expanded
+            ]
         batch = unit.convert(batch, line_words, piece_lines, one_link=linker.one_link)
         given = None
         if with_attention:
@@ -268,11 +272,6 @@ def links_of_source(
             joined_marks=marks,
         )
     next(remaining_matrices, None)  # an error if there is more
-
-
-def _numbered_piece_lines(pair: SentencePair, marks: SubwordMarks) -> BothPieceLines:
-    """Return the pieces of the words that another program has joined in a pair."""
-    return numbered_pieces(pair.source, marks)[1], numbered_pieces(pair.target, marks)[1]
 
 
 MAX_SEQUENTIAL_CHUNKS = 4  # chunks up to which all cores work on one after the other

@@ -18,6 +18,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, check_strictly_increasing
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import WordPairIndex, join_keys, lookup_values
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.scorers.dictionary_phrases import Phrases
@@ -117,12 +118,11 @@ class StoredForms(NamedTuple):
 
 def _form_kinds_of(stored: Stored) -> tuple[FormKind, FormKind]:
     """Return the kinds of form that a model names: numbers of letters, or languages of lemmas."""
-    values = stored.meta.get("letters")
-    if not isinstance(values, list) or not any(isinstance(value, str) for value in values):
-        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
-        return first, second
-    if len(values) != 2 or not all(_is_form_kind(value) for value in values):
-        raise DataError(f"expected two kinds of form, found {values!r}").at(stored.folder)
+    values = stored.value("letters", list)
+    if len(values) != 2 or not all(map(_is_form_kind, values)):
+        kinds = f"up to {MAX_FORM_LETTERS} letters, or a language of lemmas"
+        error = DataError(f"expected two kinds of form ({kinds}), found {short_repr(values)}")
+        raise error.at(stored.folder / "meta.json")
     return values[0], values[1]
 
 
