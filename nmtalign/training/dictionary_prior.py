@@ -430,34 +430,28 @@ def _normalized_rows(
     dictionary: Dictionary, wanted: Wanted, text_settings: TextSettings, jumps: list[JumpCount]
 ) -> _RowsOfLanguages:
     """Return the translations of wanted headwords; the jumps of the dictionary are added to `jumps`."""
+    names: list[tuple[str, str]] = []  # of the languages of each row
     headwords: list[str] = []
     translations: list[str] = []
     weights: list[float] = []
-    names = [("", "")]  # of the rows from each of `begins` on
-    begins = [0]
     for entry in dictionary.entries(wanted, jumps):
-        phrases = entry.glosses
         chosen = entry.headwords
         if len(chosen) > 1:
             are_wanted = wanted(chosen)
             chosen = [headword for headword in chosen if headword in are_wanted]
+        glosses = entry.glosses
         for headword in chosen:
-            for place, language in enumerate(entry.languages or [""]):
-                if (entry.language, language) != names[-1]:
-                    names.append((entry.language, language))
-                    begins.append(len(headwords) + place)
-            headwords += [headword] * len(phrases)
-            translations += phrases
-            weights += [entry.weight] * len(phrases)
-    rows = list(
-        zip(text_settings.normalized(headwords), text_settings.normalized(translations), weights, strict=True)
+            names += [(entry.language, language) for language in entry.languages or [""] * len(glosses)]
+            headwords += [headword] * len(glosses)
+            translations += glosses
+            weights += [entry.weight] * len(glosses)
+    rows = zip(
+        text_settings.normalized(headwords), text_settings.normalized(translations), weights, strict=True
     )
-    if len(names) == 1:
-        return {names[0]: rows}
-    result: _RowsOfLanguages = {}
-    for name, begin, end in zip(names, begins, [*begins[1:], len(rows)], strict=True):
-        result.setdefault(name, []).extend(rows[begin:end])
-    return {name: rows_of_name for name, rows_of_name in result.items() if rows_of_name}
+    rows_of_languages: _RowsOfLanguages = {}
+    for name, row in zip(names, rows, strict=True):
+        rows_of_languages.setdefault(name, []).append(row)
+    return rows_of_languages
 
 
 def _rows_of_text(
