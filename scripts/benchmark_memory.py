@@ -14,6 +14,12 @@ by two workers, and by the fast_align of `sil-machine[thot]`, which that Python 
 there are, of the recycled text, by two workers, without links; and 20,000 pairs of which one in a thousand
 is a line of 3,000 words, made of pairs joined, so that its right links are those of its parts. What
 WORK/growth.json holds is not measured again.
+
+    python scripts/benchmark_memory.py WORK --data DATA --speed [--fast-align PROGRAM] [--rounds 7]
+
+Instead: what a user waits for most often. The commands run in turn; of each, the least of all rounds counts.
+PROGRAM is the C++ program (https://github.com/clab/fast_align; ``cmake -DCMAKE_BUILD_TYPE=Release``), which
+runs in both directions: with ``-d -o -v``, as its authors advise, and with ``-f`` for new text.
 """
 
 from __future__ import annotations
@@ -21,14 +27,24 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
 
-from _corpora import Cost, Pairs, hansard_pairs, lines_of, markdown, measure, mixed_english_french
+from _corpora import (
+    Cost,
+    Pairs,
+    hansard_pairs,
+    lines_of,
+    markdown,
+    measure,
+    mixed_english_french,
+    read_pairs,
+)
 from benchmark_aligners import cost_of_fast_align, nmtalign_program
 
 RARE = 5
@@ -213,6 +229,75 @@ def grow(
     print(f"\nLinks of long lines against those of their parts: F {score:.2f}")
 
 
+def fast_align(program: str, text: tuple[Path, Path], folder: Path, *, is_learned: bool) -> Cost:
+    """Learn from a text with fast_align, or align it with what is learned in `folder`; both directions."""
+    bitext = folder / "bitext"
+    sides = zip(*map(lines_of, text), strict=True)
+    bitext.write_text("".join(f"{source} ||| {target}\n" for source, target in sides), encoding="utf-8")
+    costs_of_directions = []
+    for name, direction in (("forward", ["-d"]), ("reverse", ["-d", "-r"])):
+        table, log = folder / name, folder / f"{name}.log"
+        options: list[str | Path] = [*direction, "-o", "-v", "-p", table]
+        if is_learned:
+            learned = log.read_text(encoding="utf-8", errors="replace")
+            ratio = re.findall(r"source length \* (\S+)", learned)[-1]
+            tension = re.findall(r"final tension: (\S+)", learned)[-1]
+            options = [*direction, "-f", table, "-m", ratio, "-T", tension]
+            log = folder / "new.log"
+        costs_of_directions.append(measure([program, "-i", bitext, *options], log))
+    return Cost(
+        sum(cost.seconds for cost in costs_of_directions),
+        sum(cost.cpu_seconds for cost in costs_of_directions),
+        max(cost.peak_mb for cost in costs_of_directions),
+    )
+
+
+def speed(work: Path, data: Path, program: str | None, rounds: int) -> None:
+    """Print what common commands cost, and what the same work costs with fast_align."""
+    folder = work / "speed"
+    laws = write_pairs(folder / "laws", read_pairs(data / "bitext" / "laws", "train", ("en", "fr"))[:20_000])
+    hansard = write_pairs(folder / "hansard", hansard_pairs(data)[:100_000])
+    first_pair = [(lines_of(laws[0])[0], lines_of(laws[1])[0])]
+    one_pair = write_pairs(folder / "one", first_pair)
+    model, links, out = folder / "model", folder / "links", folder / "out"
+
+    def run(*arguments: str | Path) -> Cost:
+        shutil.rmtree(folder / "new-model", ignore_errors=True)
+        return measure((nmtalign_program(), *arguments), folder / "log")
+
+    commands: dict[str, Callable[[], Cost]] = {
+        "`--version`": lambda: run("--version"),
+        "`align`, one pair, bundled model": lambda: run("align", *one_pair, "-o", out),
+        "`align`, 20,000 pairs of laws, saved model": lambda: run(
+            "align", *laws, "--model", model, "-o", out
+        ),
+        "`train`, 100,000 pairs of Hansard": lambda: run(
+            "train", *hansard, "-o", folder / "new-model", "--links", links
+        ),
+        "`phrases`, 100,000 pairs of Hansard": lambda: run("phrases", *hansard, links, "-o", out),
+    }
+    shutil.rmtree(model, ignore_errors=True)
+    run("train", *laws, "-o", model)
+    if program is not None:
+        fast_align(program, laws, folder / "laws", is_learned=False)
+        commands["fast_align -f, 20,000 pairs of laws"] = lambda: fast_align(
+            program, laws, folder / "laws", is_learned=True
+        )
+        commands["fast_align, 100,000 pairs of Hansard"] = lambda: fast_align(
+            program, hansard, folder / "hansard", is_learned=False
+        )
+    found: dict[str, list[Cost]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            found[name].append(command())
+    rows = []
+    for name, costs_of_rounds in found.items():
+        columns = zip(*(asdict(cost).values() for cost in costs_of_rounds), strict=True)
+        seconds, cpu_seconds, megabytes = map(min, columns)
+        rows.append([name, f"{seconds:.2f}", f"{cpu_seconds:.2f}", f"{megabytes:.0f}"])
+    print(markdown([HEAD, *rows]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("work", type=Path)
@@ -224,7 +309,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000, help="Pairs of --grow")
     parser.add_argument("--python", type=Path, help="Python that has sil-machine[thot], for --grow")
     parser.add_argument("--figure", type=Path, help="Picture of --grow")
+    parser.add_argument("--speed", action="store_true", help="What common commands cost.")
+    parser.add_argument("--fast-align", default=shutil.which("fast_align"), help="C++ program, for --speed")
+    parser.add_argument("--rounds", type=int, default=7, help="Rounds of --speed")
     options = parser.parse_args()
+    if options.speed:
+        speed(options.work.absolute(), options.data, options.fast_align, options.rounds)
+        return
     if options.grow:
         work, peers = options.work.absolute(), options.python
         grow(work, options.data, options.preset, options.most, options.words, peers, options.figure)
