@@ -8,7 +8,7 @@ Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -222,7 +222,13 @@ class Lexicon:
         def numbers_of_forms(side: int, form_kind: FormKind) -> dict[str, int]:
             if form_kind == WHOLE_WORD:
                 return self.numbers[side]
-            return number_words(dict.fromkeys(map(form_function(form_kind), sides[side])))
+            strings: Iterable[str] = sides[side]
+            if isinstance(form_kind, int) and form_kind > 0:
+                kinds = [stored.form_kinds[side] for stored in self.counts_of_kinds]
+                longer = [kind for kind in kinds if isinstance(kind, int) and kind > form_kind]
+                # longer beginnings of words have the same beginnings in the same order, and are fewer
+                strings = numbers_of_forms(side, min(longer)) if longer else strings
+            return number_words(dict.fromkeys(map(form_function(form_kind), strings)))
 
         numbers = []
         for stored in self.counts_of_kinds:
