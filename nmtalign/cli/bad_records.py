@@ -16,10 +16,10 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
+from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
-    from nmtalign.text.bitext import SentencePair
 
 
 class BadRecords:
@@ -216,7 +216,6 @@ def without_split_words(
     `words_of` splits the lines into the words that are written.
     """
     from nmtalign.links.separators import find_split_word, may_be_split
-    from nmtalign.text.bitext import SentencePair
 
     for number, pair in enumerate(pairs, 1):
         if any(map(may_be_split, pair)):

@@ -22,6 +22,9 @@ from nmtalign.settings import (
     SourceSettings,
     WordSettings,
 )
+from nmtalign.text.bitext import Pair, SentencePair
+from nmtalign.text.languages import known_language, language_name
+from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
     from nmtalign.external.links_from import Linker
     from nmtalign.external.matrix_files import TokenizedPair
     from nmtalign.external.word_encoders import WordEncoder
-    from nmtalign.text.bitext import Pair, SentencePair
-    from nmtalign.text.tokenization import Languages, TextSettings
 
 JUDGED_PAIRS = 200  # the first pairs of a text, which decide whether the bundled model knows it
 
@@ -237,7 +238,6 @@ class ModelOptions(Settings):
 
 def _languages_of(files: tuple[str | None, str | None]) -> list[str]:
     """Return the codes of those languages that the names of files tell, without regions."""
-    from nmtalign.text.languages import known_language
 
     tags = (known_language(name) for name in languages_in_paths(*files))
     return [tag.partition("-")[0] for tag in tags if tag]
@@ -254,7 +254,6 @@ def _encoder_of(aligner: na.Aligner) -> WordEncoder | None:
 
 def log_known_languages(name: str, aligner: na.Aligner) -> None:
     """Log which languages the word encoder of an aligner knows, where nothing tells those of the text."""
-    from nmtalign.text.languages import language_name
 
     encoder = _encoder_of(aligner)
     if encoder is not None and encoder.languages is not None:
@@ -319,7 +318,6 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
 
 def text_of_source(tokenizer: str | None) -> TextSettings:
     """Return the settings that split a bitext into the tokens of the attention or the similarities."""
-    from nmtalign.text.tokenization import TextSettings
 
     return TextSettings(tokenizer or "space", lowercase=False, unicode="none")
 

@@ -21,6 +21,7 @@ from nmtalign.files.compressed import format_ending, path_of_prefix
 from nmtalign.names import BUNDLED_MODEL, SIDES, ExtractionName, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import LinkSettings
+from nmtalign.text.bitext import LengthLimit
 
 if TYPE_CHECKING:
     from nmtalign.checks.checking import KindCount, RunFindings
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from nmtalign.decoding.extraction_methods import Extraction
     from nmtalign.report.tables import LinkRow
     from nmtalign.run.stream import AlignedChunk
-    from nmtalign.text.bitext import LengthLimit
 
     Chunks = Generator[AlignedChunk]
     Sink = Callable[[AlignedChunk], object]

@@ -22,12 +22,12 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 from nmtalign.names import UnicodeForm, UnknownPolicy
 from nmtalign.settings import EncoderSettings, WordSettings
+from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from nmtalign.external.matrix_files import GivenPair
     from nmtalign.names import SubwordMarks
     from nmtalign.report.corpus import CorpusRecord
-    from nmtalign.text.bitext import SentencePair
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
 

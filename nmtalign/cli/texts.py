@@ -16,11 +16,17 @@ from nmtalign.cli.parameter_types import FileType, TwoNames
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
-from nmtalign.files.paths import expand_home, resolve_path
+from nmtalign.files.paths import expand_home, fingerprint, resolve_path
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
 from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import ReadLinksFormat
 from nmtalign.settings import WordSettings
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.languages import known_language
+from nmtalign.text.paired_files import name_cues
+from nmtalign.text.readers import FORMAT_OF_ENDING
+from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
+from nmtalign.text.xml_bitexts import languages_of_memory
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
@@ -28,8 +34,6 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.errors import OnError
     from nmtalign.links.formats import LinkRecord
-    from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.tokenization import TextSettings
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
 
@@ -90,8 +94,6 @@ class PairsOptions(Settings):
     def with_languages_of(self, model: str | None) -> Self:
         """Return the options with the languages of a model as sides, if a translation memory has both."""
         from nmtalign.state import languages_of_model
-        from nmtalign.text.readers import FORMAT_OF_ENDING
-        from nmtalign.text.xml_bitexts import languages_of_memory
 
         if self.pairs is None or FORMAT_OF_ENDING.get(format_ending(self.pairs)) != "tmx":
             return self
@@ -123,7 +125,6 @@ class PairsOptions(Settings):
 
 def advice_on_pairs(path: str | None) -> str:
     """Return how to name a file with both sides, if a path has its ending."""
-    from nmtalign.text.readers import FORMAT_OF_ENDING
 
     if path is None or format_ending(path) not in FORMAT_OF_ENDING:
         return ""
@@ -147,8 +148,6 @@ class BitextOptions(PairsOptions):
 
         Subtitles have the number of the cue in the place of a line, CoNLL-U that of the sentence.
         """
-        from nmtalign.text.paired_files import name_cues
-        from nmtalign.text.readers import FORMAT_OF_ENDING
 
         if self.pairs is None:
             sides = str(self.source), str(self.target)
@@ -217,7 +216,6 @@ def languages_in_paths(source: str | None, target: str | None) -> tuple[str, str
     >>> languages_in_paths("en/news.txt", "fr/news.txt"), languages_in_paths("a.en.txt", "b.fr.txt")
     (('en', 'fr'), ('source', 'target'))
     """
-    from nmtalign.text.languages import known_language
 
     names = languages_of_files(source, target)
     source_parts, target_parts = (re.split(r"[\W_]+", path or "") for path in (source, target))
@@ -362,7 +360,6 @@ class LinkedOptions(PairsOptions):
 
     def text(self, *, lowercase: bool = False) -> LinkedText:
         """Return the bitext with its links; UsageError if a file is missing, or one too many."""
-        from nmtalign.text.tokenization import SPACE_SETTINGS
 
         links = self.links
         if self.pairs is not None:
@@ -417,8 +414,6 @@ def describe_unit(unit: LinkUnit) -> dict[str, object]:
     """Return the settings, besides the aligner, on which the links of a run in shards depend."""
     from pathlib import Path
 
-    from nmtalign.files.paths import fingerprint
-
     models = [fingerprint(Path(model))["sha256"] for model in unit.models or ()]
     return {"count": unit.name, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}
 
@@ -427,7 +422,6 @@ def without_space_marks(
     pairs: Iterable[Any], unit: LinkUnit, bitext: BitextOptions, bad: BadRecords
 ) -> Iterator[Any]:
     """Yield the pairs of a bitext; those with the mark of spaces in a line are bad, and empty."""
-    from nmtalign.text.bitext import SentencePair
 
     if unit.spaces is None:
         yield from pairs

@@ -31,6 +31,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import expert_setting
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, LengthLimit, SentencePair, chunk_pairs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.run.shards import ShardRun
     from nmtalign.run.stream import ChunkContents
-    from nmtalign.text.bitext import LengthLimit, SentencePair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,6 @@ def align_command(
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.opening import fit_text
     from nmtalign.run.stream import ChunkContents
-    from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.checked_paths()
     unit = outputs.unit(outputs.pieces)
@@ -280,7 +279,6 @@ def _align_chunks(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.files.text_files import is_input_awaited
     from nmtalign.run.stream import align_chunks
-    from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     max_cells = math.inf if contents.values is None else MAX_MATRIX_CELLS

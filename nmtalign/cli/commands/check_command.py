@@ -22,13 +22,13 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import LinkUnitName, SubwordMarks
+from nmtalign.text.bitext import SentencePair, lines_of_sides, named_languages
+from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
     from nmtalign.corpus.units import LinkUnit, UnitFit
     from nmtalign.links.alignments import GoldAlignment, Link
-    from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.tokenization import Languages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,6 @@ def check_command(
         raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     blas.start_with_one_thread()
     from nmtalign.checks.checking import KindCounts, find_all
-    from nmtalign.text.bitext import lines_of_sides, named_languages
 
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
@@ -184,7 +183,6 @@ def _check_links(
 ) -> None:
     """Show which units of the text the positions in links fit; DataError if they fit none, or not --count."""
     from nmtalign.corpus.units import fits_of_units, fitting_units
-    from nmtalign.text.tokenization import TextSettings
 
     links = str(checked.links)
     text_settings = TextSettings(checked.tokenizer or "simple", lowercase=False, unicode="none")

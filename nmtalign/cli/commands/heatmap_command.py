@@ -29,12 +29,12 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
 from nmtalign.settings import PictureSettings
+from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.report.corpus import CorpusRecord
-    from nmtalign.text.bitext import SentencePair
 
 
 MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
@@ -185,7 +185,6 @@ def _read_pairs(
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
     from nmtalign.external.matrix_files import read_pairs_with_attention
-    from nmtalign.text.bitext import SentencePair
 
     lines = chosen.lines
     source, target = bitext.source_sentence, bitext.target_sentence

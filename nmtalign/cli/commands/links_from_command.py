@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
@@ -21,9 +20,7 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.settings import EncoderSettings, SourceSettings
-
-if TYPE_CHECKING:
-    from nmtalign.text.bitext import SentencePair
+from nmtalign.text.bitext import SentencePair
 
 
 @dataclass(frozen=True, kw_only=True)

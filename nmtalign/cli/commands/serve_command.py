@@ -31,11 +31,11 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.text_files import parse_json
 from nmtalign.names import MULTILINGUAL_MODEL, SIDES
+from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from nmtalign.text.bitext import SentencePair
 
 EXAMPLES = {  # one sentence, by language
     "en": "The black cat sleeps .",
@@ -198,7 +198,6 @@ class Server(ThreadingHTTPServer):
     def answer(self, request: bytes) -> dict[str, Any]:
         """Return the data that the page draws for a JSON request; raise DataError if it asks for too much."""
         from nmtalign.report.html import report_data
-        from nmtalign.text.bitext import SentencePair
 
         fields = parse_json(request.decode())
         if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in SIDES):

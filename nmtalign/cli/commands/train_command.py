@@ -37,6 +37,9 @@ from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
 from nmtalign.settings import LinkSettings, TrainingSettings
+from nmtalign.text.bitext import LengthLimit, SentencePair, chunk_pairs, named_languages
+from nmtalign.text.languages import known_language
+from nmtalign.text.tokenization import SPACE_SETTINGS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,7 +51,6 @@ if TYPE_CHECKING:
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
     from nmtalign.run.stream import AlignedChunk
-    from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
 
 MAX_PAIRS_FOR_QUALITY = 500  # at random, from which the error rate is estimated
@@ -147,7 +149,6 @@ def train_command(
     from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import link_unit
     from nmtalign.decoding.extraction_methods import make_extraction
-    from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
     unit = link_unit(count=outputs.count, pieces=preparation.pieces, spm=outputs.spm)
@@ -374,8 +375,6 @@ def _linked_chunks(
 ) -> Iterator[AlignedChunk]:
     """Yield the pairs of the training text, which are read again, with their links."""
     from nmtalign.run.stream import AlignedChunk
-    from nmtalign.text.bitext import chunk_pairs
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     settings = SPACE_SETTINGS if unit.aligned_unit == "words" else aligner.text_settings
     for first, lines in chunk_pairs(pairs):
@@ -405,8 +404,6 @@ def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: Ba
     """Open the files that the settings name."""
     from nmtalign.aligner.training_job import open_training_job
     from nmtalign.links.formats import check_unit, read_link_records
-    from nmtalign.text.bitext import named_languages
-    from nmtalign.text.languages import known_language
 
     def read_gold_file(path: str | Path) -> list[na.GoldAlignment]:
         check_unit(path, encoding=bitext.encoding)

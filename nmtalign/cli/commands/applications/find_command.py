@@ -25,11 +25,12 @@ from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
+from nmtalign.text.bitext import chunk_pairs
+from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult
     from nmtalign.corpus.bitext_index import BitextIndex, IndexedPair, IndexLanguages
-    from nmtalign.text.tokenization import TextSettings
 
 _MAX_TRANSLATIONS = 12
 _MAX_BAR_COLUMNS = 30
@@ -163,7 +164,6 @@ def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     if (named.model is not None) == (linked.links is not None) or not linked.files:
         expected = "SOURCE TARGET with --links FILE or --model DIR, or --index DB"
@@ -182,7 +182,6 @@ def _align_searched(aligner: na.Aligner, bitext: BitextOptions, bad: BadRecords)
     from nmtalign.aligner.opening import fit_text
     from nmtalign.corpus.units import TOKENS
     from nmtalign.run.stream import align_chunks
-    from nmtalign.text.bitext import chunk_pairs
 
     aligner, tracked = fit_text(aligner, bad.track(bitext.read(bad.add)), aligned_unit="tokens")
     for chunk in align_chunks(aligner, chunk_pairs(tracked), workers=1, unit=TOKENS):
