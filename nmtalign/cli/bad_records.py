@@ -93,7 +93,7 @@ class ErrorOptions(Settings):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop",
         "--on-error",
-        "Stop at a bad record, or print a warning and skip it: its line in the output is empty.",
+        "Stop at a bad record, or print a warning and skip it: a line that would be written for it is empty.",
     )
 
     def open(self, files: AtomicFiles) -> BadRecords:
@@ -118,7 +118,7 @@ class ListedErrorOptions(ErrorOptions):
     on_error: Literal["stop", "skip-marked"] = setting(
         "stop",
         "--on-error",
-        "Stop at a bad record, or skip it (its line in the output is empty) and list it in --error-report.",
+        "Stop at a bad record, or skip it (a line written for it is empty) and list it in --error-report.",
     )
     error_report: str | None = setting(
         None,
@@ -148,27 +148,6 @@ class ListedErrorOptions(ErrorOptions):
         if bad.are_marked:
             text = f"{with_plural(bad.count, 'bad record')}, listed in {self.error_report}"
             log(text, event="bad records", records=bad.count)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearningErrorOptions(ListedErrorOptions):
-    """The treatment of bad records, where a model is learned from the others."""
-
-    on_error: Literal["stop", "skip-marked"] = setting(
-        "stop",
-        "--on-error",
-        "Stop at a bad record, or do not learn from it (its line in --links is empty) and list it in"
-        " --error-report.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOutOptions(ErrorOptions):
-    """The treatment of bad records, where no line is written for a pair."""
-
-    on_error: Literal["stop", "skip-marked"] = setting(
-        "stop", "--on-error", "Stop at a bad record, or print a warning and leave its pair out."
-    )
 
 
 def look_ahead(

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.messages import warn
 from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import NumberList
@@ -146,17 +146,6 @@ def _pairs_of_archive(path: str, bitext: Iterable[SentencePair]) -> Iterator[Giv
         yield given
     if next(archived, None) is not None:
         raise DataError("expected one pair for each of the text, found more").at(path)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownTextErrorOptions(ErrorOptions):
-    """The treatment of bad records of a text whose pairs are shown, and of bad lines of their links."""
-
-    on_error: Literal["stop", "skip-marked"] = setting(
-        "stop",
-        "--on-error",
-        "Stop at a bad record of the text or of links, or print a warning and show an empty pair for it.",
-    )
 
 
 def read_to_end(

@@ -137,6 +137,7 @@ class BitextOptions(PairsOptions):
 
     source: str | None = argument(kind="input", required=False)
     target: str | None = argument(kind="input", required=False)
+    unescape: bool = setting(False)
 
     @property
     def files(self) -> list[str]:
@@ -161,18 +162,13 @@ class BitextOptions(PairsOptions):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
 
-    @property
-    def reads_escapes(self) -> bool:
-        """Whether the escapes of Moses are decoded."""
-        return False
-
     def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
         return iter(self.open(on_error))
 
     def open(self, on_error: OnError | None = None) -> na.Bitext:
         """Return the bitext of two files, or of one with both sides."""
-        pairs = self.open_file(on_error, unescape=self.reads_escapes)
+        pairs = self.open_file(on_error, unescape=self.unescape)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
@@ -187,7 +183,7 @@ class BitextOptions(PairsOptions):
             self.source,
             self.target,
             encoding=self.encoding,
-            unescape=self.reads_escapes,
+            unescape=self.unescape,
             on_error=on_error,
         )
 
@@ -197,10 +193,6 @@ class EscapedBitextOptions(BitextOptions):
     """The same files, whose text may have the escapes of Moses."""
 
     unescape: bool = setting(False, "--unescape", "Decode the escapes of Moses, such as &apos;.")
-
-    @property
-    def reads_escapes(self) -> bool:
-        return self.unescape
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:

@@ -48,7 +48,7 @@ from nmtalign.text.containers import (
     words_of_doc,
 )
 from nmtalign.text.headers import find_side_columns, language_of_column
-from nmtalign.text.paired_files import read_conllu_pairs, read_subtitle_pairs
+from nmtalign.text.paired_files import pair_or_error, read_conllu_pairs, read_subtitle_pairs
 from nmtalign.text.punctuation import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
@@ -428,12 +428,7 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
     target_lines = try_lines(target, encoding=encoding, inspect=partial(_inspect_side, target))
     try:
         for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
-            if isinstance(source_line, DataError):
-                yield source_line
-            elif isinstance(target_line, DataError):
-                yield target_line
-            else:
-                yield source_line, target_line
+            yield pair_or_error(source_line, target_line)
     except UnequalLinesError as error:
         raise DataError(f"{error}; {_advice_on_unequal_lines(source, target, encoding)}") from None
 

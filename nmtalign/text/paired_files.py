@@ -29,6 +29,13 @@ _is_word = re.compile(r"\d+").fullmatch
 _is_left_out = re.compile(r"\d+-\d+|\d+\.\d+").fullmatch
 
 
+def pair_or_error(source: str | DataError, target: str | DataError) -> tuple[str, str] | DataError:
+    """Return the lines of a pair, or the first error among them."""
+    if isinstance(source, DataError):
+        return source
+    return target if isinstance(target, DataError) else (source, target)
+
+
 class _Sentence(NamedTuple):
     """A sentence, or the error of its first bad row."""
 
@@ -51,12 +58,7 @@ def read_conllu_pairs(
         if same_ids and first.sentence_id != second.sentence_id:
             expected = f"expected a sentence with the sent_id {first.sentence_id!r} as in {source}"
             raise DataError(f"{expected}, found {second.sentence_id!r}").at(f"{target}, sentence {number:,}")
-        if isinstance(first.line, DataError):
-            yield first.line
-        elif isinstance(second.line, DataError):
-            yield second.line
-        else:
-            yield first.line, second.line
+        yield pair_or_error(first.line, second.line)
 
 
 def _iter_sentences(path: str | Path, encoding: str) -> Iterator[_Sentence]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError, require_extra
-from nmtalign.files.paths import FileVersion, expand_home, file_version
+from nmtalign.errors import DataError, UsageError, class_and_error_text, require_extra
+from nmtalign.files.paths import FileVersion, expand_home, file_version, reraise_as_data_error
+from nmtalign.files.text_files import read_utf8
 from nmtalign.names import SubwordMarks
 from nmtalign.text.tokenization import SentencePieceModel, Span, join_pieces, load_tokenizer, word_numbers
 
@@ -147,18 +149,27 @@ class Segmenter(Protocol):
         ...
 
 
+def hugging_face_tokenizer(content: str) -> Any:
+    """Return the tokenizer of a ``tokenizer.json``, which neither truncates nor pads."""
+    with require_extra("tokenizers", "a tokenizer.json needs the package tokenizers"):
+        from tokenizers import Tokenizer
+    try:
+        tokenizer = Tokenizer.from_str(content)
+    except Exception as error:  # the package raises Exception itself
+        message = class_and_error_text(error).replace("`", "'")
+        raise DataError(f"expected a tokenizer.json of Hugging Face ({message})") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
 class _TokenizersSegmenter:
     """A ``tokenizer.json`` of Hugging Face, without the special tokens that a model adds."""
 
     def __init__(self, file: str) -> None:
-        with require_extra("tokenizers", "a tokenizer.json needs the package tokenizers"):
-            from tokenizers import Tokenizer
-        try:
-            self._tokenizer: Any = Tokenizer.from_file(file)
-        except Exception as error:  # the package raises Exception itself
-            raise DataError(f"expected a tokenizer.json of Hugging Face ({error})").at(file) from None
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        path = Path(file)
+        with reraise_as_data_error(path):
+            self._tokenizer = hugging_face_tokenizer(read_utf8(path))
 
     def encode(self, line: str) -> tuple[list[str], list[Span]]:
         encoded = self._tokenizer.encode(line, add_special_tokens=False)

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import AnyArray, Floats, Longs, check_stored_array, unit_rows
-from nmtalign.errors import DataError, class_and_error_text, require_extra
+from nmtalign.errors import DataError, require_extra
 from nmtalign.files.paths import file_inside, reraise_as_data_error
 from nmtalign.files.text_files import parse_json, read_utf8
 from nmtalign.state import State, Stored
+from nmtalign.text.subwords import hugging_face_tokenizer
 from nmtalign.validation import check_type
 
 # bounds of the memory while words are composed of n-grams; a longer word is in a block of its own
@@ -241,16 +242,7 @@ class StaticSubwords(SubwordVectors):
     @cached_property
     def _tokenizer(self) -> Any:
         """The tokenizer, which neither truncates nor pads."""
-        with require_extra("static", _NEEDED_PACKAGES):
-            from tokenizers import Tokenizer
-        try:
-            tokenizer = Tokenizer.from_str(self.tokenizer_json)
-        except Exception as error:  # the package raises Exception itself
-            message = class_and_error_text(error).replace("`", "'")
-            raise DataError(f"expected a tokenizer.json of Hugging Face ({message})") from None
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        return hugging_face_tokenizer(self.tokenizer_json)
 
     @cached_property
     def _unknown_id(self) -> int | None:

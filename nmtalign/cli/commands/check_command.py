@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import nmtalign as na
 from nmtalign import blas
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
     from nmtalign.corpus.units import LinkUnit, UnitFit
     from nmtalign.links.alignments import GoldAlignment, Link
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckErrorOptions(ListedErrorOptions):
-    """The treatment of bad records, for which no line is written."""
-
-    on_error: Literal["stop", "skip-marked"] = setting(
-        "stop", "--on-error", "Stop at a bad record, or leave its pair out and list it in --error-report."
-    )
 
 
 MIN_DOUBT = 0.9  # of gold links that are listed
@@ -108,7 +99,7 @@ class CheckedLinksOptions(Settings):
 @command("check")
 def check_command(
     bitext: EscapedBitextOptions,
-    errors: CheckErrorOptions,
+    errors: ListedErrorOptions,
     outputs: OutputFileOptions,
     options: CheckOptions,
     checked: CheckedLinksOptions,
@@ -177,7 +168,7 @@ def check_command(
 
 def _check_links(
     bitext: EscapedBitextOptions,
-    errors: CheckErrorOptions,
+    errors: ListedErrorOptions,
     outputs: OutputFileOptions,
     checked: CheckedLinksOptions,
 ) -> None:

@@ -11,11 +11,11 @@ import nmtalign as na
 from nmtalign.checks.checking import find_in_lines
 from nmtalign.checks.findings import Finding
 from nmtalign.cli import parameter_types
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.records import (
     RecordOptions,
-    ShownTextErrorOptions,
     pick_lines,
     with_unknown_words_warning,
 )
@@ -76,7 +76,7 @@ class PageOptions(Settings):
 @command("report")
 def report_command(
     bitext: BitextOptions,
-    errors: ShownTextErrorOptions,
+    errors: ErrorOptions,
     drawn: SampleOptions,
     page: PageOptions,
     chosen: RecordOptions,

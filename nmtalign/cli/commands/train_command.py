@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
-from nmtalign.cli.bad_records import BadRecords, LearningErrorOptions
+from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import (
@@ -124,7 +124,7 @@ class PreparedTextOptions(Settings):
 @command("train")
 def train_command(
     bitext: EscapedBitextOptions,
-    error_options: LearningErrorOptions,
+    error_options: ListedErrorOptions,
     preparation: PreparedTextOptions,
     outputs: OutputOptions,
     learning: TrainingSettings,

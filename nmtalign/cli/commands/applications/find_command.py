@@ -16,7 +16,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress, printable
 from nmtalign.cli.texts import BitextOptions, LinkedText
@@ -93,7 +93,7 @@ class SearchOptions(Settings):
 def find_command(
     options: SearchOptions,
     linked: SearchedTextOptions,
-    errors: LeftOutOptions,
+    errors: ErrorOptions,
     named: NamedAlignerOptions,
 ) -> None:
     """Show how WORD is translated: each translation with its count, and example lines.
@@ -132,7 +132,7 @@ def find_command(
 
 
 def _open_index(
-    path: str | None, linked: SearchedTextOptions, errors: LeftOutOptions, named: NamedAlignerOptions
+    path: str | None, linked: SearchedTextOptions, errors: ErrorOptions, named: NamedAlignerOptions
 ) -> BitextIndex:
     """Return the index of --index, which is written first where it is missing, or that of the texts."""
     from nmtalign.corpus.bitext_index import build_index, write_index_file

@@ -25,7 +25,7 @@ from nmtalign.applications.bilingual_lexicon import (
 )
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair, read_linked_lines
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.bad_records import BadRecords, LeftOutOptions
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, shows_progress, warn
 from nmtalign.cli.parameter_types import OutputPrefix
@@ -173,7 +173,7 @@ class LexiconOptions(Settings):
 
 
 @command("lexicon")
-def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions) -> None:
+def lexicon_command(linked: CountedTextOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities, from LINKS or from a learned model.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET, or of --pairs FILE.
@@ -243,9 +243,7 @@ def lexicon_command(linked: CountedTextOptions, errors: LeftOutOptions, listed: 
     errors.say(bad)
 
 
-def _write_terms(
-    linked: CountedTextOptions, errors: LeftOutOptions, listed: LexiconOptions, path: str
-) -> None:
+def _write_terms(linked: CountedTextOptions, errors: ErrorOptions, listed: LexiconOptions, path: str) -> None:
     """Write the terms of a bitext, which is aligned if it has no links."""
     from nmtalign.applications.terminology import TermText, format_terms, terms_format
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nmtalign.applications.phrases import PHRASE_SEPARATOR, PhraseFormatter
-from nmtalign.cli.bad_records import LeftOutOptions
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress
 from nmtalign.cli.outputs import log_written
@@ -35,7 +35,7 @@ class PhraseOptions(Settings):
 
 
 @command("phrases")
-def phrases_command(linked: LinkedOptions, errors: LeftOutOptions, phrase: PhraseOptions) -> None:
+def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with LINKS.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET, or of --pairs FILE.
