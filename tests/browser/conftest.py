@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,6 +60,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Write a report, open it in a window of a given size, and check that nothing was complained about."""
+    numbers = count()
 
     def size(width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -81,13 +83,14 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         beside: bool = False,
     ) -> Any:
         write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections, text=text)
-        chromium.get("about:blank")
+        chromium.execute_script("try { localStorage.clear() } catch {}")  # by what the page before this has
         forgotten = {"origin": "file://", "storageTypes": "local_storage"}
         chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)
         size(width, height)
         prefer("dark" if dark else "light")
-        chromium.get(f"file://{tmp_path}/report.html{hash}")
-        wait(chromium, "return document.documentElement.dataset.ready === ''")
+        # with a number of its own, or the browser would only go to another place of the page that it shows
+        chromium.get(f"file://{tmp_path}/report.html?{next(numbers)}{hash}")
+        wait_until_drawn(chromium)
         if width > 1080:
             chromium.execute_script("document.getElementById('bar').open = true")  # its tools can be clicked
         if not beside and any(pair.others for pair in pairs):
@@ -122,8 +125,21 @@ def wait(page: Any, condition: str, *arguments: Any) -> None:
         time.sleep(0.01)
 
 
+def wait_until_drawn(page: Any) -> None:
+    """Wait until the script of a report has drawn its page; the page tells it, as asking often takes time."""
+    page.execute_async_script(
+        "const done = arguments[0], root = document.documentElement;"
+        "const look = () => { if (root.dataset.ready === '') done(); };"
+        "new MutationObserver(look).observe(root, { attributes: true });"
+        "look();"
+    )
+
+
 def wait_until_still(page: Any) -> None:
-    """Wait until nothing has moved or been drawn for twenty frames, however long a frame takes."""
+    """Wait until nothing has moved or been drawn for eight frames, however long a frame takes.
+
+    The page itself needs up to six to bring a pair to its place (`settle`).
+    """
     page.execute_async_script(
         "const done = arguments[0]; let before = '', same = 0;"
         "const look = () => {"
@@ -131,7 +147,7 @@ def wait_until_still(page: Any) -> None:
         "  const now = `${scrollY} ${document.body.scrollHeight} ${drawn}`;"
         "  same = now === before ? same + 1 : 0;"
         "  before = now;"
-        "  if (same < 20) requestAnimationFrame(look); else done();"
+        "  if (same < 8) requestAnimationFrame(look); else done();"
         "};"
         "look();"
     )

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from nmtalign.report.html import REPORT_MODULE, TYPING_MODULE, report_page
-from tests.browser.conftest import HERE, wait, wait_until_still
+from tests.browser.conftest import HERE, wait_until_drawn, wait_until_still
 from tests.browser.test_report_page import Open
 from tests.report.sample_pairs import corpus
 from tests.report.test_modules import ASSETS
@@ -56,7 +56,7 @@ def apart(page: Any, folder: Path, drawn: str) -> Any:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         page.get(f"http://127.0.0.1:{server.server_port}/")
-        wait(page, "return document.documentElement.dataset.ready === ''")
+        wait_until_drawn(page)
         wait_until_still(page)
         found = page.execute_script(drawn)
         page.get("about:blank")

@@ -24,7 +24,7 @@ from nmtalign.report.card_reasons import (
 )
 from nmtalign.report.heatmap import kinds_of_links
 from nmtalign.report.sample import SamplePair, most_instructive
-from tests.browser.conftest import actions, show_one_panel, wait, wait_until_still
+from tests.browser.conftest import actions, show_one_panel, wait, wait_until_drawn, wait_until_still
 from tests.report.sample_pairs import (
     CAT,
     GOLD_TO_EXPLAIN,
@@ -548,7 +548,7 @@ def test_the_address_keeps_the_search(open_report: Open) -> None:
     address = page.current_url
     page.get("about:blank")
     page.get(address)
-    wait(page, "return document.documentElement.dataset.ready === ''")
+    wait_until_drawn(page)
     assert order(page) == [4]
 
 
@@ -1127,7 +1127,7 @@ def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: b
             replace(corpus(1, 70)[0], line=98),
             CAT,
             SamplePair(99, short, None, {"other": short.alignment}),
-            *corpus(3, 30),
+            *corpus(1, 30),
         ],
         width=width,
         dark=dark,
@@ -1471,7 +1471,7 @@ def test_what_the_pairs_show_is_behind_a_button_unless_two_are_compared(open_rep
     for others, is_open in (({}, False), (CAT.others, True)):
         page = open_report([replace(CAT, others=others)], beside=True)
         page.refresh()
-        wait(page, "return document.documentElement.dataset.ready === ''")
+        wait_until_drawn(page)
         assert find(page, "[data-key=view]")[0].is_displayed() == is_open
         assert find(page, "#bar > summary")[0].text == "View"
 

@@ -15,7 +15,7 @@ from nmtalign.links.evaluation import compare_evaluations
 from nmtalign.links.scoring import Counts
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair, evaluate_systems
-from tests.browser.conftest import show_one_panel, wait
+from tests.browser.conftest import show_one_panel, wait, wait_until_drawn
 from tests.browser.test_report_page import (
     assert_no_violation,
     find,
@@ -339,7 +339,7 @@ def test_words_have_the_language_of_their_side(chromium: Any, tmp_path: Path) ->
     aligned = replace(CAT.aligned, languages=("zh", "ja"))
     write_report(tmp_path / "report.html", [replace(CAT, aligned=aligned)])
     chromium.get(f"file://{tmp_path}/report.html")
-    wait(chromium, "return document.documentElement.dataset.ready === ''")
+    wait_until_drawn(chromium)
     show_one_panel(chromium)
     langs = 'return [...document.querySelectorAll(".pair [lang]")].map((node) => node.getAttribute("lang"))'
     assert sorted(chromium.execute_script(langs)) == ["ja", "ja", "zh", "zh"]

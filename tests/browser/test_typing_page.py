@@ -12,7 +12,7 @@ import pytest
 
 from nmtalign.cli.commands.serve_command import Server
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.browser.conftest import wait, wait_until_still
+from tests.browser.conftest import wait, wait_until_drawn, wait_until_still
 from tests.browser.test_report_page import assert_no_violation, find, point_at, texts
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
@@ -224,7 +224,7 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     chromium.get(f"file://{tmp_path}/notebook.html")
     chromium.switch_to.frame(0)
     # the frame has the height of its card, after which nothing is drawn anew
-    wait(chromium, "return document.documentElement.dataset.ready === ''")
+    wait_until_drawn(chromium)
     wait(chromium, "return document.documentElement.scrollHeight <= innerHeight")
     wait_until_still(chromium)
     point_at(chromium, find(chromium, ".token")[2])
