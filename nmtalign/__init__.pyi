@@ -16,7 +16,8 @@ from nmtalign.applications.projection import project as project
 from nmtalign.applications.terminology import terms as terms
 from nmtalign.checks.checking import check as check
 from nmtalign.corpus.bitext_index import open_index as open_index
-from nmtalign.decoding.saved_batches import open_batch as open_batch
+from nmtalign.decoding.batches import concat as concat
+from nmtalign.decoding.batches import open_batch as open_batch
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
 from nmtalign.errors import AdviceWarning as AdviceWarning
 from nmtalign.errors import DataError as DataError
@@ -32,7 +33,6 @@ from nmtalign.links.alignments import Alignment as Alignment
 from nmtalign.links.alignments import AlignmentMatrix as AlignmentMatrix
 from nmtalign.links.alignments import GoldAlignment as GoldAlignment
 from nmtalign.links.alignments import Link as Link
-from nmtalign.links.concatenation import concat as concat
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import ThresholdCurve as ThresholdCurve
 from nmtalign.links.evaluation import evaluate as evaluate

@@ -227,7 +227,7 @@ class ViewableBatch(Result):
         path : str or Path
             A file that ends in .npz, or in .parquet (extra ``parquet``), with one row for each pair.
         """
-        from nmtalign.decoding.saved_batches import write_batch
+        from nmtalign.decoding.batches import write_batch
 
         write_batch(self, path)  # type: ignore[arg-type]  # the one subclass
 
@@ -251,7 +251,7 @@ class ViewableBatch(Result):
         >>> na.open_batch(json.loads(json.dumps(values))) == batch
         True
         """
-        from nmtalign.decoding.saved_batches import batch_to_dict
+        from nmtalign.decoding.batches import batch_to_dict
 
         return batch_to_dict(self)  # type: ignore[arg-type]  # the one subclass
 

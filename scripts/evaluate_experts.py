@@ -45,10 +45,9 @@ import nmtalign
 from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner
-from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.extraction_methods import PUBLISHED_METHODS, make_extraction
 from nmtalign.external.links_from import Linker
 from nmtalign.external.matrix_files import PairMatrix
-from nmtalign.external.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
 from nmtalign.settings import LinkSettings
 

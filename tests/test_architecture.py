@@ -62,7 +62,7 @@ ARROWS = {("scorers", "positions"), ("external", "decoding")}
 # import goes up
 RESULTS = "nmtalign.results"
 OF_RESULTS = {
-    "nmtalign.decoding.saved_batches",
+    "nmtalign.decoding.batches",
     "nmtalign.report.drawing",
     "nmtalign.report.style",
     "nmtalign.report.tables",

@@ -9,8 +9,7 @@ from typing import get_args
 
 import nmtalign
 from nmtalign import names
-from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES, Symmetrized
-from nmtalign.external.published import PUBLISHED_METHODS
+from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES, PUBLISHED_METHODS, Symmetrized
 from nmtalign.links import formats, selection
 from nmtalign.positions.position_model import SOFTMAX_POSITIONS
 from nmtalign.text import readers, tokenization

@@ -154,11 +154,9 @@ class EncoderLinks:
     def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.
 
-        The count of two words is the maximum of :func:`nmtalign.external.published.soft_posteriors` over
-        their sub-words.
+        The count of two words is the maximum of `soft_posteriors` over their sub-words.
         """
-        from nmtalign.decoding.extraction_methods import Threshold
-        from nmtalign.external.published import soft_posteriors
+        from nmtalign.decoding.extraction_methods import Threshold, soft_posteriors
 
         similarities = list(self._linker.read(words))
         soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(MIN_SOFT_COUNT))

@@ -421,7 +421,7 @@ def open_sink(
 
         return write
     if output == "posteriors":
-        from nmtalign.decoding.saved_batches import open_batch_file
+        from nmtalign.decoding.batches import open_batch_file
 
         write_batch = files.enter_context(open_batch_file(path, files))
         return lambda chunk: write_batch(chunk.as_batch())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nmtalign.arrays import AnyArray, as_real_array
-from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.extraction_methods import attention_posteriors, make_extraction
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError
 from nmtalign.external.cross_attention import AttentionReduction
@@ -26,7 +26,6 @@ from nmtalign.external.matrix_files import (
     read_matrices,
     read_pairs_with_attention,
 )
-from nmtalign.external.published import attention_posteriors
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, links_inside
 from nmtalign.links.gold import GoldLinks

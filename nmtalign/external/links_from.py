@@ -33,7 +33,15 @@ from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import TOKENS, LinkUnit, link_unit
 from nmtalign.decoding.decoder import Decoder
-from nmtalign.decoding.extraction_methods import Extraction, make_extraction
+from nmtalign.decoding.extraction_methods import (
+    DEFAULT_METHOD,
+    DEFAULT_UNITS,
+    PUBLISHED_METHODS,
+    Extraction,
+    Method,
+    attention_posteriors,
+    make_extraction,
+)
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.external.cross_attention import (
@@ -49,13 +57,6 @@ from nmtalign.external.matrix_files import (
     TokenizedPair,
     read_similarities,
     read_vectors,
-)
-from nmtalign.external.published import (
-    DEFAULT_METHOD,
-    DEFAULT_UNITS,
-    PUBLISHED_METHODS,
-    Method,
-    attention_posteriors,
 )
 from nmtalign.external.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.files.paths import as_path, expand_home

@@ -13,10 +13,9 @@ from nmtalign import names
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import sections as sections_module
 from nmtalign.corpus.text import encode_text
-from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.extraction_methods import attention_posteriors, make_extraction
 from nmtalign.external.links_from import Linker
 from nmtalign.external.matrix_files import PairMatrix
-from nmtalign.external.published import attention_posteriors
 from nmtalign.links.selection import SYMMETRIZATION_METHODS
 from nmtalign.settings import LinkSettings
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary

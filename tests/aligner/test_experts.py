@@ -23,11 +23,10 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.corpus.units import PairToAlign
-from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.extraction_methods import PUBLISHED_METHODS, make_extraction, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.links_from import Linker
 from nmtalign.external.matrix_files import PairMatrix
-from nmtalign.external.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.links.alignments import Link
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios

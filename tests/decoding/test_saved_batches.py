@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.decoding import saved_batches
+from nmtalign.decoding import batches
 from nmtalign.files.array_files import NpzWriter
 from tests.aligner.batches import check_same_bits
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -75,7 +75,7 @@ def test_an_opened_batch_is_equal_and_chooses_alike(
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_parts_of_a_file_are_one_batch(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_batches, "PAIRS_PER_SAVED_CHUNK", 7)
+    monkeypatch.setattr(batches, "PAIRS_PER_SAVED_CHUNK", 7)
     batch = toy_training("fast").aligner.align_batch(TOY.pairs, posteriors=True)
     opened = save_and_open(batch, tmp_path / f"batch.{ending}")
     check_same_bits(opened, batch)

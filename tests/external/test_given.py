@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.decoding.extraction_methods import PUBLISHED_METHODS
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.matrix_files import cosines, read_vectors
-from nmtalign.external.published import PUBLISHED_METHODS
 from nmtalign.links.selection import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of, toy_bitext

@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.decoding.extraction_methods import make_extraction
+from nmtalign.decoding.extraction_methods import attention_posteriors, make_extraction
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.cross_attention import AttentionReduction
 from nmtalign.external.links_from import Linker
 from nmtalign.external.matrix_files import PairMatrix, read_matrices
-from nmtalign.external.published import attention_posteriors
 from nmtalign.settings import LinkSettings
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S

@@ -20,7 +20,7 @@ from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, argument, setting
-from nmtalign.decoding.saved_batches import read_batches
+from nmtalign.decoding.batches import read_batches
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
