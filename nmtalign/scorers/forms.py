@@ -13,6 +13,7 @@ as word 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -41,6 +42,7 @@ _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu"
 ROMAN = str.maketrans(
     {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
 )
+_find_cyrillic = re.compile("[\u0430-\u0451]").search
 
 
 def short_words(words: Sequence[str]) -> bool:
@@ -110,6 +112,8 @@ def forms_of(side: EncodedSide, form_kind: FormKind) -> tuple[Ints, Forms]:
     """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
+        if form_kind == WHOLE_WORD:
+            return np.arange(len(side.words), dtype=np.int32), Forms(side.words)
         number, forms = number_forms(side.words, form_kind)
         return number, Forms(forms)
 
@@ -233,7 +237,10 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     The ends of a form count as letters. A form with fewer than three letters, or with characters that are
     neither Latin nor Cyrillic letters, has an empty set.
     """
-    text = normal_form("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
+    text = "\n".join(["", *forms, ""]).lower()
+    if _find_cyrillic(text):
+        text = text.translate(ROMAN)
+    text = normal_form("NFD", text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
     codes = codes[(codes < 0x300) | (codes > 0x36F)]  # without accents
     end = codes == ord("\n")

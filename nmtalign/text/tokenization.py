@@ -81,6 +81,8 @@ class _SpaceTokenizer:
 # --- normal forms --------------------------------------------------------------------------------
 
 _MAX_COMBINING_MARKS = 1_000  # combining marks on one letter; no language has more than a few
+# All marks and all CJK; inverted, because a class is compiled character by character
+_find_high_character = re.compile("[^\0-\u02ff\u2000-\u20cf]").search
 
 
 @lru_cache(maxsize=1)
@@ -105,8 +107,8 @@ def normal_form(form: str, text: str) -> str:
     if len(text) <= _MAX_COMBINING_MARKS:
         return unicodedata.normalize(form, text)  # type: ignore[arg-type]
     parts = [text]
-    # Each pile has a mark at a multiple of its length; the first mark is U+0300
-    if max(text[::_MAX_COMBINING_MARKS]) >= "\u0300":
+    # Each pile has a mark at a multiple of its length
+    if _find_high_character(text[::_MAX_COMBINING_MARKS]):
         mark = f"[{mark_class()}\uff9e\uff9f]"  # two letters become marks in NFKC
         if re.search(mark, text[::_MAX_COMBINING_MARKS]):
             parts = re.split(f"((?<!{mark}){mark}{{{_MAX_COMBINING_MARKS},}})", text)
@@ -239,14 +241,11 @@ class _SimpleTokenizer:
         self._special = re.compile("['\u2019\u02bc\\-\u2010\u2011@/&<]|www").search
         # The beginning of a quotation that is not a clitic
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
-        # Where there are marks or CJK; inverted, because a class is compiled character by character
-        self._foreign = re.compile("[^\0-\u02ff\u2000-\u20cf]").search
-
         self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_PICTURE_MODIFIERS}]").search
 
     def _pattern_for(self, text: str) -> re.Pattern[str]:
         """Return the pattern of tokens that handles just what the text contains."""
-        marked = not text.isascii() and self._foreign(text) is not None
+        marked = not text.isascii() and _find_high_character(text) is not None
         emoji = marked and self._emoji(text) is not None
         special = self._special(text) is not None or (marked and re.search(f"[{_CJK}]", text) is not None)
         quoted = special and self._quoted(text) is not None
