@@ -71,6 +71,5 @@ ReadVectorsFormat = Literal[
 ]
 WrittenVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary"]
 UnknownPolicy = Literal["zero", "subword", "backoff"]
-DecodingErrors = Literal["strict", "ignore", "replace", "backslashreplace"]  # names of Python's decoders
 READ_VECTORS: tuple[ReadVectorsFormat, ...] = get_args(ReadVectorsFormat)
 UNKNOWN_POLICIES: tuple[UnknownPolicy, ...] = get_args(UnknownPolicy)

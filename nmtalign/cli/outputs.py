@@ -112,7 +112,11 @@ class LinkOutputOptions(Settings):
     probabilities: str | None = probabilities_option("LINKS")
     pair_scores: str | None = pair_scores_option()
     table: str | None = table_option()
-    escape_formulas: bool = texts.formula_option()
+    escape_formulas: bool = setting(
+        False,
+        "--escape-formulas",
+        "In CSV and TSV, put ' before words that a spreadsheet would read as formulas.",
+    )
     guided: str | None = setting(
         None,
         "--guided FILE",

@@ -11,11 +11,12 @@ import os
 import sys
 import traceback
 from copy import copy
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import click
 
 from nmtalign import __version__
+from nmtalign.cli import StopSignals
 from nmtalign.cli.declare import common_option
 from nmtalign.cli.messages import (
     debug_option,
@@ -258,16 +259,7 @@ def group() -> None:
     """
 
 
-class Signals(Protocol):
-    """What the program tells whoever handles signals, and asks it."""
-
-    ended: bool  # everything is written, or the message of an error: signals are too late
-
-    @property
-    def have_come(self) -> bool: ...
-
-
-def run_program(arguments: list[str] | None, signals: Signals) -> int:
+def run_program(arguments: list[str] | None, signals: StopSignals) -> int:
     """Run the command line; return its exit code once everything, or the message of an error, is written."""
     enabled_switches.clear()
     os.environ["MPLBACKEND"] = "agg"  # a notebook exports its own backend, which may be unknown here

@@ -56,12 +56,6 @@ def sides_option(file: str) -> Any:
     return setting(None, "--sides A,B", help, type=_SIDES, section="Input")
 
 
-def formula_option() -> Any:
-    """Declare ``--escape-formulas``."""
-    help = "In CSV and TSV, put ' before words that a spreadsheet would read as formulas."
-    return setting(False, "--escape-formulas", help)
-
-
 def length_option(effect: str) -> Any:
     """Declare ``--max-length``; `effect` is what the command does with long pairs."""
     help = f"{effect} pairs with more than N tokens on a side."

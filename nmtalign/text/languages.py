@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, require_extra
@@ -58,19 +59,26 @@ zh zho/chi/cmn/cn Chinese/Mandarin/中文, zu zul Zulu
 _SUBTAG = re.compile(r"[a-z]{4}|[a-z]{2}|\d{3}|\d[a-z0-9]{3}|[a-z0-9]{5,8}")
 
 
+class _Codes(NamedTuple):
+    """The two-letter code of each code, and of each name in lower case; the English name of each code."""
+
+    of_codes: dict[str, str]
+    of_names: dict[str, str]
+    names: dict[str, str]
+
+
 @cache
-def _codes() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the two-letter code of each code, and of each name in lower case."""
-    of_codes: dict[str, str] = {}
-    of_names: dict[str, str] = {}
+def _codes() -> _Codes:
+    codes = _Codes({}, {}, {})
     for entry in re.split(r",\s+", _LANGUAGES.strip()):
         code, other_codes, names = entry.split(" ", 2)
-        of_codes[code] = code
+        codes.of_codes[code] = code
         for other in other_codes.split("/"):
-            of_codes.setdefault(other, code)
+            codes.of_codes.setdefault(other, code)
         for name in names.split("/"):
-            of_names[name.casefold()] = code
-    return of_codes, of_names
+            codes.of_names[name.casefold()] = code
+        codes.names[code] = names.partition("/")[0]
+    return codes
 
 
 def language_tag(text: str) -> str:
@@ -79,7 +87,7 @@ def language_tag(text: str) -> str:
     >>> language_tag("EN_us"), language_tag("eng-US"), language_tag("French"), language_tag("tlh")
     ('en-us', 'en-us', 'fr', 'tlh')
     """
-    of_codes, of_names = _codes()
+    of_codes, of_names, _ = _codes()
     text = unicodedata.normalize("NFC", text).strip().casefold()
     if text in of_names:
         return of_names[text]
@@ -94,21 +102,11 @@ def language_name(text: str) -> str:
     ('French', 'English (US)', 'tlh')
     """
     code, *subtags = language_tag(text).split("-")
-    name = _language_names().get(code)
+    name = _codes().names.get(code)
     if name is None:
         return text
     told = [tag.upper() if len(tag) == 2 else tag.capitalize() for tag in subtags]
     return f"{name} ({', '.join(told)})" if told else name
-
-
-@cache
-def _language_names() -> dict[str, str]:
-    """Return the first name of each language, which is English, by its code of two letters."""
-    names: dict[str, str] = {}
-    for entry in re.split(r",\s+", _LANGUAGES.strip()):
-        code, _, names_of_code = entry.split(" ", 2)
-        names[code] = names_of_code.partition("/")[0]
-    return names
 
 
 def known_language(text: str) -> str | None:
@@ -117,7 +115,7 @@ def known_language(text: str) -> str | None:
     >>> [known_language(name) for name in ("pt_BR", "Deutsch", "eng_Latn", "id_row")]
     ['pt-br', 'de', 'en-latn', None]
     """
-    of_codes = _codes()[0]
+    of_codes = _codes().of_codes
     tag = language_tag(text)
     code, *subtags = tag.split("-")
     is_known = code in of_codes and all(map(_SUBTAG.fullmatch, subtags))
@@ -126,7 +124,7 @@ def known_language(text: str) -> str | None:
 
 def check_language_codes(languages: tuple[str | None, str | None]) -> None:
     """Raise UsageError if one of the languages is a name, such as English: tokenizers only know codes."""
-    of_names = _codes()[1]
+    of_names = _codes().of_names
     for language in languages:
         code = of_names.get("" if language is None else language.strip().casefold())
         if code is not None:
