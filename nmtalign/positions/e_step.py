@@ -96,7 +96,7 @@ class ExpectedCounts(NamedTuple):
 
     def clear_padding(self) -> None:
         """Set the counts of the padding, number 0, to 0 in place."""
-        self.links[0] = 0
+        self.links[:1] = 0  # there are none where word pairs are counted elsewhere
         self.source_null[0] = 0
         self.target_null[0] = 0
 

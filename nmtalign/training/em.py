@@ -108,10 +108,9 @@ class Hyperparameters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        values = asdict(self)
-        values["forms"] = list(self.forms)
-        values["short_forms"] = list(self.short_forms)
-        values["lemmas"] = list(self.lemmas)
+        values = asdict(self) | {
+            name: list(getattr(self, name)) for name in ("forms", "short_forms", "lemmas")
+        }
         if self.lemmas == (None, None):
             del values["lemmas"]
         return values

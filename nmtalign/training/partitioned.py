@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -251,14 +251,6 @@ class PartitionedCounts:
     linked: tuple[Doubles, Doubles]  # (words,): joint counts of source words and of target words
 
 
-class MStep(NamedTuple):
-    """The parameters of the M-step of the lexicon, which the ranges compute."""
-
-    counts_of_ranges: Sequence[Handle[RangeCounts]]  # the counts of the pairs of each range
-    factors_of_kinds: list[tuple[Floats, Floats]]  # of :func:`ratio_factors`, for each kind of form
-    floor: float
-
-
 class PartitionedEstimator(EMIterations[PartitionedCounts]):
     """Expectation-maximization over parts of a text and ranges of its word pairs, which a store keeps.
 
@@ -338,7 +330,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
     # --- a pass ----------------------------------------------------------------------------------
 
     def _e_step(self, step: EStep) -> PartitionedCounts:
-        return self._surviving(lambda divided: self._pass(divided, None, step))
+        return self._surviving(lambda divided: self._pass(divided, step, [None] * len(divided.parts)))
 
     def _next_counts(self, counts: PartitionedCounts, floor: float, step: EStep) -> PartitionedCounts:
         form_counts = self._form_counts_of(counts)
@@ -350,15 +342,22 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             source_null=mean_null_ratios(form_counts, 0),
             target_null=mean_null_ratios(form_counts, 1),
         )
-        m_step = MStep(counts.counts_of_ranges, factors_of_kinds, floor)
         step = step._replace(emissions=null_emissions)
-        return self._surviving(lambda divided: self._pass(divided, m_step, step))
 
-    def _pass(self, divided: DividedText, m_step: MStep | None, step: EStep) -> PartitionedCounts:
-        """Return the expected counts of a pass; the first one, of uniform links, has no M-step."""
-        slices_for_parts: Sequence[Handle[RatioSlices] | None] = [None] * len(divided.parts)
-        if m_step is not None:
-            slices_for_parts = self._compute_ratios(divided, m_step)
+        def ratios(divided: DividedText) -> list[Handle[RatioSlices]]:
+            """The M-step: return, for each part, the likelihood ratios of its slices of all ranges."""
+            shared_factors = self._store.share(factors_of_kinds)
+            calls = self._calls_of_ranges(
+                divided, counts.counts_of_ranges, factors_of_kinds=shared_factors, floor=floor
+            )
+            return self._store.exchange(ratios_of_range, calls, len(divided.parts))[0]
+
+        return self._surviving(lambda divided: self._pass(divided, step, ratios(divided)))
+
+    def _pass(
+        self, divided: DividedText, step: EStep, slices_for_parts: Sequence[Handle[RatioSlices] | None]
+    ) -> PartitionedCounts:
+        """Return the expected counts of an E-step; the first one, of uniform links, has no ratios."""
         slices_for_ranges, others = self._count_parts(divided, step, slices_for_parts)
         del slices_for_parts  # a store frees what has no handle
         counts_of_ranges, linked_words = self._sum_slices(divided, slices_for_ranges)
@@ -369,23 +368,12 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         for counts_of_buckets in self._store.read(others):
             # `add` changes the totals, and returns the log-likelihood of a bucket
             log_likelihood += sum([totals.add(counts) for counts in counts_of_buckets])
-        # the padding; `clear_padding` does not apply, because `links` is empty
-        totals.source_null[0] = 0
-        totals.target_null[0] = 0
+        totals.clear_padding()
         linked = np.zeros(words[0]), np.zeros(words[1])
         for of_range in self._store.read(linked_words):
             of_range.add_to(linked)
         totals = totals._replace(log_likelihood=log_likelihood)
         return PartitionedCounts(totals, self._store.saved(counts_of_ranges), linked)
-
-    def _compute_ratios(self, divided: DividedText, m_step: MStep) -> list[Handle[RatioSlices]]:
-        """Return the likelihood ratios of pairs of forms: for each part, its slices of all ranges."""
-        shared_factors = self._store.share(m_step.factors_of_kinds)
-        calls = self._calls_of_ranges(
-            divided, m_step.counts_of_ranges, factors_of_kinds=shared_factors, floor=m_step.floor
-        )
-        slices_for_parts, _ = self._store.exchange(ratios_of_range, calls, len(divided.parts))
-        return slices_for_parts
 
     def _calls_of_ranges(
         self, divided: DividedText, counts_of_ranges: Sequence[Handle[RangeCounts]], **shared: object
