@@ -354,23 +354,18 @@ def make_score(
     `parameters` is an npz file, or a dictionary of arrays, for ``bahdanau`` and ``scaled-dot``. Raises
     UsageError if ``bahdanau`` lacks parameters, or the score takes none.
     """
-    inverse_temperature = None
-    if temperature is not None:
-        inverse_temperature = 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
         raise UsageError(f"{expected}, found {short_repr(name)}")
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):
-        score = name
-        return score if inverse_temperature is None else replace(score, scale=inverse_temperature)
+        return name if temperature is None else replace(name, scale=1 / temperature)
     if name == "bahdanau":
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('DIR')}")
-    if inverse_temperature is not None:
-        scale = inverse_temperature
-    else:
-        scale = cosine_scale(dimension) if name == "cosine" else 1.0
+    scale = cosine_scale(dimension) if name == "cosine" else 1.0
+    if temperature is not None:
+        scale = 1 / temperature
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScore(name, scale, unit_length=name == "cosine")
