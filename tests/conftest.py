@@ -32,8 +32,11 @@ settings.load_profile(os.environ.get("NMTALIGN_EXAMPLES", "nmtalign"))
 # Threads of torch that wait for others use the processor all the while; its models are small here.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Programs that tests interrupt would ignore Ctrl-C where the tests themselves run in the background.
+# Programs that tests interrupt would ignore Ctrl-C where the tests themselves run in the background, and the
+# end of their terminal under nohup.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 collect_ignore_glob = ["misuses/*"]  # mypy reads these; nobody runs them
 

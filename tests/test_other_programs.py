@@ -430,23 +430,24 @@ def test_links_and_the_prior_of_positions_are_those_of_simalign(encoder: SimpleN
     np.testing.assert_allclose(np.array(found["distorted"]), similar * prior.T, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("extraction", "method"), [("softmax", "awesome-align"), ("entmax15", "awesome-align-entmax")]
-)
-def test_links_are_those_of_awesome_align(encoder: SimpleNamespace, extraction: str, method: str):
-    python, folder = python_of("awesome_align"), encoder.folder
-    given = [
-        "--data_file",
-        folder / "both",
-        "--output_file",
-        folder / "links",
-        "--model_name_or_path",
-        folder,
-    ]
-    run([python, "-m", "awesome_align.run_align", *given, "--extraction", extraction])
-    lines = (folder / "links").read_text("utf-8").splitlines()
-    links = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines]
-    assert links == our_links(encoder, method)
+# Both in one process, which imports torch and transformers once
+AWESOME_ALIGN = """
+import runpy, sys
+for extraction in extractions:
+    output = ["--output_file", f"{folder}/{extraction}", "--extraction", extraction]
+    sys.argv = ["awesome-align", "--data_file", f"{folder}/both", "--model_name_or_path", folder, *output]
+    runpy.run_module("awesome_align.run_align", run_name="__main__")
+answer = None
+"""
+
+
+def test_links_are_those_of_awesome_align(encoder: SimpleNamespace):
+    methods = {"softmax": "awesome-align", "entmax15": "awesome-align-entmax"}
+    ask("awesome_align", AWESOME_ALIGN, folder=str(encoder.folder), extractions=list(methods))
+    for extraction, method in methods.items():
+        lines = (encoder.folder / extraction).read_text("utf-8").splitlines()
+        links = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines]
+        assert links == our_links(encoder, method), method
 
 
 # --- symmetrization -------------------------------------------------------------------------------
