@@ -61,6 +61,7 @@ LabelFormat = Literal["bio", "bioes", "iob1"]
 SpanFormat = Literal["spans", "char-spans"]
 TagFormat = Literal["xml", "html", "xliff", "bio", "bioes", "iob1", "labels", "spans", "char-spans", "conllu"]
 READ_LINKS: tuple[ReadLinksFormat, ...] = get_args(ReadLinksFormat)
+LINKED_FILES: tuple[LinkedFileFormat, ...] = get_args(LinkedFileFormat)
 WRITTEN_LINKS: tuple[WrittenLinksFormat, ...] = get_args(WrittenLinksFormat)
 MARKUP_FORMATS: tuple[MarkupFormat, ...] = get_args(MarkupFormat)
 LABEL_FORMATS: tuple[LabelFormat, ...] = get_args(LabelFormat)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from nmtalign.applications.markup import TaggedSegments
 from nmtalign.corpus.units import UnitCheck
-from nmtalign.errors import DataError, OnError, UsageError, warn_caller
+from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import GoldAlignment
@@ -21,12 +21,13 @@ from nmtalign.links.formats import (
     WORD_COUNT_ADVICE,
     WORD_SEPARATORS,
     LinkRecord,
+    format_gold,
     format_record,
     parse_gold,
     read_link_records,
 )
 from nmtalign.links.separators import find_split_word
-from nmtalign.names import SIDES, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import LINKED_FILES, SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.text.bitext import read_bitext
 from nmtalign.validation import check_bool
 
@@ -67,12 +68,10 @@ class _FirstError:
 
 @dataclass(frozen=True)
 class TextsOfLinks:
-    """The texts that links belong to, and what splits their lines into words."""
+    """The texts that links belong to, or the TMX or XLIFF file with both."""
 
     source: str
-    target: str
-    words_of: WordsOfPair
-    pairs: Callable[[OnError], Iterable[tuple[str, str]]] | None = None  # of one file with both sides
+    target: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,17 +79,42 @@ class Conversion:
     """A file of links or posteriors, its format, and the format to write."""
 
     links: str
-    format: ReadLinksFormat
-    to: WrittenLinksFormat
+    format: ReadLinksFormat | LinkedFileFormat
+    to: WrittenLinksFormat | LinkedFileFormat
     texts: TextsOfLinks | None = None
+    select: tuple[str, str] | None = None  # languages of a TMX file
     encoding: str = "utf-8"
     invert: bool = False  # whether source and target are swapped
+    words_of: WordsOfPair  # splits the lines of texts
     given: Iterator[LinkRecord] | None = None  # in the place of those that the file has in this format
+
+    def __post_init__(self) -> None:
+        target = None if self.texts is None else self.texts.target
+        if self.to in LINKED_FILES:
+            if self.texts is None or target is not None or self.invert:
+                copied = f"`to={self.to}` copies a file with both sides, which `source` names"
+                raise UsageError(f"{copied}, without `target` and `invert`")
+        elif self.texts is not None and target is None:
+            raise UsageError("`source` and `target` are the texts of both sides; pass both")
+        if self.select is not None and "tmx" not in (self.format, self.to):
+            raise UsageError("`select` chooses the languages of a TMX file, and there is none; remove it")
+        if self.format in LINKED_FILES and self.links == "-":
+            raise UsageError(f"a file of {self.format} is read twice, so not from standard input; name it")
+
+    def write(self, path: str | Path, files: AtomicFiles, bad: BadRecordSink) -> None:
+        """Write the file of the other format."""
+        if self.texts is None or self.to not in LINKED_FILES:
+            files.text(path).writelines(self.lines(bad))
+            return
+        segments = TaggedSegments(self.texts.source, self.to, self.select, files.binary(path).write)
+        words = map(self.words_of, segments.pairs(bad.add))
+        for record in bad.track(self._with_words(self._read(bad), words, bad)):
+            segments.set_links("" if bad.has_current else format_gold(record.gold))
 
     def lines(self, bad: BadRecordSink) -> Iterator[str]:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
         separator = WORD_SEPARATORS.get(self.to)
-        for number, record in enumerate(self.records(bad), 1):
+        for number, record in enumerate(bad.track(self._records(bad)), 1):
             if bad.has_current and record.source is None:
                 record = LinkRecord(GoldAlignment((), ()), (), ())
             if separator is not None and record.source is not None and record.target is not None:
@@ -103,27 +127,38 @@ class Conversion:
                 record = _inverted(record)
             yield format_record(record, format=self.to, number=number)
 
-    def records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
-        """Yield the records of the links, with the words of the texts if these are given."""
-        return bad.track(self._records(bad))
-
     def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
-        if self.given is not None:
-            records = self.given
-        else:
-            records = read_link_records(
-                self.links, format=self.format, encoding=self.encoding, on_error=bad.add
-            )
+        """Return the records of the links, with the words of the texts if these are given."""
+        records = self._read(bad)
         if self.texts is None:
             return records
-        pairs: Iterable[tuple[str, str]]
-        if self.texts.pairs is None:
-            pairs = read_bitext(
-                self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add
-            )
-        else:
-            pairs = self.texts.pairs(bad.add)
-        return self._with_words(records, map(self.texts.words_of, pairs), bad)
+        pairs = read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
+        return self._with_words(records, map(self.words_of, pairs), bad)
+
+    def _read(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+        if self.given is not None:
+            return self.given
+        if self.format in LINKED_FILES:
+            return self._read_segments(bad)
+        return read_link_records(self.links, format=self.format, encoding=self.encoding, on_error=bad.add)
+
+    def _read_segments(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+        """Yield the links in a TMX or XLIFF file, with the words of each pair; DataError if it has none."""
+        segments = TaggedSegments(self.links, self.format, self.select, lambda part: None)
+        has_links = False
+        number = 0
+        for number, texts in enumerate(segments.pairs(bad.add), 1):
+            has_links |= segments.links is not None
+            record = LinkRecord(GoldAlignment((), ()), (), ())
+            try:
+                source, target = self.words_of(texts)
+                record = LinkRecord(parse_gold(segments.links or ""), tuple(source), tuple(target))
+            except DataError as error:
+                bad.add(error.at(f"{self.links}, pair {number:,}"))
+            yield record
+        if number and not has_links:
+            expected = "expected links, as `nmtalign convert --to tmx` and `--to xliff` write them"
+            raise DataError(f"{expected}, found none").at(self.links)
 
     def _with_words(
         self,
@@ -159,34 +194,10 @@ class Conversion:
     def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
         """Return the file and the line with the words of a side of a record."""
         if self.texts is not None:
-            return (self.texts.source, self.texts.target)[side], number
+            return str((self.texts.source, self.texts.target)[side]), number
         if self.format == "giza":  # three lines per pair, in any order
             return f"{self.links}, pair {number:,}", None
         return self.links, number
-
-
-def read_linked_segments(
-    path: str | Path, format: str, select: tuple[str, str] | None, words_of: WordsOfPair, on_error: OnError
-) -> Iterator[LinkRecord]:
-    """Yield the links that are in a TMX or XLIFF file, with the words of each pair; none for a bad pair.
-
-    DataError if the file has no links.
-    """
-    segments = TaggedSegments(path, format, select, lambda part: None)
-    has_links = False
-    number = 0
-    for number, texts in enumerate(segments.pairs(on_error), 1):
-        has_links |= segments.links is not None
-        record = LinkRecord(GoldAlignment((), ()), (), ())
-        try:
-            source, target = words_of(texts)
-            record = LinkRecord(parse_gold(segments.links or ""), tuple(source), tuple(target))
-        except DataError as error:
-            on_error(error.at(f"{path}, pair {number:,}"))
-        yield record
-    if number and not has_links:
-        expected = "expected links, as `nmtalign convert --to tmx` and `--to xliff` write them, found none"
-        raise DataError(expected).at(path)
 
 
 def _inverted(record: LinkRecord) -> LinkRecord:
@@ -215,10 +226,11 @@ def convert(
     links: str | Path,
     path: str | Path,
     *,
-    format: ReadLinksFormat,
-    to: WrittenLinksFormat,
+    format: ReadLinksFormat | LinkedFileFormat,
+    to: WrittenLinksFormat | LinkedFileFormat,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    select: tuple[str, str] | None = None,
     encoding: str = "utf-8",
     invert: bool = False,
 ) -> None:
@@ -230,13 +242,16 @@ def convert(
         The file of links, which may be compressed.
     path : str or Path
         The file to write. It appears when it is complete.
-    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
+    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "tmx", "xliff"}
         The format of `links`.
-    to : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"}
-        The format to write. GIZA, words and TSV contain words, too.
+    to : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words", "tmx", "xliff"}
+        The format to write. GIZA, words and TSV contain words, too. TMX and XLIFF are copies of the file
+        `source`, with the links of its pairs in it.
     source, target : str or Path, optional
         The texts, if `links` has no words and `to` needs them, or if NAACL links end before the text does.
         Words are separated by spaces.
+    select : (str, str), optional
+        Languages of a TMX file that has more than two.
     encoding : str
         Encoding of the files that are read.
     invert : bool
@@ -257,14 +272,21 @@ def convert(
     ...     pathlib.Path(folder, "gold.txt").read_text(encoding="utf-8")
     '0-0 1-2\\n'
     """
-    if (source is None) != (target is None):
+    if source is None and target is not None:
         raise UsageError("`source` and `target` are the texts of both sides; pass both")
     texts = None
-    if source is not None and target is not None:
-        texts = TextsOfLinks(str(as_path(source)), str(as_path(target)), _split_at_spaces)
+    if source is not None:
+        texts = TextsOfLinks(str(as_path(source)), None if target is None else str(as_path(target)))
     check_bool(invert, "invert")
     conversion = Conversion(
-        links=str(as_path(links)), format=format, to=to, texts=texts, encoding=encoding, invert=invert
+        links=str(as_path(links)),
+        format=format,
+        to=to,
+        texts=texts,
+        select=select,
+        encoding=encoding,
+        invert=invert,
+        words_of=_split_at_spaces,
     )
     with AtomicFiles() as files:
-        files.text(as_path(path)).writelines(conversion.lines(_FirstError()))
+        conversion.write(as_path(path), files, _FirstError())

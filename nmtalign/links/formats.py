@@ -759,7 +759,8 @@ def check_unit(
     """Raise DataError if a file says that its links count something else."""
     stated = stated_unit(path, format=format, encoding=encoding)
     if stated not in (None, unit):
-        raise DataError(f"expected links of {unit}, found links of {stated}").at(path)
+        expected = "space-separated words" if unit == "words" else unit
+        raise DataError(f"expected links of {expected}, found links of {stated}").at(path)
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+import nmtalign as na
 from nmtalign.files import xml_files
 from tests.applications.test_localization_files import SAMPLES
 from tests.cli.running import run
@@ -188,17 +189,36 @@ def test_links_are_written_into_a_file_and_read_again(ending, encoding, tmp_path
     assert write_links(lines, f"again.{ending}", f"same.{ending}") == new
 
 
+def test_python_puts_links_into_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.tmx").write_text(TMX.format("", ""))
+    Path("links").write_text("0-0 1-1\n0-0\n")
+    na.convert("links", "new.tmx", format="pharaoh", to="tmx", source="old.tmx", select=("en", "fr"))
+    na.convert("new.tmx", "again", format="tmx", to="pharaoh", select=("en", "fr"))
+    assert Path("again").read_text() == "0-0 1-1\n0-0\n"
+    with pytest.raises(na.DataError, match="expected links, as `nmtalign convert"):
+        na.convert("old.tmx", "again", format="tmx", to="pharaoh", select=("en", "fr"))
+    with pytest.raises(na.UsageError, match="there is none; remove it"):
+        na.convert("links", "again", format="pharaoh", to="talp", select=("en", "fr"))
+    with pytest.raises(na.UsageError, match="which `source` names"):
+        na.convert("links", "new.tmx", format="pharaoh", to="tmx")
+
+
 def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("page.xlf").write_text(FIRST_VERSION.format("", ""))
     Path("links").write_text("0-9\n\n0-0\n")
     for options, code, told in [
-        (["links", "--to", "tmx", "--source", "page.xlf"], 2, "--source FILE.tmx"),
-        (["links", "--to", "xliff"], 2, "--source FILE.xliff"),
-        (["links", "--to", "xliff", "--source", "page.xlf", "--invert"], 2, "do not go with --to xliff"),
+        (
+            ["links", "--to", "tmx", "--source", "page.xlf"],
+            3,
+            "expected a file with the root element <tmx>",
+        ),
+        (["links", "--to", "xliff"], 2, "--to xliff copies a file with both sides, which --source names"),
+        (["links", "--to", "xliff", "--source", "page.xlf", "--invert"], 2, "without --target and --invert"),
         (["links", "--to", "xliff", "--source", "page.xlf"], 3, "link 0-9 is outside a pair of 2 source"),
         (["page.xlf", "--from", "xliff", "--to", "talp"], 3, "page.xlf: expected links, as"),
-        (["-", "--from", "xliff", "--to", "talp"], 2, "not standard input; name the file"),
+        (["-", "--from", "xliff", "--to", "talp"], 2, "not from standard input; name it"),
     ]:
         assert run("convert", *options, "-o", "out.xlf") == code
         assert told in capsys.readouterr().err

@@ -140,7 +140,10 @@ def test_posteriors_state_their_format_and_unit(
         ["report", *text, "--compare", "other=kept.npz", "-o", "report.html"],
     ):
         assert run(*arguments) == 3
-        assert "kept.npz: expected links of words, found links of tokens" in capsys.readouterr().err
+        assert (
+            "kept.npz: expected links of space-separated words, found links of tokens"
+            in capsys.readouterr().err
+        )
     assert run("phrases", *text, "kept.npz") == 3
     assert (
         "kept.npz, line 1: link 5-5 is outside a pair of 5 source and 5 target words"

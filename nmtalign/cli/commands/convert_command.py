@@ -10,8 +10,7 @@ from typing import Literal
 import click
 
 import nmtalign as na
-from nmtalign.applications.conversion import Conversion, TextsOfLinks, read_linked_segments
-from nmtalign.applications.markup import TaggedSegments
+from nmtalign.applications.conversion import Conversion, TextsOfLinks
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
@@ -24,15 +23,13 @@ from nmtalign.decoding.batches import read_batches
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import zip_lines
 from nmtalign.links.alignments import Link
-from nmtalign.links.formats import LinkRecord, format_gold, format_pharaoh_batch, read_links
+from nmtalign.links.formats import LinkRecord, format_pharaoh_batch, read_links
 from nmtalign.links.saved_tables import is_batch_file
 from nmtalign.links.separators import find_split_line
-from nmtalign.names import SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import LINKED_FILES, SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.settings import LinkSettings
-from nmtalign.text.readers import FORMAT_OF_ENDING
 from nmtalign.text.tokenization import SPACE_SETTINGS
 
 _LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
@@ -97,26 +94,15 @@ def convert_command(
     if converted.to == "text":
         _write_text(converted, chosen, errors, file.output)
         return
-    if converted.to == "tmx" or converted.to == "xliff":
-        _write_segments(converted, chosen, errors, file.output, converted.to)
-        return
-    if converted.sides is not None and converted.format != "tmx":
-        raise UsageError("--sides chooses the sides of a bitext or memory; remove it, or add --to text")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
-        outputs.text(file.output).writelines(_converted_lines(converted, chosen, bad))
+        if chosen.symmetrize is not None and converted.reverse is not None:
+            outputs.text(file.output).writelines(_symmetrized_lines(converted, chosen, bad))
+        elif converted.reverse is not None:
+            raise UsageError("LINKS and REVERSE are joined by a method; add --symmetrize METHOD")
+        else:
+            _conversion(converted, chosen).write(file.output, outputs, bad)
     errors.say(bad)
-
-
-def _converted_lines(
-    converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
-) -> Iterator[str]:
-    """Return the lines to write; UsageError if options do not fit each other or the file."""
-    if chosen.symmetrize is not None and converted.reverse is not None:
-        return _symmetrized_lines(converted, chosen, bad)
-    if converted.reverse is not None:
-        raise UsageError("LINKS and REVERSE are joined by a method; add --symmetrize METHOD")
-    return _conversion(converted, chosen, bad).lines(bad)
 
 
 def _check_symmetrized(converted: ConvertedLinksOptions) -> None:
@@ -179,39 +165,8 @@ def _write_text(
     errors.say(bad)
 
 
-def _write_segments(
-    converted: ConvertedLinksOptions,
-    chosen: LinkSettings,
-    errors: ErrorOptions,
-    output: str,
-    format: LinkedFileFormat,
-) -> None:
-    """Copy a TMX or XLIFF file with the links of its pairs."""
-
-    path = converted.source
-    if path is None or FORMAT_OF_ENDING.get(format_ending(path)) != format:
-        raise UsageError(f"--to {format} copies a file of that format; add --source FILE.{format}")
-    if converted.target is not None or converted.reverse is not None or converted.invert:
-        raise UsageError(f"--target, --invert and a second file do not go with --to {format}; remove them")
-    with AtomicFiles() as outputs, open_progress("pairs", [path]) as progress:
-        bad = errors.open(outputs)
-        segments = TaggedSegments(path, format, converted.sides, outputs.binary(output).write)
-        words_of_texts = TextsOfLinks(path, path, SPACE_SETTINGS.words_of_pair, segments.pairs)
-        conversion = _conversion(converted, chosen, bad, words_of_texts)
-        for record in progress.done_one_by_one(conversion.records(bad)):
-            segments.set_links("" if bad.has_current else format_gold(record.gold))
-    log_written(f"links of {with_plural(progress.done, 'pair')}", [output], progress)
-    errors.say(bad)
-
-
-def _conversion(
-    converted: ConvertedLinksOptions,
-    chosen: LinkSettings,
-    bad: BadRecords,
-    texts_of_links: TextsOfLinks | None = None,
-) -> Conversion:
+def _conversion(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Conversion:
     """Return the conversion of one file of links; UsageError if options are missing."""
-
     format, to = converted.format, converted.to
     is_saved = is_batch_file(converted.links)
     if chosen.given and not is_saved:
@@ -220,29 +175,22 @@ def _conversion(
             "pass a file that align --posteriors has written, or with --symmetrize a second file of links"
         )
         raise UsageError(f"{choices}; {advice}")
-    if format is None and (converted.invert or is_saved or texts_of_links is not None):
+    if format is None and (converted.invert or is_saved or to in LINKED_FILES):
         format, to = "pharaoh", to or "pharaoh"
     if format is None or to is None or to == "text":
         raise UsageError("expected --from FORMAT and --to FORMAT, or --symmetrize METHOD and a second file")
-    if texts_of_links is None and (converted.source is None) != (converted.target is None):
+    if converted.source is None and converted.target is not None:
         raise UsageError("--source and --target must be used together; add the missing one")
-    if texts_of_links is None and converted.source is not None and converted.target is not None:
-        texts_of_links = TextsOfLinks(converted.source, converted.target, SPACE_SETTINGS.words_of_pair)
-    given = _chosen_records(converted.links, chosen) if chosen.given else None
-    if format == "tmx" or format == "xliff":
-        if converted.links == "-":
-            raise UsageError(f"--from {format} reads a file twice, so not standard input; name the file")
-        words_of = SPACE_SETTINGS.words_of_pair
-        given = read_linked_segments(converted.links, format, converted.sides, words_of, bad.add)
-        format = "pharaoh"
     return Conversion(
         links=converted.links,
         format=format,
-        to="pharaoh" if to == "tmx" or to == "xliff" else to,
-        texts=texts_of_links,
+        to=to,
+        texts=None if converted.source is None else TextsOfLinks(converted.source, converted.target),
+        select=converted.sides,
         encoding=converted.encoding,
         invert=converted.invert,
-        given=given,
+        words_of=SPACE_SETTINGS.words_of_pair,
+        given=_chosen_records(converted.links, chosen) if chosen.given else None,
     )
 
 
