@@ -359,8 +359,6 @@ def find(
     >>> na.find(pairs, "rules")["translation"].value_counts().to_dict()
     {'le règlement': 1}
     """
-    if side is not None:
-        check_choice(side, SIDES, "sides")
     check_type(words, str, "words as text, after the pairs")
     if isinstance(pairs, BitextIndex):
         index = pairs

@@ -241,11 +241,15 @@ def project_labels(
     >>> project_labels(["DET", "ADJ", "NOUN"], [(0, 0), (1, 2), (2, 1)], 4)
     (['DET', 'NOUN', 'ADJ', '_'], 0)
     """
-    projected = [NO_LABEL] * target_length
-    for s, t in sorted(links, reverse=True):
-        projected[t] = labels[s]
+    source_of = _first_sources(links)
+    projected = [labels[source_of[t]] if t in source_of else NO_LABEL for t in range(target_length)]
     linked = {s for s, _ in links}
     return projected, len(labels) - len(linked)
+
+
+def _first_sources(links: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return the first source word that each linked target word is linked to."""
+    return {t: s for s, t in sorted(links, reverse=True)}
 
 
 # --- CoNLL-U -------------------------------------------------------------------------------------
@@ -295,9 +299,7 @@ def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
         raise DataError(_different_form(pair.source, forms))
     if not pair.target:
         raise DataError("expected a target line with words; CoNLL-U has no sentence without words")
-    source_of: dict[int, int] = {}
-    for s, t in sorted(pair.links):
-        source_of.setdefault(t, s)
+    source_of = _first_sources(pair.links)
     projected = [comment for comment in comments if not comment.startswith("# text")]
     projected.append(f"# text = {lines.target}")
     for t, word in enumerate(pair.target):

@@ -336,29 +336,11 @@ class _Canvas:
         color: str,
         width: float = 1.0,
         *,
+        curved: bool = False,
         dashed: bool = False,
         alpha: float = 1.0,
     ) -> None:
-        """Draw a straight line."""
-        self._path(points, color, width, curved=False, dashed=dashed, alpha=alpha)
-
-    def curve(
-        self, points: Sequence[Point], color: str, width: float, *, dashed: bool = False, alpha: float = 1.0
-    ) -> None:
-        """Draw a curve along four points."""
-        self._path(points, color, width, curved=True, dashed=dashed, alpha=alpha)
-
-    def _path(
-        self,
-        points: Sequence[Point],
-        color: str,
-        width: float,
-        *,
-        curved: bool,
-        dashed: bool = False,
-        alpha: float = 1.0,
-    ) -> None:
-
+        """Draw straight lines from point to point, or a curve along four points."""
         step = Path.CURVE4 if curved else Path.LINETO
         path = Path(points, [Path.MOVETO, *[step] * (len(points) - 1)])
         # matplotlib multiplies dashes by the width of the line
@@ -627,8 +609,9 @@ def _draw_links(
             places = [(x + shift, y + CARD_STUB_POINTS + 6) for shift in SHIFTS_OF_STUB_SIGNS]
         else:
             if card.pin is None and not any(_crosses_flat(other, points, down=down) for other in drawn):
-                card.curve(points, card.theme.card, 7)  # a halo, so that one curve passes over the other
-            card.curve(points, color, width, dashed=missed, alpha=DIM_ALPHA if is_dim else 1.0)
+                # a halo, so that one curve passes over the other
+                card.line(points, card.theme.card, 7, curved=True)
+            card.line(points, color, width, dashed=missed, alpha=DIM_ALPHA if is_dim else 1.0, curved=True)
             drawn.append(points)
             places = [_point_at(points, share) for share in PLACES_OF_SIGNS]
         if kind in SIGNS and not is_dim:
@@ -717,7 +700,7 @@ def _draw_attention(
             continue
         link = pin.cell(position)
         points = _curve_points(words[0][link.source], words[1][link.target], size, down=down)
-        card.curve(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight)
+        card.line(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight, curved=True)
         if position in labeled:
             x, y = _middle(points)
             told = whole_percent(content.probability(link))
@@ -916,7 +899,7 @@ def _draw_key(
         if kind in kinds:
             y += KEY_ROW_POINTS
             points = [(x + 2, y - 6), (x + 2, y + 4), (x + 34, y - 4), (x + 34, y + 6)]
-            card.curve(points, card.theme.of_kind(kind), 2.5, dashed=kind == "missed")
+            card.line(points, card.theme.of_kind(kind), 2.5, dashed=kind == "missed", curved=True)
             if kind in SIGNS:
                 card.sign(kind, x + 18, y)
             for number, line in enumerate(card.wrap(meaning, FACT_POINTS, room - 48)):

@@ -6,7 +6,7 @@ Heatmaps are laid out in inches, figures of curves in points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -229,24 +229,14 @@ class PanelFigure:
             top = top_of_row + self._row - self._height
             axes = self._add_axes(left, top, self._width, self._height)
             self.axes.append(axes)
-            self._label(axes, with_rows=column == 0)
+            pad = LABEL_PAD_INCHES * POINTS_PER_INCH / 2
+            style = {"pad": pad, "labelsize": self._font_size, "labelcolor": self._theme.ink}
+            _write_labels(axes, self._labels, self._label_step, style, with_rows=column == 0)
             if name:
                 self._write(name, left, top_of_row + 0.08, PANEL_TITLE_POINTS, weight="bold")
         for number, note in enumerate(self._notes):
             top = self._below + self._legend_height + NOTE_LINE_INCHES * (number + 0.5)
             self._write(note, self._margin, top, NOTE_POINTS, color=self._theme.soft)
-
-    def _label(self, axes: Axes, *, with_rows: bool) -> None:
-        """Write source words on top, rotated by 90 degrees, and target words on the left."""
-        source, target = self._labels
-        axes.xaxis.tick_top()
-        pad = LABEL_PAD_INCHES * POINTS_PER_INCH / 2
-        axes.tick_params(length=0, pad=pad, labelsize=self._font_size, labelcolor=self._theme.ink)
-        labeled = slice(None, None, self._label_step)
-        axes.set_xticks(range(len(source))[labeled], source[labeled], rotation=90, parse_math=False)
-        row_labels = target[labeled] if with_rows else []
-        axes.set_yticks(range(len(target))[labeled], row_labels, parse_math=False)
-        axes.spines[:].set_visible(False)
 
     def add_color_scale(self, image: Any) -> None:
         """Draw the color scale of an image as the first part of the legend, with its name behind it."""
@@ -282,18 +272,34 @@ def _label_step(cell: float, points: float) -> int:
     return math.ceil(LABEL_PITCH * points / POINTS_PER_INCH / max(cell, 1e-3))
 
 
+def _write_labels(
+    axes: Axes,
+    labels: Sequence[Sequence[str]],
+    step: int,
+    style: Mapping[str, Any],
+    *,
+    with_rows: bool = True,
+) -> None:
+    """Write every n-th source word on top, rotated by 90 degrees, and every n-th target word on the left.
+
+    `style` are parameters of matplotlib's ticks.
+    """
+    source, target = labels
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, **style)
+    axes.set_xticks(range(len(source))[::step], source[::step], rotation=90, parse_math=False)
+    axes.set_yticks(range(len(target))[::step], target[::step] if with_rows else [], parse_math=False)
+    axes.spines[:].set_visible(False)
+
+
 def label_axes(axes: Axes, matrix: AlignmentMatrix, cell: float) -> None:
     """Write the words of a matrix on top and on the left of axes whose cells have a side of `cell` inches."""
     font_size = max(MIN_FONT_POINTS, min(MAX_FONT_POINTS, LABEL_SHARE * cell * POINTS_PER_INCH))
-    step = _label_step(cell, MIN_FONT_POINTS)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=font_size)
-    sides = (axes.set_xticks, matrix.source_tokens, 90), (axes.set_yticks, matrix.target_tokens, 0)
-    for set_ticks, words, rotation in sides:
-        labels = mark_mirrored_words([abbreviate(visible(word), MAX_LABEL_CHARS) for word in words])
-        positions = range(len(labels))[::step]
-        set_ticks(positions, labels[::step], rotation=rotation, parse_math=False)
-    axes.spines[:].set_visible(False)
+    labels = [
+        mark_mirrored_words([abbreviate(visible(word), MAX_LABEL_CHARS) for word in words])
+        for words in (matrix.source_tokens, matrix.target_tokens)
+    ]
+    _write_labels(axes, labels, _label_step(cell, MIN_FONT_POINTS), {"labelsize": font_size})
 
 
 def _cell_inches(S: int, T: int, columns: int) -> float:
