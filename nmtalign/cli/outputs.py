@@ -400,30 +400,21 @@ def open_sink(
     output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: LinkUnitName
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
-    if output == "given":
-        from nmtalign.external.matrix_files import write_pair
-        from nmtalign.files.array_files import NpzWriter
-
-        given_archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
-
-        def write_given(chunk: AlignedChunk) -> None:
-            for number, given in enumerate(chunk.given or (), chunk.first + 1):
-                write_pair(given_archive, number, given)
-
-        return write_given
-    if output == "attention":
-        from nmtalign.external.matrix_files import LINKABLE
+    if output in ("given", "attention"):
+        from nmtalign.external.matrix_files import LINKABLE, write_pair
         from nmtalign.files.array_files import NpzWriter
 
         archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 
-        def write(chunk: AlignedChunk) -> None:
+        def write_matrices(chunk: AlignedChunk) -> None:
+            for number, given in enumerate(chunk.given or (), chunk.first + 1):
+                write_pair(archive, number, given)
             for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first + 1):
                 archive.write(f"pair-{number}", weights)
                 if not linkable.all():
                     archive.write(f"{LINKABLE}-{number}", linkable)
 
-        return write
+        return write_matrices
     if output == "posteriors":
         from nmtalign.decoding.batches import open_batch_file
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign import blas
@@ -297,7 +296,7 @@ def vectors_learn(
     languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
     with open_progress("pairs") as progress:
         if counting.model is not None:
-            _check_alone(bitext)
+            _check_alone(bitext, tokenization.words)
             aligner = load_aligner(counting.model)
             learned = counting.embeddings_of(aligner.lexicon)
             text_settings = aligner.text_settings
@@ -313,17 +312,12 @@ def vectors_learn(
     log(f"{counts} of {first.dimension} dimensions in {progress.seconds:.1f} s in {folder.output}")
 
 
-def _check_alone(bitext: BitextOptions) -> None:
+def _check_alone(bitext: BitextOptions, words: TokenizerOptions) -> None:
     """Raise UsageError if a text or its options are combined with a model."""
     if bitext.files:
         raise UsageError("--model uses the counts of its own text; remove SOURCE and TARGET")
-    context, names = click.get_current_context(), ("tokenizer",)
-    commandline = ParameterSource.COMMANDLINE
-    given = [f"--{name}" for name in names if context.get_parameter_source(name) is commandline]
-    if given:
-        raise UsageError(
-            f"{', '.join(given)} cannot be combined with --model, which determines the words; remove it"
-        )
+    if words.tokenizer is not None:
+        raise UsageError("--tokenizer cannot be combined with --model, which determines the words; remove it")
 
 
 @dataclass(frozen=True, kw_only=True)
