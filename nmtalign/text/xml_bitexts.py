@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nmtalign.errors import DataError, warn_caller
-from nmtalign.files.xml_files import XmlLimits, iter_elements
 from nmtalign.text.containers import PairOrError, ReaderNotes, Select, check_no_select
 from nmtalign.text.languages import is_variant, known_language, language_tag
 from nmtalign.text.tokenization import Languages
@@ -17,6 +16,7 @@ from nmtalign.text.tokenization import Languages
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+    from nmtalign.files.xml_files import XmlLimits
 
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
 _PLACEHOLDERS = {"x", "ph", "it", "ut"}  # elements that stand for something without an end
@@ -40,12 +40,14 @@ def _iter_units(path: str | Path, format: str) -> Iterator[Unit]:
 
     DataError is raised if there is none and another root.
     """
+    from nmtalign.files.xml_files import iter_elements  # not for text of other formats: it reads XML
 
     names, head = UNITS[format]
     return iter_elements(path, names, unit_limits(), root=format, head=head)
 
 
 def unit_limits() -> XmlLimits:
+    from nmtalign.files.xml_files import XmlLimits
 
     return XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
 
@@ -265,6 +267,7 @@ def read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
 def languages_of_localization(path: str | Path) -> Languages:
     """Return the languages that an XLIFF file states at its root (2.0), or of the first file in it (1.2)."""
+    from nmtalign.files.xml_files import iter_elements
 
     names, _ = UNITS["xliff"]
     languages = {"xliff": ("srcLang", "trgLang"), "file": ("source-language", "target-language")}
