@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -87,9 +87,11 @@ def minimize(
     least_loss = held_out_loss(initial, held_out)
     epochs_without_gain = 0
     for epoch in range(1, epochs + 1):
-        for step in _steps(_shuffled(training, random), schedule.examples_per_step):
+        examples_of_epoch = _shuffled(training, random)
+        for step in block_slices(len(training), schedule.examples_per_step):
             lost_share = (1 - schedule.last_rate_share) * adam.steps / (epochs * steps_per_epoch)
-            adam.step(gradient(weights, step), schedule.first_rate * (1 - lost_share))
+            slopes = gradient(weights, examples_of_epoch[step])
+            adam.step(slopes, schedule.first_rate * (1 - lost_share))
         loss = held_out_loss(weights, held_out)
         if report is not None:
             report(epoch, epochs, loss)
@@ -106,12 +108,6 @@ def minimize(
 def _shuffled(examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
     """Return the examples in random order."""
     return [examples[k] for k in random.permutation(len(examples)).tolist()]
-
-
-def _steps(examples: Sequence[Example], size: int) -> Iterator[Sequence[Example]]:
-    """Yield the examples of each step, `size` at a time."""
-    for step in block_slices(len(examples), size):
-        yield examples[step]
 
 
 def _copied(weights: Weights) -> Weights:

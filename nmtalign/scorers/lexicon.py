@@ -249,21 +249,15 @@ class Lexicon:
     @property
     def lemma_languages(self) -> tuple[str | None, str | None]:
         """The languages of the lemmas that are forms of the source words, and of the target words."""
-        return self._lemma_language(0), self._lemma_language(1)
+        kinds_of_sides = zip(*(stored.form_kinds for stored in self.counts_of_kinds), strict=True)
+        source, target = ([kind for kind in kinds if isinstance(kind, str)] for kinds in kinds_of_sides)
+        return source[0] if source else None, target[0] if target else None
 
     @property
     def phrase_kinds(self) -> tuple[FormKind, FormKind]:
         """The kinds of form by which the words of phrases are compared: lemmas, else whole words."""
         source, target = self.lemma_languages
         return source or WHOLE_WORD, target or WHOLE_WORD
-
-    def _lemma_language(self, side: int) -> str | None:
-        """Return the language of the lemmas that are forms of one side (0 or 1); None if there are none."""
-        for stored in self.counts_of_kinds:
-            form_kind = stored.form_kinds[side]
-            if isinstance(form_kind, str):
-                return form_kind
-        return None
 
     def of_kinds(self, form_kinds: tuple[FormKind, FormKind]) -> StoredForms | None:
         """Return the counts of the forms of these kinds, if there are any."""
