@@ -2,7 +2,7 @@
 
 :func:`project` returns the annotations of all pairs. The command projects one line after the other with
 :func:`project_line`, so its memory does not grow with the bitext. The steps are in other modules: `markup`
-and `labels` read annotations, `atoms` splits lines at punctuation, `placing` inserts markup in the target.
+and `labels` read annotations, `placing` splits lines at punctuation and inserts markup in the target.
 """
 
 from __future__ import annotations
