@@ -146,16 +146,22 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
 WORD_TABLE_COLUMNS = ("pair", "side", "position", "word", "links", "entropy", "coverage", "null")
 
 
-def pair_word_table(pair: AlignedPair) -> pd.DataFrame:
-    """Return one row for each word of a pair; see :meth:`nmtalign.AlignedPair.word_table`."""
+@singledispatch
+def to_word_table(result: Any) -> pd.DataFrame:
+    """Return the entropy and coverage of each word of a pair or batch as a DataFrame."""
+    raise UsageError(f"there is no table of the words of a {type(result).__name__}")
+
+
+@to_word_table.register
+def _(pair: AlignedPair) -> Any:
     if pair.forward is None or pair.reverse is None:
         raise UsageError("this pair has one matrix; entropy and coverage need attention of both directions")
     rows = _word_rows(0, pair.tokens, pair.links, pair.forward, pair.reverse)
     return _table_of_words(rows).drop(columns="pair")
 
 
-def batch_word_table(batch: AlignedBatch) -> pd.DataFrame:
-    """Return one row for each word of all pairs; see :meth:`nmtalign.AlignedBatch.word_table`."""
+@to_word_table.register
+def _(batch: AlignedBatch) -> Any:
     rows: list[tuple[Any, ...]] = []
     both = zip(batch.matrices("forward"), batch.matrices("reverse"), strict=True)
     for n, (forward, reverse) in enumerate(both):
@@ -436,24 +442,7 @@ def _(result: Aligner) -> Any:
     return _frame({"setting": settings})
 
 
-@singledispatch
-def to_word_table(result: Any) -> pd.DataFrame:
-    """Return the entropy and coverage of each word of a pair or batch as a DataFrame."""
-    raise UsageError(f"there is no table of the words of a {type(result).__name__}")
-
-
-@to_word_table.register
-def _(result: AlignedPair) -> Any:
-    return pair_word_table(result)
-
-
-@to_word_table.register
-def _(result: AlignedBatch) -> Any:
-    return batch_word_table(result)
-
-
 def _frame(data: Any, *, index: list[str] | None = None, columns: list[str] | None = None) -> pd.DataFrame:
-    """Return a DataFrame; pandas is imported only here."""
     import pandas as pd
 
     return pd.DataFrame(data, index=index, columns=columns)
