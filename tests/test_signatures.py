@@ -6,10 +6,12 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import pickle
 import struct
 import sys
 import tarfile
+import threading
 import zipfile
 
 import numpy as np
@@ -141,6 +143,17 @@ def test_compressed_content_is_read_whatever_the_ending_says(packed, name, tmp_p
     path = tmp_path / name
     path.write_bytes(PACKERS[packed](TEXT.encode()))
     assert list(read_lines(path)) == LINES
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_zip_archive_in_a_pipe_is_refused(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(zipped(a="x"),))
+    writer.start()
+    with pytest.raises(DataError, match="pipe: expected text or data from a pipe, found a ZIP archive"):
+        list(read_lines(pipe))
+    writer.join()
 
 
 def test_zstandard_content_is_read_without_its_ending(tmp_path):

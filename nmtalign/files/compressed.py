@@ -113,6 +113,8 @@ def _open_zip_member(file: io.BufferedReader) -> _ZipMember:
 
     Folders, and what macOS adds to archives, do not count.
     """
+    if not file.seekable():
+        raise DataError("expected text or data from a pipe, found a ZIP archive; unpack it first")
     with reraise_as_data_error(file.name, "the zip archive is damaged or ends too early"):
         archive = zipfile.ZipFile(cast(BinaryIO, file))
     members = []

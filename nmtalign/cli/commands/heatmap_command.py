@@ -25,16 +25,17 @@ from nmtalign.cli.records import (
 )
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.declarations import Settings, argument, setting
-from nmtalign.display import with_plural
+from nmtalign.display import abbreviate, with_plural
 from nmtalign.errors import DataError, UsageError
+from nmtalign.external.matrix_files import read_pairs_with_attention
 from nmtalign.names import CellValues
+from nmtalign.report.corpus import CorpusRecord, align_record, other_alignments, weights_of_parts
+from nmtalign.report.tables import MATRIX_FORMATS, matrices_to_draw, save_matrices
 from nmtalign.settings import PictureSettings
 from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from nmtalign.report.corpus import CorpusRecord
 
 
 MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
@@ -93,7 +94,6 @@ class PictureFileOptions(Settings):
     @property
     def as_numbers(self) -> bool:
         """Whether the file contains numbers, not a picture."""
-        from nmtalign.report.tables import MATRIX_FORMATS
 
         return Path(self.output).suffix.lower() in MATRIX_FORMATS
 
@@ -129,9 +129,7 @@ def heatmap_command(
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
-    from nmtalign.display import abbreviate
     from nmtalign.report.style import PICTURE_FORMATS, check_picture_suffix
-    from nmtalign.report.tables import MATRIX_FORMATS, save_matrices
 
     check_picture_suffix(file.output, PICTURE_FORMATS + MATRIX_FORMATS)
     settings = file.settings(picture)
@@ -184,7 +182,6 @@ def _read_pairs(
     bitext: SentenceOptions, chosen: RecordOptions, bad: BadRecords
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
-    from nmtalign.external.matrix_files import read_pairs_with_attention
 
     lines = chosen.lines
     source, target = bitext.source_sentence, bitext.target_sentence
@@ -234,7 +231,6 @@ def _shown_pair(
     """Return what a picture shows of a record, and add its words without a vector to `unknown`."""
     import numpy as np
 
-    from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
     from nmtalign.report.heatmap import crop_pair
 
     pair = align_record(record, aligner)
@@ -263,7 +259,6 @@ def _shown_pair(
 
 def _matrices(shown: ShownPair, settings: PictureSettings) -> dict[str, na.AlignmentMatrix]:
     """Return the matrices of a pair by the titles of their panels."""
-    from nmtalign.report.tables import matrices_to_draw
 
     return matrices_to_draw(shown.pair, settings.values) if shown.matrices is None else shown.matrices
 
