@@ -28,7 +28,7 @@ PLACE_OF_FLAGS = {"compile": 1, "sub": 4, "split": 3}  # in the functions of `re
 NOT_FOREIGN = {"nmtalign.report.html"}  # reads only files of the package
 # The values of names that exist only while a function runs
 LOCAL_VALUES: dict[str, list[dict[str, Any]]] = {
-    "nmtalign.applications.markup": [{"tag": SimpleNamespace(name="b")}],
+    "nmtalign.applications.markup": [{"tag": SimpleNamespace(name="b"), "name": "b"}],
     "nmtalign.files.sniffing": [{"pattern": pattern} for pattern, *_ in sniffing._OTHER_KINDS],
     "nmtalign.files.xml_files": [{"alternatives": b"tu"}],
     "nmtalign.text.tokenization": [
