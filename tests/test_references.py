@@ -53,6 +53,8 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
         "--chunk",
         "--bitexts",
         "--grow",
+        "--speed",
+        "--fast-align",
         "--most",
         "--figure",
         "--fit",
