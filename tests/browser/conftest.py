@@ -83,10 +83,14 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         beside: bool = False,
     ) -> Any:
         write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections, text=text)
-        chromium.execute_script("try { localStorage.clear() } catch {}")  # by what the page before this has
+        # the page before this keeps nothing any more, and is not drawn anew if it has the right size
+        now = chromium.execute_script(
+            "try { localStorage.clear() } catch {} return [innerWidth, innerHeight]"
+        )
         forgotten = {"origin": "file://", "storageTypes": "local_storage"}
         chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)
-        size(width, height)
+        if now != [width, height]:
+            size(width, height)
         prefer("dark" if dark else "light")
         # with a number of its own, or the browser would only go to another place of the page that it shows
         chromium.get(f"file://{tmp_path}/report.html?{next(numbers)}{hash}")
