@@ -17,7 +17,6 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.checks.findings import KINDS, Finding, Severity, SideOfFinding
-from nmtalign.checks.line_languages import find_languages, find_swapped_files
 from nmtalign.checks.lines import (
     LOW_SCORE,
     MAX_LOW_SHARE,
@@ -40,7 +39,6 @@ from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import PAIRS_PER_CHUNK, ColumnName, Pairs, SentencePair, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
-from nmtalign.text.slips import ComparedLines, LineRun
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.validation import check_type
 
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.text.slips import LineRun
 
 FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
 MIN_LEARNED_PAIRS = 500  # fewer pairs do not teach an aligner that can judge them
@@ -190,6 +189,10 @@ def find_all(
     `unread` are the numbers of source and target lines that could not be read, and are empty here. The pairs
     of these lines have no findings.
     """
+    # the counters of `align` and `train` need neither module
+    from nmtalign.checks.line_languages import find_languages, find_swapped_files
+    from nmtalign.text.slips import ComparedLines
+
     compared = ComparedLines(source, target)
     runs = compared.runs()
     pairing = _Pairing(source, target, runs)

@@ -238,7 +238,6 @@ class ModelOptions(Settings):
 
 def _languages_of(files: tuple[str | None, str | None]) -> list[str]:
     """Return the codes of those languages that the names of files tell, without regions."""
-
     tags = (known_language(name) for name in languages_in_paths(*files))
     return [tag.partition("-")[0] for tag in tags if tag]
 
@@ -254,7 +253,6 @@ def _encoder_of(aligner: na.Aligner) -> WordEncoder | None:
 
 def log_known_languages(name: str, aligner: na.Aligner) -> None:
     """Log which languages the word encoder of an aligner knows, where nothing tells those of the text."""
-
     encoder = _encoder_of(aligner)
     if encoder is not None and encoder.languages is not None:
         names = ", ".join(sorted(map(language_name, encoder.languages)))
@@ -318,7 +316,6 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
 
 def text_of_source(tokenizer: str | None) -> TextSettings:
     """Return the settings that split a bitext into the tokens of the attention or the similarities."""
-
     return TextSettings(tokenizer or "space", lowercase=False, unicode="none")
 
 

@@ -23,7 +23,6 @@ from nmtalign.names import ReadLinksFormat
 from nmtalign.settings import WordSettings
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.languages import known_language
-from nmtalign.text.paired_files import name_cues
 from nmtalign.text.readers import FORMAT_OF_ENDING
 from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 from nmtalign.text.xml_bitexts import languages_of_memory
@@ -119,7 +118,6 @@ class PairsOptions(Settings):
 
 def advice_on_pairs(path: str | None) -> str:
     """Return how to name a file with both sides, if a path has its ending."""
-
     if path is None or format_ending(path) not in FORMAT_OF_ENDING:
         return ""
     return f"for a file with both sides write --pairs {path}"
@@ -143,11 +141,12 @@ class BitextOptions(PairsOptions):
 
         Subtitles have the number of the cue in the place of a line, CoNLL-U that of the sentence.
         """
-
         if self.pairs is None:
             sides = str(self.source), str(self.target)
             endings = set(map(format_ending, sides))
             if endings <= set(SUBTITLE_ENDINGS):
+                from nmtalign.text.paired_files import name_cues
+
                 return f"{sides[side]}, {name_cues(*sides, self.encoding, number, side)}", None
             if endings == {CONLLU_ENDING}:
                 return f"{sides[side]}, sentence {number:,}", None
@@ -202,7 +201,6 @@ def languages_in_paths(source: str | None, target: str | None) -> tuple[str, str
     >>> languages_in_paths("en/news.txt", "fr/news.txt"), languages_in_paths("a.en.txt", "b.fr.txt")
     (('en', 'fr'), ('source', 'target'))
     """
-
     names = languages_of_files(source, target)
     source_parts, target_parts = (re.split(r"[\W_]+", path or "") for path in (source, target))
     if names != ("source", "target") or len(source_parts) != len(target_parts):
@@ -346,7 +344,6 @@ class LinkedOptions(PairsOptions):
 
     def text(self, *, lowercase: bool = False) -> LinkedText:
         """Return the bitext with its links; UsageError if a file is missing, or one too many."""
-
         links = self.links
         if self.pairs is not None:
             if len(self.arguments) != 1:
@@ -408,7 +405,6 @@ def without_space_marks(
     pairs: Iterable[Any], unit: LinkUnit, bitext: BitextOptions, bad: BadRecords
 ) -> Iterator[Any]:
     """Yield the pairs of a bitext; those with the mark of spaces in a line are bad, and empty."""
-
     if unit.spaces is None:
         yield from pairs
         return

@@ -235,7 +235,6 @@ class _Canvas:
 
     def bold_width(self, text: str, size: float) -> float:
         """Return how wide a text of :meth:`write_bold` is."""
-
         font = FontProperties(**BOLD) if _has_bold_letters(text) else None
         return text_width(self.figure, text, size, font)
 
@@ -350,12 +349,10 @@ class _Canvas:
 
     def rectangle(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """Draw a filled rectangle."""
-
         self._axes.add_patch(Rectangle((x, y), width, height, facecolor=color, linewidth=0))
 
     def ground(self, x: float, y: float, width: float, height: float) -> None:
         """Draw the ground of a pinned word, or of its row or column: a rectangle with round corners."""
-
         corners: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=4"}
         box = FancyBboxPatch(
             (x, y), width, height, facecolor=self.theme.hover, linewidth=0, zorder=0.5, **corners
@@ -364,14 +361,12 @@ class _Canvas:
 
     def frame(self, x: float, y: float, side: float, color: str, *, dashed: bool) -> None:
         """Draw the outline of a cell."""
-
         style: Any = (0, (2, 1.7)) if dashed else "solid"
         about: dict[str, Any] = {"edgecolor": color, "linestyle": style, "linewidth": 1.5}
         self._axes.add_patch(Rectangle((x, y), side, side, fill=False, **about))
 
     def cells(self, places: Sequence[Point], side: float, weights: NDArray[np.floating]) -> None:
         """Draw cells whose opacity is the square root of their weight."""
-
         colors = [(*to_rgb(self.theme.weight), math.sqrt(weight)) for weight in weights]
         cells: Collection
         if side >= MIN_LABELED_CELL_POINTS:
@@ -390,7 +385,6 @@ class _Canvas:
 
     def circle(self, x: float, y: float, radius: float, fill: str, edge: str = "none") -> None:
         """Draw a dot, or a ring that is filled."""
-
         self._axes.add_patch(Circle((x, y), radius, facecolor=fill, edgecolor=edge, linewidth=1.75, zorder=3))
 
     def sign(self, kind: str, x: float, y: float) -> None:

@@ -42,13 +42,13 @@ from nmtalign.text.containers import (
     check_cells,
     choose_sides,
     keys_of_sides,
+    pair_or_error,
     record_rows,
     repair_cell,
     repair_rows,
     words_of_doc,
 )
 from nmtalign.text.headers import find_side_columns, language_of_column
-from nmtalign.text.paired_files import pair_or_error, read_conllu_pairs, read_subtitle_pairs
 from nmtalign.text.punctuation import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
@@ -419,9 +419,13 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
     if format_ending(source) == format_ending(target) == CONLLU_ENDING:
+        from nmtalign.text.paired_files import read_conllu_pairs
+
         yield from read_conllu_pairs(source, target, encoding)
         return
     if format_ending(source) in SUBTITLE_ENDINGS and format_ending(target) in SUBTITLE_ENDINGS:
+        from nmtalign.text.paired_files import read_subtitle_pairs
+
         yield from read_subtitle_pairs(source, target, encoding)
         return
     source_lines = try_lines(source, encoding=encoding, inspect=partial(_inspect_side, source))

@@ -394,6 +394,13 @@ PairOrError = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # columns, keys or languages of the two sides
 
 
+def pair_or_error(source: str | DataError, target: str | DataError) -> PairOrError:
+    """Return the lines of a pair, or the first error among them."""
+    if isinstance(source, DataError):
+        return source
+    return target if isinstance(target, DataError) else (source, target)
+
+
 def check_no_select(select: Select, kind: str) -> None:
     """Raise UsageError if sides are chosen of a file that has one source and one target."""
     if select is not None:

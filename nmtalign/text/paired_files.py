@@ -22,18 +22,12 @@ from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import SUBSTATION, identify
 from nmtalign.files.text_files import try_lines, zip_lines
+from nmtalign.text.containers import pair_or_error
 
 _CONLLU_COLUMNS = 10
 _find_sentence_id = re.compile(r"#\s*sent_id\s*=\s*(.+)").fullmatch
 _is_word = re.compile(r"\d+").fullmatch
 _is_left_out = re.compile(r"\d+-\d+|\d+\.\d+").fullmatch
-
-
-def pair_or_error(source: str | DataError, target: str | DataError) -> tuple[str, str] | DataError:
-    """Return the lines of a pair, or the first error among them."""
-    if isinstance(source, DataError):
-        return source
-    return target if isinstance(target, DataError) else (source, target)
 
 
 class _Sentence(NamedTuple):

@@ -116,7 +116,6 @@ def _symmetrized_lines(
     converted: ConvertedLinksOptions, chosen: LinkSettings, bad: BadRecords
 ) -> Iterator[str]:
     """Yield chunks of lines with the joined links of both directions; a bad record has no links."""
-
     _check_symmetrized(converted)
     assert converted.reverse is not None
     assert chosen.symmetrize is not None
@@ -138,7 +137,6 @@ def _write_text(
     converted: ConvertedLinksOptions, chosen: LinkSettings, errors: ErrorOptions, prefix: str
 ) -> None:
     """Write the lines of both sides of a bitext; a bad pair is a pair of empty lines."""
-
     if converted.format or chosen.given or converted.invert or converted.source or converted.target:
         raise UsageError("--to text reads a bitext without links; use it with --sides and -o only")
     if converted.sides is not None and converted.reverse is not None:
@@ -196,7 +194,6 @@ def _conversion(converted: ConvertedLinksOptions, chosen: LinkSettings) -> Conve
 
 def _chosen_records(path: str, chosen: LinkSettings) -> Iterator[LinkRecord]:
     """Yield the links of each pair that are chosen from kept posteriors."""
-
     for saved in read_batches(path):
         try:
             batch = saved.choose(**asdict(chosen))

@@ -172,7 +172,6 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
 
 def _print_json(results: dict[str, na.Evaluation], bootstrap: Bootstrap) -> None:
     """Print the scores of each file, and the differences of two files (second minus first)."""
-
     found: dict[str, Any] = {"files": {path: result.to_dict() for path, result in results.items()}}
     if len(results) == 2:
         differences = compare_evaluations(*results.values(), bootstrap=bootstrap)
@@ -184,7 +183,6 @@ def _read_scored(
     scored: ScoredOptions, gold: str
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links, and the links of each system."""
-
     golds: Sequence[na.GoldAlignment]
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds = na.read_gold(gold, encoding=scored.encoding)
@@ -202,7 +200,6 @@ def _links_of_file(
     path: str, scored: ScoredOptions, golds: Sequence[na.GoldAlignment], gold: str
 ) -> list[frozenset[na.Link]]:
     """Return the links of each pair in a file of links or of posteriors, whose words the gold has to fit."""
-
     links = list(read_links(path, format=scored.links_format, encoding=scored.encoding))
     if is_batch_file(path):
         _check_gold_fits(path, golds, gold)
@@ -211,7 +208,6 @@ def _links_of_file(
 
 def _check_gold_fits(path: str, golds: Sequence[na.GoldAlignment], gold: str) -> None:
     """Raise DataError with the line if gold links are outside of the words of a saved batch."""
-
     for number, (links, saved) in enumerate(zip(golds, read_saved_links(path), strict=False), 1):
         if saved.words is None:
             return
@@ -224,7 +220,6 @@ def _check_gold_fits(path: str, golds: Sequence[na.GoldAlignment], gold: str) ->
 
 def _check_units(scored: ScoredOptions, gold: str) -> None:
     """Raise DataError if two files say that their positions count different units."""
-
     gold_unit = stated_unit(gold, format=scored.gold_format, encoding=scored.encoding)
     for path in (scored.links, scored.compare):
         if path is None:
@@ -241,7 +236,6 @@ def _keep_reviewed(
     encoding: str,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold links and the links of the pairs that were reviewed."""
-
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # the evaluation raises an error, as for any gold of another length
     numbers = sorted(read_corrections(gold, encoding=encoding))
@@ -257,7 +251,6 @@ def _warn_of_shift(
     path: str, system: Sequence[LinkPairs], golds: Sequence[na.GoldAlignment], aer: float
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
-
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted: list[set[tuple[int, int]]] = []
         for links in system:
@@ -273,7 +266,6 @@ def _warn_of_unit(
     path: str, gold: str, system: Sequence[frozenset[na.Link]], golds: Sequence[na.GoldAlignment]
 ) -> None:
     """Warn where links end long before or after gold links that cover most words."""
-
     fit = UnitFit("units of the gold")
     for number, (links, gold_links) in enumerate(zip(system, golds, strict=True), 1):
         positions = [{link[side] for link in gold_links.possible} for side in (0, 1)]
@@ -299,7 +291,6 @@ def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """Print one row per sentence pair and file of links, separated by tabs; NaN is an undefined score."""
-
     counted = ("links", "sure", "in_sure", "in_possible")
     print_text("\t".join(("file", "line", *METRICS, *counted)))
     for path, result in results.items():
@@ -381,7 +372,6 @@ MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
-
     results = {}
     for path in paths:
         if not is_batch_file(path):
@@ -433,7 +423,6 @@ def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> lis
 
 def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:
     """Print the scores of one or two files in both styles of annotation, and which file is better."""
-
     try:
         verdict = compare_expected(*results.values()) if len(results) == 2 else None
     except DataError as error:
@@ -455,7 +444,6 @@ def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> 
 
 def _print_table(result: ExpectedEvaluation) -> None:
     """Print the expected scores, one row per score and one column per style."""
-
     print_text("expected    " + "  ".join(f"{name:<24}" for name in STYLES.values()).rstrip())
     for metric in METRICS:
         cells = []

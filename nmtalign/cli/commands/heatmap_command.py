@@ -94,7 +94,6 @@ class PictureFileOptions(Settings):
     @property
     def as_numbers(self) -> bool:
         """Whether the file contains numbers, not a picture."""
-
         return Path(self.output).suffix.lower() in MATRIX_FORMATS
 
     def settings(self, picture: PictureSettings) -> PictureSettings:
@@ -182,7 +181,6 @@ def _read_pairs(
     bitext: SentenceOptions, chosen: RecordOptions, bad: BadRecords
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
-
     lines = chosen.lines
     source, target = bitext.source_sentence, bitext.target_sentence
     pairs = bitext.read_file(bad.add)
@@ -259,7 +257,6 @@ def _shown_pair(
 
 def _matrices(shown: ShownPair, settings: PictureSettings) -> dict[str, na.AlignmentMatrix]:
     """Return the matrices of a pair by the titles of their panels."""
-
     return matrices_to_draw(shown.pair, settings.values) if shown.matrices is None else shown.matrices
 
 

@@ -88,7 +88,6 @@ def report_command(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-
     _check_sample(chosen.lines, drawn)
     systems = _parse_systems(page.compare)
     _check_criterion(drawn.by, chosen.gold, systems)
@@ -139,7 +138,6 @@ def _with_languages(
     pairs: list[na.SamplePair], source: str | None, target: str | None
 ) -> list[na.SamplePair]:
     """Return pairs with the languages that the names of the files tell, where their aligner knows none."""
-
     first, second = map(known_language, languages_in_paths(source, target))
     if first is None or second is None or not pairs or any(pairs[0].aligned.languages):
         return pairs
@@ -179,7 +177,6 @@ def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str
 
 def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add what is wrong with their lines to the findings."""
-
     for chunk in chunk_pairs(pairs, chunk_size=PAIRS_CHECKED_TOGETHER):
         findings += find_in_lines(chunk.lines, chunk.first)
         yield from chunk.lines
@@ -187,7 +184,6 @@ def _watch_lines(pairs: Iterable[SentencePair], findings: list[Finding]) -> Iter
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add the space-separated words of each to the key of the text."""
-
     for pair in pairs:
         key.add(*SPACE_SETTINGS.words_of_pair(pair))
         yield pair
@@ -195,7 +191,6 @@ def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> 
 
 def _collect_gold(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
     """Yield records, and note the gold links of each as a line."""
-
     for record in records:
         lines.append(format_gold(record.gold) if record.gold else "")
         yield record
@@ -203,7 +198,6 @@ def _collect_gold(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator
 
 def _parse_systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-
     systems: dict[str, str] = {}
     for entry in compare:
         name, _, path = entry.partition("=")

@@ -164,7 +164,6 @@ def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
-
     if (named.model is not None) == (linked.links is not None) or not linked.files:
         expected = "SOURCE TARGET with --links FILE or --model DIR, or --index DB"
         raise UsageError(f"expected {expected}; --pairs FILE may take the place of SOURCE TARGET")

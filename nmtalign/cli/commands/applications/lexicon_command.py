@@ -90,7 +90,6 @@ def _in_pieces(
     lines: SentencePair, pair: LinkedPair, unit: LinkUnit, text_settings: TextSettings
 ) -> LinkedPair:
     """Return the pieces of both lines, with a link of all pieces of linked words."""
-
     piece_lines = unit.piece_lines(lines, text_settings)
     source, target = piece_lines[0].pieces, piece_lines[1].pieces
     links = regroup_links(pair.links.links, into_pieces([piece_lines]))
@@ -157,7 +156,6 @@ class LexiconOptions(Settings):
 
     def choose(self, entries: Iterable[LexiconEntry]) -> list[LexiconEntry]:
         """Return the entries that are listed."""
-
         return choose_entries(
             entries,
             min_links=self.min_links or 0,
@@ -277,7 +275,6 @@ def _write_terms(linked: CountedTextOptions, errors: ErrorOptions, listed: Lexic
 
 def _languages_of_bitext(bitext: BitextOptions) -> Languages:
     """Return the languages that a file with both sides states, or the names of two files tell."""
-
     if bitext.pairs is not None:
         languages = named_languages(bitext.open())
     else:
@@ -337,7 +334,6 @@ def _files(
     Programs read the `units` that links count, people the words of the `table`. Shortlists also have the
     `null_entries`, of units without a link.
     """
-
     files: dict[str, Iterable[str]] = {}
     least = listed.min_listed_probability
     if listed.output is not None:
@@ -357,7 +353,6 @@ def _files(
 
 def _without_null_word(entries: list[LexiconEntry]) -> list[LexiconEntry]:
     """Return the entries of a shortlist without those of a word that would be read as the null word."""
-
     kept = [entry for entry in entries if NULL_WORD not in (entry.source, entry.target)]
     if len(kept) < len(entries):
         count = with_plural(len(entries) - len(kept), "pair")
@@ -382,7 +377,6 @@ def _counts_of_links(
 
     Pairs with words or pieces that `plain` files cannot contain are bad.
     """
-
     counts = LinkCounts()
     for pair in linked.read_units(bad, plain=plain):
         counts.add(pair)
@@ -393,7 +387,6 @@ def _counts_of_links(
 
 def _counts_without_marks(counts: LinkCounts) -> LinkCounts:
     """Return the counts of words without the punctuation at their edges."""
-
     bare = LinkCounts()
     bare.add_without_marks(counts)
     return bare
@@ -418,7 +411,6 @@ def _entries_of_model(
     aligner: na.Aligner, model: str, bad: BadRecords, *, plain: bool
 ) -> Iterator[LexiconEntry]:
     """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
-
     for entry in bad.track(entries_of_model(aligner)):
         found = find_split_word([entry.source], [entry.target]) if plain else None
         if found is None:

@@ -44,7 +44,6 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-
     formatter = PhraseFormatter(phrase.longest)
     count = 0
     linked_text = linked.text()

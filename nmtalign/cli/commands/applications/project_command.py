@@ -77,7 +77,6 @@ def project_command(
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
              nmtalign project --pairs page.xlf links.txt -o tagged.xlf
     """
-
     linked_text = linked.text()
     bitext = linked_text.bitext
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
@@ -138,7 +137,6 @@ def _tag_targets(
     linked_text: LinkedText, annotations: AnnotationOptions, errors: ErrorOptions, output: str
 ) -> None:
     """Write a TMX or XLIFF file with the tags of its source segments in their targets."""
-
     bitext = linked_text.bitext
     path = bitext.pairs
     format = None if path is None else FORMAT_OF_ENDING.get(format_ending(path))
