@@ -430,7 +430,7 @@ def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, mon
 @pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
 def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nmtalign.text.bitext.PAIRS_PER_CHUNK", 2)
+    monkeypatch.setattr("nmtalign.cli.commands.align_command.PAIRS_PER_CHUNK", 2)
     pairs = [
         "the cat . ||| le chat .",
         "the cat ||| le chat le chat",

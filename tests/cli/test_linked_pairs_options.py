@@ -95,7 +95,7 @@ def test_text_of_a_bitext_has_one_line_for_each_pair(files, capsys):
         ("en fr --to text", "standard output takes one file"),
         ("en fr --to text -o x --sides en,fr", "found two files"),
         ("both.tmx --to text -o x --from pharaoh", "without links"),
-        ("links --from pharaoh --to talp --sides en,fr", "add --to text"),
+        ("links --from pharaoh --to talp --sides en,fr", "of a TMX file, and there is none"),
         ("out.source out.target --to text -o out", "would destroy the input"),
     ],
 )

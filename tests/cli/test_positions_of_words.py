@@ -152,7 +152,7 @@ def test_links_from_count_words(tmp_path):
 
 
 def test_text_without_spaces_is_told_once(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("nmtalign.text.bitext.PAIRS_PER_CHUNK", 2)
+    monkeypatch.setattr("nmtalign.cli.commands.align_command.PAIRS_PER_CHUNK", 2)
     texts = ["red tea", "green tea"] * 4, ["紅茶。", "緑茶。"] * 4
     files = write(tmp_path / "a", texts[0]), write(tmp_path / "b", texts[1])
     options = "--tokenizer", "simple", "--links", tmp_path / "links"

@@ -23,7 +23,7 @@ GOLD = ["0-0 1-2 2p1", "", "0-0", "0-0 1-1 4p3", "0-0 1-1 2-2 3-3"]
 
 @pytest.fixture
 def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    monkeypatch.setattr("nmtalign.text.bitext.PAIRS_PER_CHUNK", 2)
+    monkeypatch.setattr("nmtalign.cli.commands.align_command.PAIRS_PER_CHUNK", 2)
     return write(tmp_path / "text.en", SOURCE), write(tmp_path / "text.fr", TARGET)
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from nmtalign import progress as progress_module
 from nmtalign.cli import messages
+from nmtalign.cli.commands import align_command
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.progress import ProgressReporter
-from nmtalign.text import bitext as chunks
 from nmtalign.text.bitext import read_bitext
 from tests.cli.running import run
 
@@ -36,7 +36,7 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a run into chunks of 2,000 pairs, so that it has progress to tell of."""
-    monkeypatch.setattr(chunks, "PAIRS_PER_CHUNK", 2_000)
+    monkeypatch.setattr(align_command, "PAIRS_PER_CHUNK", 2_000)
 
 
 @pytest.fixture
