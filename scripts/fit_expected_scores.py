@@ -28,7 +28,7 @@ import numpy as np
 from _corpora import Pairs, corpora, languages_of, lines_of, markdown, sampled
 
 import nmtalign as na
-import nmtalign.links.scoring as expected_scores
+from nmtalign.links import scoring
 from nmtalign.links.evaluation import count_matches
 from nmtalign.links.inputs import as_gold
 from nmtalign.links.scoring import METRICS, Bootstrap, LinkSignals
@@ -166,7 +166,7 @@ def fitted(points: Sequence[Point]) -> dict[str, tuple[float, ...]]:
 
 def estimates(point: Point, coefficients: dict[str, tuple[float, ...]]) -> dict[str, float]:
     """Return the scores that coefficients lead to expect."""
-    expected_scores.COEFFICIENTS = coefficients
+    scoring.COEFFICIENTS = coefficients
     return {metric: float(v) for metric, v in point.signals.sums().expected_scores(point.style).items()}
 
 
@@ -215,7 +215,7 @@ def judge_map(points: Sequence[Point], families: Sequence[str]) -> dict[str, dic
     rows.append(["mean without sparse sets", "", *("{:+.1f}, {:.1f}, {:.0f} %".format(*m) for m in means)])
     print(f"{markdown(rows)}\n\nSparse sets are {' and '.join(SPARSE)}.")
     print(f"\nHELD_OUT_SD = { ({metric: round(sd, 3) for metric, sd in sds.items()}) }")
-    expected_scores.HELD_OUT_SD = sds
+    scoring.HELD_OUT_SD = sds
     return without
 
 
@@ -228,15 +228,13 @@ def judge_small_texts(points: Sequence[Point], without: dict[str, dict[str, tupl
         for point in points:
             if point.family in SPARSE or len(point.counts) < size:
                 continue
-            expected_scores.COEFFICIENTS = without[point.family]
+            scoring.COEFFICIENTS = without[point.family]
             for _ in range(SAMPLES):
                 part = point.of(random.permutation(len(point.counts))[:size])
                 if not (part.counts[:, :2].sum(axis=0) > 0).all():
                     continue
                 bootstrap = Bootstrap(samples=50, confidence=0.9)
-                found = expected_scores.expected_evaluation(
-                    part.signals, is_judged=False, bootstrap=bootstrap
-                )
+                found = scoring.expected_evaluation(part.signals, is_judged=False, bootstrap=bootstrap)
                 for metric, (low, high) in found.styles[point.style].intervals.items():
                     inside[metric][point.family].append(low <= part.truth[metric] <= high)
         shares = [np.mean([np.mean(of) for of in inside[metric].values()]) for metric in METRICS]
@@ -286,7 +284,7 @@ def judge_verdicts(of_family: list[Run], outcomes: Outcomes, encoder_links: Path
     errors = {run.name: aer(run.links, golds) for run in of_family}
     for first, second in combinations(of_family, 2):
         own = [na.evaluate(run.batch, bootstrap=bootstrap) for run in (first, second)]
-        found = expected_scores.compare_expected(*own)
+        found = scoring.compare_expected(*own)
         outcomes.add("two batches", first.family, found.better, (errors[first.name], errors[second.name]))
     for judge in of_family:
         if not judge.name.endswith("default"):
@@ -305,7 +303,7 @@ def judge_verdicts(of_family: list[Run], outcomes: Outcomes, encoder_links: Path
             result = na.evaluate(links, judge=judge.batch, bootstrap=bootstrap)
             judged.append((kind, result, aer(links, golds)))
         for (kind, result, error), (other_kind, other, other_error) in combinations(judged, 2):
-            found = expected_scores.compare_expected(result, other)
+            found = scoring.compare_expected(result, other)
             name = f"one model: {' and '.join(sorted((kind, other_kind)))}"
             outcomes.add(name, judge.family, found.better, (error, other_error))
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign as na
-from nmtalign.checks import lines as check_pairs
+from nmtalign.checks import lines
 from nmtalign.checks.checking import FINDING_COLUMNS, KindCounts, LowScoreRuns, find_in_lines
 from nmtalign.checks.findings import KINDS, Finding
 from nmtalign.checks.line_languages import find_languages
@@ -135,7 +135,7 @@ def test_single_words_in_another_encoding_are_found(line, encoding):
 @given(st.text("’–éàÉÃÂœŒÙ²° a.\x85", max_size=6))
 def test_usual_neighbors_hide_no_mojibake(line):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check_pairs, "_MAY_BE_MOJIBAKE", re.compile("[^\x00-\x7f](?:[^\x00-\x7f]|(?<=[ÃÂ]) )"))
+        patch.setattr(lines, "_MAY_BE_MOJIBAKE", re.compile("[^\x00-\x7f](?:[^\x00-\x7f]|(?<=[ÃÂ]) )"))
         expected = find_mojibake(line)
     assert find_mojibake(line) == expected
 
@@ -313,7 +313,7 @@ def test_an_aligner_finds_low_scores_and_pairs_without_links():
 
 @pytest.mark.parametrize("chunk_size", [1, 10_000])
 def test_an_aligner_finds_missing_text_on_either_side(chunk_size, monkeypatch):
-    monkeypatch.setattr(check_pairs, "chunk_pairs", partial(chunk_pairs, chunk_size=chunk_size))
+    monkeypatch.setattr(lines, "chunk_pairs", partial(chunk_pairs, chunk_size=chunk_size))
     english = "The president thanked the members of the committee for their work, and closed the meeting."
     french = "Le président a remercié les membres du comité pour leur travail, et a clos la réunion."
     pairs = [(english, french)] * 8

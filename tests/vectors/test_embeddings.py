@@ -1,4 +1,4 @@
-"""Look-up, policies for unknown words, coverage; sub-words as gensim composes them."""
+"""Look-up, policies for unknown words, coverage, vocabularies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from nmtalign.arrays import unit_rows
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, VectorCoverage, Vocabulary, fold, spelling_direction
-from nmtalign.vectors.subword_vectors import CharacterNgrams
 
 WORDS = ["la", "Évêque", "running", "runner", "1992"]
 
@@ -132,40 +131,6 @@ def test_folding_twice_is_folding_once(word: str) -> None:
     assert fold(fold(word)) == fold(word)
 
 
-# ---------------------------------------------------------------- sub-words
-
-
-@given(
-    words=st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=6),
-    shortest=st.integers(0, 4),
-    more=st.integers(0, 3),
-)
-def test_vectors_equal_gensims(words: list[str], shortest: int, more: int) -> None:
-    from gensim.models.fasttext import FastTextKeyedVectors
-
-    theirs = FastTextKeyedVectors(5, shortest, shortest + more, 40)
-    theirs.vectors_ngrams = np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32)
-    ours = CharacterNgrams(theirs.vectors_ngrams, shortest, shortest + more)
-    for word, vector in zip(words, ours.vectors(words), strict=True):
-        np.testing.assert_array_equal(vector, theirs.get_vector(word))
-
-
-@pytest.mark.parametrize("block", [1, 3, 4096])
-def test_blocks_do_not_matter(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmtalign.vectors.subword_vectors._WORDS_PER_BLOCK", block)
-    pieces = CharacterNgrams(np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32), 2, 4)
-    many = ["été", "le", "", "maison", "x", "\ud800"]
-    alone = np.concatenate([pieces.vectors([word]) for word in many])
-    np.testing.assert_array_equal(pieces.vectors(many), alone)
-    assert pieces.vectors([]).shape == (0, 5)
-
-
-def test_without_buckets_a_word_has_its_own_vector_or_none() -> None:
-    none = CharacterNgrams(np.zeros((0, 3), np.float32), 3, 6)
-    np.testing.assert_array_equal(none.vectors(["le"], np.ones((1, 3))), np.ones((1, 3)))
-    assert not none.vectors(["le"]).any()
-
-
 def test_vectors_are_made_of_words_and_a_matrix() -> None:
     rows = [[0, 1], [2, 3], [4, 5]]
     for words in (["a", "b", "c"], ("a", "b", "c"), np.array(["a", "b", "c"]), {"c": 2, "a": 0, "b": 1}):
@@ -191,3 +156,43 @@ def test_a_dictionary_of_rows_may_leave_rows_without_a_word():
 def test_a_word_is_found_as_the_sentencepiece_piece_that_is_the_whole_word():
     pieces = Embeddings.of(["▁the", "▁cat", "s", "cat"], np.eye(4))
     assert pieces.forms(["the", "The", "cat", "cats"], TextSettings()) == ["▁the", "▁the", "cat", "cats"]
+
+
+@given(st.lists(st.text(), unique=True), st.lists(st.text()))
+def test_rows_are_positions_in_the_list(words, others):
+    vocabulary = Vocabulary.from_words(words)
+    expected = [words.index(word) if word in words else -1 for word in words + others]
+    np.testing.assert_array_equal(vocabulary.rows(words + others), expected)
+    assert vocabulary.rows(words).dtype == np.int32
+    assert vocabulary.words == words == list(vocabulary)
+    assert len(vocabulary) == vocabulary.size == len(words)
+    assert vocabulary == Vocabulary({word: row for row, word in enumerate(words)})
+
+
+def test_rows_may_be_left_out():
+    vocabulary = Vocabulary({"b": 7, "a": np.int64(2)})
+    assert vocabulary.words == ["a", "b"]
+    assert (vocabulary.size, len(vocabulary), vocabulary.rows(["a", "c"]).tolist()) == (8, 2, [2, -1])
+    assert "a" in vocabulary
+    assert "c" not in vocabulary
+
+
+@pytest.mark.parametrize(
+    ("word2int", "message"),
+    [
+        ({"a": 1, "b": 1}, "'a' and 'b' share row 1"),
+        ({"a": -1}, "row of 'a' is -1"),
+        ({"a": 2**31}, "rows count from 0"),
+        ({"a": 1.0}, "integer as the row of 'a', found 1.0"),
+        ({"a": True}, "integer"),
+        ({3: 1}, "words as text, found int 3"),
+    ],
+)
+def test_bad_dictionaries_are_refused(word2int, message):
+    with pytest.raises(DataError, match=message):
+        Vocabulary(word2int)
+
+
+def test_a_word_that_comes_twice_is_refused():
+    with pytest.raises(DataError, match="'a' is in row 0 and again in row 2"):
+        Vocabulary.from_words(["a", "b", "a"])

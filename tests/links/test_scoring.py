@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.links import scoring as expected_scores
+from nmtalign.links import scoring
 from nmtalign.links.scoring import (
     Bootstrap,
     ExpectedEvaluation,
@@ -36,14 +36,14 @@ def signals_of(rows: Sequence[Sequence[float]]) -> LinkSignals:
 
 def naive_aer(links: float, sure: float, words: float, linked_words: float, style: str) -> float:
     scores = {}
-    for metric, (constant, of_sure, of_unlinked, of_style) in expected_scores.COEFFICIENTS.items():
+    for metric, (constant, of_sure, of_unlinked, of_style) in scoring.COEFFICIENTS.items():
         logit = constant + of_sure * sure / links + of_unlinked * (words - linked_words) / words
         logit += of_style * (style == "sure_possible")
         scores[metric] = 1 / (1 + math.exp(-logit))
     precision, recall = scores["precision"], scores["recall"]
     if style == "dense":
         return 1 - 2 * precision * recall / (precision + recall)
-    rho = expected_scores.SURE_GOLD_PER_LINK
+    rho = scoring.SURE_GOLD_PER_LINK
     return 1 - (precision + rho * recall) / (1 + rho)
 
 
