@@ -1,1 +1,0 @@
-"""Commands of the applications: each calls a function of :mod:`nmtalign.applications`."""
