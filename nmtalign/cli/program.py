@@ -46,24 +46,25 @@ from nmtalign.validation import hint_at_closest
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
-    for name, module, text in (
-        ("demo", "demo", "Align, evaluate and draw the bundled sample."),
-        ("align", "align", "Align a bitext: write links, probabilities and tables."),
-        ("links-from", "links_from", "Create links from the attention or similarities of another program."),
-        ("train", "train", "Learn an alignment model from a bitext."),
-        ("check", "check", "Find what is wrong with a bitext, or whether links fit it."),
-        ("evaluate", "evaluate", "Score links: precision, recall, F1, AER, with gold links or without."),
-        ("convert", "convert", "Convert files of links, or join those of two directions."),
-        ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
-        ("project", "applications.project", "Project tags, labels or spans over links to the target."),
-        ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
-        ("report", "report", "Write an HTML report of aligned pairs."),
-        ("vectors", "vectors", "Show, convert, learn and map word vectors."),
-        ("lexicon", "applications.lexicon", "List translations with probabilities."),
-        ("find", "applications.find", "Show how a word is translated, with example lines."),
-        ("serve", "serve", "Serve a web page that aligns pairs as you type them."),
+    name: (f"nmtalign.cli.commands.{word}_command", f"{word}_command", text)
+    for name, text in (
+        ("demo", "Align, evaluate and draw the bundled sample."),
+        ("align", "Align a bitext: write links, probabilities and tables."),
+        ("links-from", "Create links from the attention or similarities of another program."),
+        ("train", "Learn an alignment model from a bitext."),
+        ("check", "Find what is wrong with a bitext, or whether links fit it."),
+        ("evaluate", "Score links: precision, recall, F1, AER, with gold links or without."),
+        ("convert", "Convert files of links, or join those of two directions."),
+        ("phrases", "List phrase pairs that are consistent with the links."),
+        ("project", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "Draw attention weights and links as a picture."),
+        ("report", "Write an HTML report of aligned pairs."),
+        ("vectors", "Show, convert, learn and map word vectors."),
+        ("lexicon", "List translations with probabilities."),
+        ("find", "Show how a word is translated, with example lines."),
+        ("serve", "Serve a web page that aligns pairs as you type them."),
     )
+    for word in [name.replace("-", "_")]
 }
 
 

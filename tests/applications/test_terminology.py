@@ -287,7 +287,7 @@ def texts(tmp_path, monkeypatch):
 
 def test_a_terminal_shows_how_far_terms_are(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nmtalign.cli.commands.applications.lexicon_command.shows_progress", lambda: True)
+    monkeypatch.setattr("nmtalign.cli.commands.lexicon_command.shows_progress", lambda: True)
     for name in ("en", "fr"):
         Path(name).write_text("a b\n" * 5, encoding="utf-8")
     assert run("lexicon", "en", "fr", "--terms", "terms.csv") == 0

@@ -110,7 +110,7 @@ def test_any_word_fits_any_terminal(capsys, monkeypatch, tmp_path, columns, word
 
 
 def test_a_translation_a_side_and_limits(capsys, files, monkeypatch):
-    monkeypatch.setattr("nmtalign.cli.commands.applications.find_command._MAX_TRANSLATIONS", 1)
+    monkeypatch.setattr("nmtalign.cli.commands.find_command._MAX_TRANSLATIONS", 1)
     _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison")
     assert "(2 others)                       2   66.7%\n" in out
     assert [line for line in out.splitlines() if "[" in line] == [

@@ -9,13 +9,14 @@ from nmtalign.cli.commands import (
     convert_command,
     demo_command,
     evaluate_command,
+    find_command,
     heatmap_command,
+    lexicon_command,
     report_command,
     serve_command,
     train_command,
     vectors_command,
 )
-from nmtalign.cli.commands.applications import find_command, lexicon_command
 from nmtalign.settings import PictureSettings, SourceSettings, TrainingSettings, WordSettings
 
 
