@@ -294,9 +294,11 @@ def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
     """
     comments, rows = _parse_sentence(sentence)
     pair = lines.pair
-    forms = [row[_FORM] for row in rows]
-    if forms != list(pair.source):
-        raise DataError(_different_form(pair.source, forms))
+    # pairs that are read from CoNLL-U have no-break spaces inside words
+    forms = [row[_FORM].replace(" ", "\u00a0") for row in rows]
+    words = [word.replace(" ", "\u00a0") for word in pair.source]
+    if forms != words:
+        raise DataError(_different_form(words, forms))
     if not pair.target:
         raise DataError("expected a target line with words; CoNLL-U has no sentence without words")
     source_of = _first_sources(pair.links)
@@ -314,11 +316,12 @@ def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
 
 
 def with_target_rows(projected: str, target: str) -> str:
-    """Return a projected sentence with the rows of `target` that are no words, and with its text.
+    """Return a projected sentence with the text of `target`, its word forms, and its rows that are no words.
 
-    These are the rows of multiword tokens (``3-4``), before their first word, and of empty nodes (``5.1``).
+    The latter are of multiword tokens (``3-4``), before their first word, and of empty nodes (``5.1``).
     """
     rows_before: dict[int, list[str]] = {}  # the number of a word, from 1
+    forms: dict[int, str] = {}  # as they are written; in pairs, a space inside a word is a no-break space
     text = ""
     for line in target.split("\n"):
         if line.startswith("# text ="):
@@ -327,12 +330,17 @@ def with_target_rows(projected: str, target: str) -> str:
             columns = line.split("\t", 1)
             number, separator = re.findall(r"^\d+|[-.]", columns[0])[:2]
             rows_before.setdefault(int(number) + (separator == "."), []).append(line)
+        elif not line.startswith("#"):
+            word_number, form = line.split("\t", 2)[:2]
+            forms[int(word_number)] = form
     lines: list[str] = []
     for line in projected.split("\n"):
         if line.startswith("#"):
             lines.append(text if text and line.startswith("# text =") else line)
         else:
-            lines += [*rows_before.pop(int(line.split("\t", 1)[0]), ()), line]
+            word_number, form, annotation = line.split("\t", 2)
+            n = int(word_number)
+            lines += [*rows_before.pop(n, ()), "\t".join([word_number, forms.get(n, form), annotation])]
     return "\n".join([*lines, *(line for rows in rows_before.values() for line in rows)])
 
 

@@ -84,6 +84,19 @@ def test_words_without_a_link_are_counted():
         assert na.project([("a", "x", "")], [row("1", "a", "_", "X")], format="conllu")
 
 
+def test_spaces_inside_words_stay(capsys, tmp_path):
+    """Vietnamese words, for example, have spaces; in the lines of a pair these are no-break spaces."""
+    source = "\n".join([row("1", "Việt Nam", "_", "PROPN"), row("2", "ngủ", "_", "VERB")])
+    target = "\n".join([row("1", "New York", "_", "PROPN"), row("2", "sleeps", "_", "VERB")])
+    untagged = target.replace("PROPN", "_").replace("VERB", "_")
+    files = [tmp_path / name for name in ("a.conllu", "b.conllu", "links.txt")]
+    for file, text in zip(files, (f"{source}\n", f"{untagged}\n", "0-0 1-1\n"), strict=True):
+        file.write_text(text, encoding="utf-8")
+    options = ["--tags", str(files[0]), "--tags-format", "conllu", "-q"]
+    assert run("project", *map(str, files), *options) == 0
+    assert capsys.readouterr().out == f"# text = New\u00a0York sleeps\n{target}\n\n"
+
+
 def test_sentences_without_an_end_are_bounded(monkeypatch):
     monkeypatch.setattr("nmtalign.applications.labels.MAX_SENTENCE_CHARS", 10)
     assert list(read_sentences(["1234", "1234", "", "1234"], "f")) == ["1234\n1234", "1234"]
