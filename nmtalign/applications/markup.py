@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element as XmlElement
 
-from nmtalign.errors import DataError, OnError
+from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import open_binary
 from nmtalign.files.sniffing import HEAD_BYTES
 from nmtalign.files.xml_files import XmlPart, declared_encoding, split_at_elements
@@ -365,18 +365,21 @@ class TaggedSegments:
         select: tuple[str, str] | None,
         write: Callable[[bytes], object],
     ) -> None:
+        if str(path) == "-" or Path(path).is_fifo():
+            raise UsageError(f"{path}: expected a file, which is read twice, not a pipe; save it as a file")
         self._path, self._format, self._select = path, format, select
         self._encoding = _encoding_of(path)
         self._write = write
         self._part: XmlPart | None = None  # whose targets may be replaced
         self._replaced: list[tuple[slice, str]] = []
         self._pair: ElementPair | None = None
-        self._number = 0  # of annotations that were added
+        self._number = 0  # of the pair
 
     def pairs(self, on_error: OnError) -> Iterator[tuple[str, str]]:
         """Yield the texts of each pair, as `read_bitext` does; damage of the file is raised."""
         read = pairs_of_memory if self._format == "tmx" else pairs_of_segments
         for pair in read(self._units(), self._path, self._select):
+            self._number += 1
             if isinstance(pair, DataError):  # a unit without a source
                 self._pair = None
                 on_error(pair)
@@ -436,6 +439,11 @@ class TaggedSegments:
         self._replaced.append((content, text))
 
     @property
+    def line(self) -> int | None:
+        """The line in which the unit of the pair begins."""
+        return None if self._part is None else self._part.line
+
+    @property
     def links(self) -> str | None:
         """The links of the pair in the file, as a Pharaoh line; None without any."""
         holder = self._holder_of_links()
@@ -456,17 +464,18 @@ class TaggedSegments:
             self._set_attribute(holder, line)
         elif line and self._format == "tmx":
             start = contents[self._part.element].start
-            self._replaced.append((slice(start, start), f'<prop type="{self._type_of_prop}">{line}</prop>'))
+            self._replaced.append((slice(start, start), f'<prop type="{self.type_of_prop}">{line}</prop>'))
         elif line and target is not None and self._part.element.tag == "segment":
-            self._number += 1
-            mark = f'<mrk id="links-{self._number}" type="{_LINKS_NAME}" value="{line}">'
+            name = f"{self._prefix_of(target)}mrk"
+            mark = f'<{name} id="links-{self._number}" type="{_LINKS_NAME}" value="{line}">'
             content = self._part.text[contents[target]].decode()
-            self._replaced.append((contents[target], f"{mark}{content}</mrk>"))
+            self._replaced.append((contents[target], f"{mark}{content}</{name}>"))
         elif line and target is not None:
             self._set_attribute(target, line)
 
     @cached_property
-    def _type_of_prop(self) -> str:
+    def type_of_prop(self) -> str:
+        """The type of the props of a TMX file that have links."""
         languages = languages_of_memory(self._path, self._select)
         return ":".join(("x-alignment", *map(str, languages)))
 
@@ -476,23 +485,33 @@ class TaggedSegments:
             return None
         if self._format == "tmx":
             props = self._part.element.findall("prop")
-            return next((prop for prop in props if prop.get("type") == self._type_of_prop), None)
+            return next((prop for prop in props if prop.get("type") == self.type_of_prop), None)
         target = _inside_of_marker(self._pair[1])
-        if target is None or target.get(_LINKS_NAME) is not None:
+        if target is None or target.get(_LINKS_NAME) is not None or target.get("type") == _LINKS_NAME:
             return target
         return next((mark for mark in target.findall("mrk") if mark.get("type") == _LINKS_NAME), None)
 
-    def _set_attribute(self, element: XmlElement, line: str) -> None:
-        """Put links into the opening tag of an element of XLIFF."""
+    def _opening_tag(self, element: XmlElement) -> tuple[slice, str]:
+        """Return the place and the text of the opening tag of an element."""
         assert self._part is not None
         end = self._part.contents[element].start
         start = self._part.text.rindex(b"<", 0, end)
-        tag = self._part.text[start:end].decode()
+        return slice(start, end), self._part.text[start:end].decode()
+
+    def _prefix_of(self, element: XmlElement) -> str:
+        """Return the prefix of the name of an element, with its colon: that of its namespace."""
+        name = self._opening_tag(element)[1].split(maxsplit=1)[0].strip("<>")
+        prefix, colon, _ = name.rpartition(":")
+        return prefix + colon
+
+    def _set_attribute(self, element: XmlElement, line: str) -> None:
+        """Put links into the opening tag of an element of XLIFF."""
+        place, tag = self._opening_tag(element)
         name = _attribute_of(element)
         tag = re.sub(rf"""\s{name}\s*=\s*(?:"[^"]*"|'[^']*')""", "", tag)
         is_declared = name == "value" or f"xmlns:{_PREFIX}" in tag
         declaration = "" if is_declared else f' xmlns:{_PREFIX}="{_NAMESPACE}"'
-        self._replaced.append((slice(start, end), f'{tag[:-1]}{declaration} {name}="{line}">'))
+        self._replaced.append((place, f'{tag[:-1]}{declaration} {name}="{line}">'))
 
     def _content(self, side: int) -> str | None:
         """Return the XML inside of a side of the pair; None without one."""
@@ -517,7 +536,8 @@ def _encoding_of(path: str | Path) -> str:
 
 
 def _inside_of_marker(side: XmlElement | None) -> XmlElement | None:
-    """Return the marked segment that is all of a side, or the side."""
+    """Return the marked segment, or the annotation with links, that is all of a side, or the side."""
     if side is None or len(side) != 1 or (side.text or "").strip() or (side[0].tail or "").strip():
         return side
-    return side[0] if side[0].tag == "mrk" and side[0].get("mtype") == "seg" else side
+    is_marker = side[0].get("mtype") == "seg" or side[0].get("type") == _LINKS_NAME
+    return side[0] if side[0].tag == "mrk" and is_marker else side

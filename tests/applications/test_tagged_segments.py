@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 import pytest
@@ -208,6 +211,7 @@ def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, m
     monkeypatch.chdir(tmp_path)
     Path("page.xlf").write_text(FIRST_VERSION.format("", ""))
     Path("links").write_text("0-9\n\n0-0\n")
+    os.mkfifo("pipe")
     for options, code, told in [
         (
             ["links", "--to", "tmx", "--source", "page.xlf"],
@@ -218,7 +222,8 @@ def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, m
         (["links", "--to", "xliff", "--source", "page.xlf", "--invert"], 2, "without --target and --invert"),
         (["links", "--to", "xliff", "--source", "page.xlf"], 3, "link 0-9 is outside a pair of 2 source"),
         (["page.xlf", "--from", "xliff", "--to", "talp"], 3, "page.xlf: expected links, as"),
-        (["-", "--from", "xliff", "--to", "talp"], 2, "not from standard input; name it"),
+        (["-", "--from", "xliff", "--to", "talp"], 2, "-: expected a file, which is read twice, not a pipe"),
+        (["links", "--to", "xliff", "--source", "pipe"], 2, "pipe: expected a file, which is read twice"),
     ]:
         assert run("convert", *options, "-o", "out.xlf") == code
         assert told in capsys.readouterr().err
@@ -226,6 +231,45 @@ def test_a_file_in_which_there_is_no_room_for_links_is_named(tmp_path, capsys, m
     line = ["convert", "links", "--to", "xliff", "--source", "page.xlf", "--on-error", "skip-marked"]
     assert run(*line, "-o", "out.xlf") == 0
     assert Path("out.xlf").read_text() == FIRST_VERSION.format("", ATTRIBUTE.format("0-0"))
+
+
+def test_links_in_the_second_version_have_the_namespace_and_identifiers_of_their_own(tmp_path):
+    file, links, new = tmp_path / "old.xlf", tmp_path / "links", tmp_path / "new.xlf"
+    prefixed = re.sub("<(/?)(?=[a-z])", r"<\1x:", SECOND_VERSION.format(*[""] * 4))
+    file.write_text(prefixed.replace("<x:xliff", '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:2.0"'))
+    for lines in ("\n0-0\n", "1-1\n0-0\n"):  # the first pair gets links after the second one
+        links.write_text(lines)
+        na.convert(links, new, format="pharaoh", to="xliff", source=file)
+        file.write_text(new.read_text())
+    namespace = "{urn:oasis:names:tc:xliff:document:2.0}"
+    marks = list(ElementTree.parse(new).iter(f"{namespace}mrk"))
+    assert [(mark.get("id"), mark.get("value")) for mark in marks] == [("links-1", "1-1"), ("links-2", "0-0")]
+    na.convert(new, links, format="xliff", to="pharaoh")
+    assert links.read_text() == "1-1\n0-0\n"
+
+
+def test_tags_are_put_into_targets_with_links(tmp_path, capsys):
+    file, links = tmp_path / "page.xlf", tmp_path / "links"
+    text = SECOND_VERSION.format(MARK.format(1, "0-0 1-1"), "</mrk>", "", "")
+    text = text.replace("a cat", 'a <pc id="1">cat</pc>').replace('<pc id="1">chat</pc>', "chat")
+    file.write_text(text)
+    links.write_text("0-0 1-1\n0-0\n")
+    assert run("project", "--pairs", file, links) == 0
+    captured = capsys.readouterr()
+    assert captured.out == text.replace("un chat", 'un <pc id="1">chat</pc>')
+    assert "tags of 1 segment" in captured.err
+
+
+def test_links_of_other_languages_are_told_from_none(tmp_path, capsys):
+    file = tmp_path / "page.tmx"
+    prop = '<prop type="x-alignment:en:fr">{}</prop>'
+    file.write_text(TMX.format(prop.format("0-0"), ""))
+    assert run("convert", file, "--from", "tmx", "--to", "pharaoh", "--sides", "fr,en") == 3
+    expected = "found no prop x-alignment:fr:en; --sides names the languages in its order"
+    assert expected in capsys.readouterr().err
+    file.write_text(TMX.format(prop.format("0-9"), ""))
+    assert run("convert", file, "--from", "tmx", "--to", "pharaoh", "--sides", "en,fr") == 3
+    assert re.search(r"page.tmx, line \d+: pair 1: link 0-9 .*; put the links", capsys.readouterr().err)
 
 
 def test_the_command_says_what_it_did(tmp_path, capsys):
