@@ -62,6 +62,21 @@ def check_choices(values: Iterable[Any], known: Iterable[str], what: str) -> Non
             raise UsageError(f"expected {what} among {', '.join(known)}, found {found}")
 
 
+def check_select(select: Any) -> tuple[str, str] | None:
+    """Return the names or numbers of both sides as text; raise UsageError for anything else."""
+    if select is None:
+        return None
+    is_pair = isinstance(select, tuple | list) and len(select) == 2
+    if not is_pair or not all(_is_side_name(side) for side in select):
+        expected = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
+        raise UsageError(f"expected {expected}, found {short_repr(select)}")
+    return str(select[0]), str(select[1])
+
+
+def _is_side_name(side: Any) -> bool:
+    return isinstance(side, str | Integral) and not isinstance(side, bool)
+
+
 def hint_at_closest(value: object, known: Iterable[str]) -> str:
     """Return a question that names the known name that is most similar to a wrong one, or nothing."""
     closest = closest_name(value, known)

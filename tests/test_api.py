@@ -452,6 +452,38 @@ CALLS = {
         USAGE,
         r"or Embeddings, .*found \[\]",
     ),
+    "no pairs for a table": (lambda: na.link_table(3), USAGE, "expected aligned pairs, found 3"),
+    "no file to read": (lambda: na.read_bitext(None), USAGE, "expected the path of a file .*found None"),
+    "escapes by a word": (lambda: na.read_bitext("a", unescape="no"), USAGE, "True or False as `unescape`"),
+    "a number in a lexicon": (
+        lambda: na.lexicon([("a", "b", "")], word=3),
+        USAGE,
+        "a `word` as text, found 3",
+    ),
+    "a language of links": (
+        lambda: na.convert("a.tmx", "b", format="tmx", to="talp", select="fr"),
+        USAGE,
+        "expected two columns, keys or languages as `select`",
+    ),
+    "words to read": (
+        lambda: na.convert("a", "b", format="words", to="talp"),
+        USAGE,
+        "links to read pharaoh, .*xliff, found 'words'",
+    ),
+    "a title of a page": (lambda: na.show([], title=3), USAGE, "a `title` as text, found 3"),
+    "a number about a text": (
+        lambda: na.write_report("a.html", [], about=3),
+        USAGE,
+        "`about` the pairs, found 3",
+    ),
+    "a number as a figure": (lambda: na.write_report("a.html", [], corpus=[1]), USAGE, "`corpus`, found 1"),
+    "a list of systems": (lambda: na.write_report("a.html", [], systems=[1]), USAGE, "by name, found"),
+    "a score of a system": (lambda: na.write_report("a.html", [], systems={"a": 0.1}), USAGE, "found 0.1"),
+    "a text as findings": (
+        lambda: na.write_report("a.html", [], findings="x"),
+        USAGE,
+        "as nmtalign.check returns",
+    ),
     "no aligner to fit": (lambda: na.fit_to("model", PAIRS), USAGE, "expected an aligner, as in fit_to"),
     "a pair to draw": (
         lambda: na.draw_heatmap(na.load().align("a", "b")),

@@ -23,7 +23,7 @@ from nmtalign.links.separators import tsv_cell
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.subwords import SPACE_MARK
-from nmtalign.validation import check_number
+from nmtalign.validation import check_number, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -327,6 +327,7 @@ def lexicon(
     """
     check_number(min_links, "`min_links`, a number of links")
     check_number(min_probability, "`min_probability`, a probability from 0 to 1", minimum=0, maximum=1)
+    check_type(word, (str, type(None)), "a `word` as text")
     entries = entries_of_model(pairs) if isinstance(pairs, Aligner) else _count_words(pairs).entries()
     chosen = choose_entries(entries, min_links=min_links, min_probability=min_probability, word=word)
     links = 0.5 if isinstance(pairs, Aligner) else 1

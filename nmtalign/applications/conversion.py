@@ -27,9 +27,17 @@ from nmtalign.links.formats import (
     read_link_records,
 )
 from nmtalign.links.separators import find_split_word
-from nmtalign.names import LINKED_FILES, SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import (
+    LINKED_FILES,
+    READ_LINKS,
+    SIDES,
+    WRITTEN_LINKS,
+    LinkedFileFormat,
+    ReadLinksFormat,
+    WrittenLinksFormat,
+)
 from nmtalign.text.bitext import read_bitext
-from nmtalign.validation import check_bool
+from nmtalign.validation import check_bool, check_choice, check_select
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
 
@@ -98,8 +106,6 @@ class Conversion:
             raise UsageError("`source` and `target` are the texts of both sides; pass both")
         if self.select is not None and "tmx" not in (self.format, self.to):
             raise UsageError("`select` chooses the languages of a TMX file, and there is none; remove it")
-        if self.format in LINKED_FILES and self.links == "-":
-            raise UsageError(f"a file of {self.format} is read twice, so not from standard input; name it")
 
     def write(self, path: str | Path, files: AtomicFiles, bad: BadRecordSink) -> None:
         """Write the file of the other format."""
@@ -154,11 +160,15 @@ class Conversion:
                 source, target = self.words_of(texts)
                 record = LinkRecord(parse_gold(segments.links or ""), tuple(source), tuple(target))
             except DataError as error:
-                bad.add(error.at(f"{self.links}, pair {number:,}"))
+                problem = DataError(f"pair {number:,}: {error}; put the links into the file again")
+                bad.add(problem.at(self.links, line=segments.line))
             yield record
         if number and not has_links:
-            expected = "expected links, as `nmtalign convert --to tmx` and `--to xliff` write them"
-            raise DataError(f"{expected}, found none").at(self.links)
+            found = "found none"
+            if self.format == "tmx":
+                found = f"found no prop {segments.type_of_prop}; `select` names the languages in its order"
+            expected = f"expected links, as `nmtalign convert --to {self.format}` writes them"
+            raise DataError(f"{expected}, {found}").at(self.links)
 
     def _with_words(
         self,
@@ -272,6 +282,8 @@ def convert(
     ...     pathlib.Path(folder, "gold.txt").read_text(encoding="utf-8")
     '0-0 1-2\\n'
     """
+    check_choice(format, (*READ_LINKS, *LINKED_FILES), "formats of links to read")
+    check_choice(to, (*WRITTEN_LINKS, *LINKED_FILES), "formats of links to write")
     if source is None and target is not None:
         raise UsageError("`source` and `target` are the texts of both sides; pass both")
     texts = None
@@ -283,7 +295,7 @@ def convert(
         format=format,
         to=to,
         texts=texts,
-        select=select,
+        select=check_select(select),
         encoding=encoding,
         invert=invert,
         words_of=_split_at_spaces,

@@ -97,6 +97,13 @@ def report_page(
     the page saves corrected links, it adds the gold links of the pairs that it does not show. The head of the
     page, and its pictures, say `about` and `date`.
     """
+    check_type(title, str, "a `title` as text")
+    check_type(about, (str, type(None)), "text `about` the pairs")
+    _check_all(corpus, Figure, "figures of a `corpus`")
+    check_type(systems, (Mapping, type(None)), "`systems` as evaluations by name")
+    _check_all(() if systems is None else list(systems.values()), Evaluation, "evaluations of `systems`")
+    if isinstance(findings, Sequence):
+        _check_all(findings, Finding, "`findings` as nmtalign.check returns them")
     data, levels = _data_and_levels(pairs)
     evaluated = evaluate_systems(pairs)
     lines = gold
@@ -123,6 +130,12 @@ def report_page(
     parts = {"findings": findings_panel(findings), "summary": text_summary(pairs, figures, data)}
     parts["about"] = html.escape(" · ".join(data["about"]))
     return _fill_template(data, levels, title, parts=parts)
+
+
+def _check_all(values: Any, kind: type, what: str) -> None:
+    check_type(values, Sequence, what)
+    for value in values:
+        check_type(value, kind, what)
 
 
 def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:

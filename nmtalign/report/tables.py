@@ -134,6 +134,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     """
     rows = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
+        check_type(pair, AlignedPair, "aligned pairs")
         score = np.nan if pair.score is None else pair.score
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
             rows.append((number, s, source, t, target, probability, score))

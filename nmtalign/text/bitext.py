@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, zip_longest
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
@@ -36,7 +35,6 @@ from nmtalign.names import PairFormat, Side
 from nmtalign.text.containers import (
     CellFault,
     PairOrError,
-    Select,
     SideNames,
     as_table,
     check_cells,
@@ -58,9 +56,11 @@ from nmtalign.text.readers import (
 )
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
+    check_bool,
     check_choices,
     check_number,
     check_same_index,
+    check_select,
     is_iterable,
     normalize_index,
     reject_exhausted,
@@ -153,8 +153,9 @@ def read_bitext(
             f"expected a function that takes an error as `on_error`, found {short_repr(on_error)}"
         )
     check_choices([format], ("auto", *PAIR_FILE_FORMATS), "a bitext format")
-    sides = _check_select(select)
-    files = [expand_home(path) for path in (source, target) if path is not None]
+    check_bool(unescape, "unescape")
+    sides = check_select(select)
+    files = [expand_home(path) for path in ((source,) if target is None else (source, target))]
     read: Callable[[], Iterator[PairOrError]]
     if target is not None:
         if format not in ("auto", "moses"):
@@ -175,21 +176,6 @@ def read_bitext(
     if target is not None and not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
         bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
     return bitext
-
-
-def _check_select(select: Any) -> Select:
-    """Return the names or numbers of both sides as text."""
-    if select is None:
-        return None
-    is_pair = isinstance(select, tuple | list) and len(select) == 2
-    if not is_pair or not all(_is_side_name(side) for side in select):
-        expected = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
-        raise UsageError(f"expected {expected}, found {short_repr(select)}")
-    return str(select[0]), str(select[1])
-
-
-def _is_side_name(side: Any) -> bool:
-    return isinstance(side, str | Integral) and not isinstance(side, bool)
 
 
 class Bitext(Sequence[SentencePair]):
