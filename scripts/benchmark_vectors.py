@@ -34,8 +34,9 @@ from typing import Any
 import numpy as np
 
 from nmtalign.files.text_files import read_lines
+from nmtalign.scorers.dense import count_embeddings
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.lexicon_vectors import count_embeddings, learn_lexicon
+from nmtalign.training.em import learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.spaces import (
     MappedSpaces,

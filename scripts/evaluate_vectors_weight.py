@@ -41,7 +41,7 @@ from nmtalign.arrays import unit_rows
 from nmtalign.scorers.dense import make_vectors_scorer
 from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import Estimator
-from nmtalign.training.lexicon_vectors import (
+from nmtalign.training.vectors_weight import (
     INITIAL_WEIGHT,
     fit_vectors_weight,
     likeliest_weight,

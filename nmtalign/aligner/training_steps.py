@@ -44,8 +44,8 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.text.bitext import Pair
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import EMIterations, Estimate, Estimator
-from nmtalign.training.lexicon_vectors import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.training.prior import Prior
+from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 
 MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
 # A warning says so if gold links raise the error rate by this much; 50 pairs may raise it less by chance.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.parallel import default_workers, parallel_map
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.corpus.word_pairs import SHARED_NUMBER, WordPairIndex, index_word_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.paths import reraise_as_data_error
@@ -467,6 +467,11 @@ class Estimator(EMIterations[ExpectedCounts]):
     def _counts_from_checkpoint(self, stored: Stored) -> ExpectedCounts:
         words = len(self.source.words), len(self.target.words)
         return counts_from_arrays(stored, words, len(self.word_pairs))
+
+
+def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:
+    """Learn a lexicon from pairs of normalized words."""
+    return Estimator(encode_text(pairs), Hyperparameters()).run().lexicon
 
 
 def counts_from_arrays(stored: Stored, words: tuple[int, int], word_pairs: int) -> ExpectedCounts:

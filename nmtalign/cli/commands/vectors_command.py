@@ -288,7 +288,7 @@ def vectors_learn(
     """
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.training.lexicon_vectors import learn_lexicon
+    from nmtalign.training.em import learn_lexicon
     from nmtalign.vectors.storage import check_both_replaceable, with_text_settings
 
     check_both_replaceable(folder.output, overwrite=folder.force)

@@ -1,163 +1,39 @@
-"""Vectors next to a lexicon: those that are learned from its counts, and the weight of given ones.
+"""The weight of given vectors next to a lexicon, fitted to the text without gold links.
 
-Axes: V words of one language (word 0 is padding), D dimensions; B pairs of a bucket, T target words, S source
-words.
+The links are those that the aligner expects in the text. In the log-linear mixture of both scorers,
+
+    log r(e, f) = (1 - w) log r_lexicon(e, f) + w log r_vectors(e, f),
+
+w = b / (a + b), with the factors a and b for which softmaxes of ``a log r_lexicon + b log r_vectors`` over
+the words of the other side give these links the greatest likelihood. The lexicon has counted the links
+itself, so it would seem perfect. Therefore each link is predicted by the lexicon without one link of its
+word pair (leaving one out), as a new link would be.
+
+Vectors that do not know the words of the text seem useful to this likelihood, because they were mixed into
+the expected links. Therefore the weight is 0 unless the vectors agree with the links that the lexicon
+expects alone.
+
+Axes: B pairs of a bucket, T target words, S source words.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign import blas
-from nmtalign.arrays import Doubles, Flags, Floats, Reals, unit_rows
-from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.errors import DataError, UsageError
+from nmtalign.arrays import Doubles, Flags, Floats
+from nmtalign.corpus.text import EncodedText
 from nmtalign.positions.hmm import hmm_posteriors
 from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.dense import MIN_LINKS, DenseScorer, correspondence_analysis
-from nmtalign.scorers.forms import number_forms
-from nmtalign.scorers.lexicon import Lexicon, StoredForms
+from nmtalign.scorers.dense import DenseScorer
+from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.likelihood_ratios import emission_ratios, without_one_link, word_pair_ratios
 from nmtalign.scorers.mixture import interpolate
 from nmtalign.scorers.scorer import MIN_RATIO
-from nmtalign.training.em import Estimator, Hyperparameters
-from nmtalign.validation import check_number, check_type
-from nmtalign.vectors.embeddings import Embeddings, Vocabulary
-
-COUNT_EXPONENT = 0.75  # below 1, rarer translations move closer together
-PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words with the same first letters
-
-
-# --- vectors learned from counts ------------------------------------------------------------------
-
-
-@blas.one_thread()
-def count_embeddings(
-    lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
-) -> tuple[Embeddings, Embeddings]:
-    """Return word vectors of both languages from the expected links of a lexicon.
-
-    A word without links becomes a supplementary point: the joint vector of the words with its longest prefix.
-
-    Parameters
-    ----------
-    lexicon : Lexicon
-    dimension : int
-        D.
-    minimum : int
-        Rarer words get no vector.
-    subwords : bool
-        Analyze each kind of form (words, first letters) and concatenate the vectors of the forms, each of
-        length 1: the cosine of two words is the mean of the cosines of their forms.
-    seed : int
-        Seed of the random projection.
-
-    Returns
-    -------
-    (source, target) : Embeddings
-        Unit rows in float32, the most frequent words first.
-
-    Raises
-    ------
-    UsageError
-        If the lexicon does not count whole words, or D is less than the number of kinds of form.
-    DataError
-        If nothing was linked.
-
-    Examples
-    --------
-    >>> from nmtalign import train
-    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
-    >>> english, french = count_embeddings(train(bitext).lexicon, dimension=4)
-    >>> scores = english.vectors(["house", "car"]) @ french.vectors(["maison", "auto"]).T
-    >>> (scores > 0.9).tolist()
-    [[True, False], [False, True]]
-    """
-    check_type(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
-    for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
-        check_number(number, f"an integer as {what}, 0 or more", minimum=0, integer=True)
-    whole = [] if lexicon.whole is None else [lexicon.whole]
-    forms = lexicon.counts_of_kinds if subwords else whole
-    if not whole:
-        raise UsageError("the lexicon has no counts of whole words; pass the one of a learned aligner")
-    if dimension < len(forms):
-        raise UsageError(f"`dimension` must be at least {len(forms)}, one per form, found {dimension}")
-    if minimum < 1:
-        raise UsageError(f"`minimum` must be at least 1, found {minimum}")
-    sizes = [len(part) for part in np.array_split(np.arange(dimension), len(forms))]
-    words = lexicon.source_words, lexicon.target_words
-    parts = [_form_vectors(stored, words, n, seed) for stored, n in zip(forms, sizes, strict=True)]
-    settings = {"method": "counts", "dimension": dimension, "minimum": minimum}
-    settings |= {"seed": seed, "subwords": subwords}
-    result = []
-    for side, counts in enumerate((lexicon.source_counts, lexicon.target_counts)):
-        last = int((counts[1:] >= minimum).sum()) + 1  # words are numbered by falling frequency
-        rows = unit_rows(np.hstack([part[side] for part in parts]))[1:last]
-        vocabulary = Vocabulary.from_words(words[side][1:last])
-        result.append(Embeddings(vocabulary, rows, settings=settings))
-    return result[0], result[1]
-
-
-def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:
-    """Learn a lexicon from pairs of normalized words."""
-    return Estimator(encode_text(pairs), Hyperparameters()).run().lexicon
-
-
-def _form_vectors(
-    stored: StoredForms, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
-) -> tuple[Reals, Reals]:
-    """Return the vectors of the forms of all words, unit rows of shape (V, size)."""
-    table = stored.table(MIN_LINKS)
-    if not table.nnz:
-        raise DataError("the lexicon has no links; it was learned from too little text")
-    vectors = correspondence_analysis(table, size, power=COUNT_EXPONENT, seed=seed)
-    rows = []
-    for side in (0, 1):
-        numbers, forms = number_forms(words[side], stored.form_kinds[side])
-        linked = table.sum(axis=1 - side)
-        rows.append(unit_rows(_with_relatives(vectors[side], linked, forms))[numbers])
-    return rows[0], rows[1]
-
-
-def _with_relatives(vectors: Floats, linked: Reals, forms: Sequence[str]) -> Reals:
-    """Give forms without links the weighted sum of the vectors of the forms with the longest common prefix.
-
-    The scaled counts of a form are its counts over the root of their sum. So, but for the power, the joint
-    row of several forms is the sum of their rows, each times the root of the sum of its counts.
-    """
-    result = vectors.copy()
-    weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (forms, D)
-    for letters in PREFIX_LETTERS:
-        bare = np.flatnonzero(~result.any(axis=1))
-        prefix, prefixes = number_forms(forms, letters)
-        sums = np.zeros((len(prefixes), vectors.shape[1]), np.float32)
-        np.add.at(sums, prefix, weighted)
-        result[bare] = sums[prefix[bare]]
-    result[0] = 0
-    return result
-
-
-# --- the weight of given vectors ------------------------------------------------------------------
-# The weight is fitted to the text without gold links.
-#
-# The links are those that the aligner expects in the text. In the log-linear mixture of both scorers,
-#
-#     log r(e, f) = (1 - w) log r_lexicon(e, f) + w log r_vectors(e, f),
-#
-# w = b / (a + b), with the factors a and b for which softmaxes of ``a log r_lexicon + b log r_vectors`` over
-# the words of the other side give these links the greatest likelihood. The lexicon has counted the links
-# itself, so it would seem perfect. Therefore each link is predicted by the lexicon without one link of its
-# word pair (leaving one out), as a new link would be.
-#
-# Vectors that do not know the words of the text seem useful to this likelihood, because they were mixed into
-# the expected links. Therefore the weight is 0 unless the vectors agree with the links that the lexicon
-# expects alone.
 
 MAX_SAMPLE_CELLS = 1 << 17  # one number needs little text; every n-th bucket of a larger text is a sample
 INITIAL_WEIGHT = 0.5
