@@ -1,4 +1,4 @@
-"""Open an aligner by path (the content of the folder decides what it is), or make one from word vectors.
+"""Open an aligner by path (the folder says what it is), or make one from word vectors; fit it to a text.
 
 The readers of vectors are imported in functions: a learned model does not need them.
 """

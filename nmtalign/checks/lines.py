@@ -20,7 +20,7 @@ from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
 from nmtalign.names import SIDES, Side
 from nmtalign.text.bitext import SentencePair, chunk_pairs
-from nmtalign.text.punctuation import ESCAPES_OF_MOSES_ONLY, find_escape
+from nmtalign.text.punctuation import ENTITY, ESCAPES_OF_MOSES_ONLY, find_moses_escape
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -248,7 +248,7 @@ def pairs_without_links(batch: AlignedBatch) -> Flags:
 # Characters that do not belong into a line of text: separators, controls, escapes, wrong encodings. A whole
 # text is searched first, which is fast; its lines are looked at only where something was found.
 
-_ENTITY_IN_TEXT = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_ENTITY_IN_TEXT = re.compile(ENTITY)
 # ftfy's pattern takes ten times as long. What it finds has two characters outside of ASCII side by side, but
 # not the usual ’é, –É and éé.
 _MAY_BE_MOJIBAKE = re.compile(
@@ -299,7 +299,7 @@ def _findings_of_line(number: int, line: str, side: SideOfFinding, kinds: Sequen
         value = _value_of_finding(kind, line)
         if not value:
             continue
-        if kind == "html-entity" and find_escape(line) and value in ESCAPES_OF_MOSES_ONLY:
+        if kind == "html-entity" and find_moses_escape(line) and value in ESCAPES_OF_MOSES_ONLY:
             kind = "moses-escape"
         yield Finding(number, side, kind, value)
         if kind == "mojibake":

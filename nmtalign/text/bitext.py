@@ -47,7 +47,7 @@ from nmtalign.text.containers import (
     words_of_doc,
 )
 from nmtalign.text.headers import find_side_columns, language_of_column
-from nmtalign.text.punctuation import unescape as unescape_moses
+from nmtalign.text.punctuation import unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,

@@ -10,7 +10,8 @@ MAX_EDGE_MARKS = 8  # further marks on an edge of a word stay with its middle
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
 _OPENING_QUOTES = frozenset("'‘’‚")
 _CLOSING_QUOTES = frozenset("'’‘")
-_ENTITY_AT_END = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});\Z")
+ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});"  # of HTML or XML
+_ENTITY_AT_END = re.compile(rf"{ENTITY}\Z")
 _MARK_CATEGORIES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
 
 
@@ -100,17 +101,17 @@ _MEANINGS = {
 # HTML rarely has these; the others may come from either.
 ESCAPES_OF_MOSES_ONLY = frozenset(_MEANINGS) - {"&amp;", "&lt;", "&gt;", "&quot;"}
 _ESCAPE = re.compile("|".join(_MEANINGS))
-find_escape = _ESCAPE.search
+find_moses_escape = _ESCAPE.search
 
 
-def unescape(line: str) -> str:
+def unescape_moses(line: str) -> str:
     """Return a line with each escape replaced by what it means, once.
 
     Spaces are not touched, so the words between them keep their numbers.
 
     Examples
     --------
-    >>> unescape("it &apos;s A &amp; B &#124; &amp;lt;")
+    >>> unescape_moses("it &apos;s A &amp; B &#124; &amp;lt;")
     "it 's A & B | &lt;"
     """
     if "&" not in line:

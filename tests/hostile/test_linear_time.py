@@ -13,7 +13,7 @@ from nmtalign.checks.checking import find_all
 from nmtalign.dictionaries.entries import phrases_of
 from nmtalign.dictionaries.line_dictionaries import _glosses
 from nmtalign.errors import NmtalignError
-from nmtalign.text.punctuation import edge_marks, unescape
+from nmtalign.text.punctuation import edge_marks, unescape_moses
 from nmtalign.text.tokenization import load_tokenizer, normal_form
 
 SHORT, LONG = 1_000, 10_000
@@ -30,7 +30,7 @@ ENTRANCES: dict[str, Callable[[str], object]] = {
     "tokenizer": load_tokenizer("simple", None).spans,
     "Italian tokenizer": load_tokenizer("simple", "it").spans,
     "normal form": lambda line: normal_form("NFKC", line),
-    "escapes": unescape,
+    "escapes": unescape_moses,
     "edges of words": edge_marks,
     "glosses": lambda line: list(phrases_of(f"1. {line} x; y")),
     "glosses in HTML": lambda line: _glosses(f"a\t<b>{line}", ["a"]),

@@ -107,7 +107,7 @@ def evaluate_command(scored: ScoredOptions) -> None:
              nmtalign evaluate posteriors.npz gold.pharaoh --curve curve.png
     """
     if scored.curve is not None:
-        check_curve(scored.curve, scored.links)
+        _check_curve(scored.curve, scored.links)
     gold = scored.gold
     of_text = scored.model, scored.target, scored.pairs, scored.sides
     if gold is None or any(option is not None for option in of_text):
@@ -117,7 +117,7 @@ def evaluate_command(scored: ScoredOptions) -> None:
     links, compare = scored.links, scored.compare
     golds, systems = _read_scored(scored, gold)
     if scored.curve is not None:
-        write_curve(scored.curve, links, golds)
+        _write_curve(scored.curve, links, golds)
     _check_units(scored, gold)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
@@ -164,10 +164,10 @@ def _evaluate_without_gold(scored: ScoredOptions) -> None:
         raise UsageError(f"{needs_gold}; remove them, or write: nmtalign evaluate LINKS GOLD")
     paths = [path for path in (scored.links, scored.compare) if path is not None]
     if scored.model is None:
-        results = estimate_files(paths)
+        results = _estimate_files(paths)
     else:
-        results = judge_files(paths, text, model=scored.model, format=scored.links_format)
-    print_expected(results, as_json=scored.json)
+        results = _judge_files(paths, text, model=scored.model, format=scored.links_format)
+    _print_expected(results, as_json=scored.json)
 
 
 def _print_json(results: dict[str, na.Evaluation], bootstrap: Bootstrap) -> None:
@@ -332,10 +332,10 @@ def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, 
         print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-# --- scores without gold links ------------------------------------------------------------------
+# --- the scores of each threshold ----------------------------------------------------------------
 
 
-def check_curve(path: str, links: str) -> None:
+def _check_curve(path: str, links: str) -> None:
     """Raise UsageError if a curve cannot be written to `path`, or the file `links` has no posteriors."""
     from nmtalign.report.drawing import CURVE_FORMATS
     from nmtalign.report.style import check_picture_suffix
@@ -346,7 +346,7 @@ def check_curve(path: str, links: str) -> None:
         raise UsageError(f"--curve needs posteriors, and {links} has links; {advice}")
 
 
-def write_curve(path: str, posteriors: str, golds: Sequence[na.GoldAlignment]) -> None:
+def _write_curve(path: str, posteriors: str, golds: Sequence[na.GoldAlignment]) -> None:
     """Write the curve of a file of posteriors, and log the best threshold."""
     try:
         curve = na.evaluate(na.open_batch(posteriors), golds, curve=True)
@@ -370,7 +370,7 @@ def write_curve(path: str, posteriors: str, golds: Sequence[na.GoldAlignment]) -
 MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged
 
 
-def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
+def _estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of posteriors, each by the probabilities of its own aligner."""
     results = {}
     for path in paths:
@@ -385,7 +385,7 @@ def estimate_files(paths: Sequence[str]) -> dict[str, ExpectedEvaluation]:
     return results
 
 
-def judge_files(
+def _judge_files(
     paths: Sequence[str], text: BitextOptions, *, model: str, format: ReadLinksFormat
 ) -> dict[str, ExpectedEvaluation]:
     """Return the expected scores of files of links of the same text, by the probabilities of a model.
@@ -421,7 +421,7 @@ def _read_sample(path: str, text: BitextOptions, format: ReadLinksFormat) -> lis
     return judged
 
 
-def print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:
+def _print_expected(results: dict[str, ExpectedEvaluation], *, as_json: bool) -> None:
     """Print the scores of one or two files in both styles of annotation, and which file is better."""
     try:
         verdict = compare_expected(*results.values()) if len(results) == 2 else None
