@@ -129,23 +129,7 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
     gold = _numbered_gold(job, source, target)
     prior = _with_dictionaries(job, source, target)
     _warn_about_bitext(source, target, prior, job)
-
-    voting_links = None
-    prior_links = None
-    if job.expert is not None:
-        # an encoder links tokens; links that come with the pairs count the words of lines
-        words = None if job.expert.encoder else line_words_of(source, target)
-        lengths = source.lengths, target.lengths
-        links_of_kinds = [
-            share_links(concatenate_batches(batches_of_kind), words, lengths)
-            for batches_of_kind in zip(*expert_batches, strict=True)
-        ]
-        # an encoder returns its links, and soft counts; other experts return their links only
-        voting_links = links_of_kinds[0]
-        prior_links = links_of_kinds[-1]
-        if not any(len(links.source) for links, *_ in expert_batches):
-            job.warn("the expert links no words of the bitext")
-
+    voting_links, prior_links = _links_of_expert(job, expert_batches, source, target)
     if prior is not None:
         source, target = prior.extend(source, target)
     if job.vectors is not None:
@@ -178,6 +162,25 @@ def prepare(pairs: Iterable[Pair], job: TrainingJob) -> PreparedBitext:
         expert_links=voting_links,
     )
     return PreparedBitext(source, target, gold, corpus, text, prior_links, *of_encoder, part_cells)
+
+
+def _links_of_expert(
+    job: TrainingJob, batches: Sequence[tuple[AlignedBatch, ...]], source: EncodedSide, target: EncodedSide
+) -> tuple[AlignedBatch | None, AlignedBatch | None]:
+    """Return the links by which the expert votes, and those of its prior; None without an expert."""
+    if job.expert is None:
+        return None, None
+    # an encoder links tokens; links that come with the pairs count the words of lines
+    words = None if job.expert.encoder else line_words_of(source, target)
+    lengths = source.lengths, target.lengths
+    links_of_kinds = [
+        share_links(concatenate_batches(batches_of_kind), words, lengths)
+        for batches_of_kind in zip(*batches, strict=True)
+    ]
+    if not any(len(links.source) for links, *_ in batches):
+        job.warn("the expert links no words of the bitext")
+    # an encoder returns its links, and soft counts; other experts return their links only
+    return links_of_kinds[0], links_of_kinds[-1]
 
 
 def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSide) -> Prior | None:
