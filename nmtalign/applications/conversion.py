@@ -26,6 +26,7 @@ from nmtalign.links.formats import (
     parse_gold,
     read_link_records,
 )
+from nmtalign.links.saved_tables import is_batch_file
 from nmtalign.links.separators import find_split_word
 from nmtalign.names import (
     LINKED_FILES,
@@ -180,6 +181,7 @@ class Conversion:
         no_links = GoldAlignment((), ())
         padding = LinkRecord(no_links) if self.format == "naacl" else None
         unit_check = UnitCheck(self.links)
+        is_saved = is_batch_file(self.links)
         pairs = 0
         for pairs, (source, target) in enumerate(words, 1):
             record = next(records, padding)
@@ -190,7 +192,8 @@ class Conversion:
             if not bad.has_current:
                 try:
                     with_words = replace(with_words, gold=record.gold, unit=record.unit)
-                    _check_same_words(record, with_words)
+                    self._check_unit(record)
+                    _check_same_words(record, with_words, is_saved)
                     unit_check.add(pairs, record.gold.possible, source, target)
                 except DataError as error:
                     bad.add(DataError(f"pair {pairs}: {error}; {WORD_COUNT_ADVICE}").at(self.links))
@@ -200,6 +203,11 @@ class Conversion:
         warning = unit_check.warning()
         if warning:
             warn_caller(warning)
+
+    def _check_unit(self, record: LinkRecord) -> None:
+        """Raise DataError if links of sub-words without these would get into a file of lines."""
+        if self.to in LINKED_FILES and record.source is None and record.unit not in (None, "words"):
+            raise DataError(f"expected links of space-separated words, found links of {record.unit}")
 
     def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
         """Return the file and the line with the words of a side of a record."""
@@ -217,14 +225,20 @@ def _inverted(record: LinkRecord) -> LinkRecord:
     return replace(record, gold=gold, source=record.target, target=record.source)
 
 
-def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
-    """Raise DataError if the words of the link file differ from those of the texts, such as sub-words."""
+def _check_same_words(record: LinkRecord, of_texts: LinkRecord, is_saved: bool) -> None:
+    """Raise DataError if the words of the link file differ from those of the texts, such as sub-words.
+
+    Those of a saved batch have to be the same; those of other files may be normalized.
+    """
     for side in SIDES:
         of_file, of_text = getattr(record, side), getattr(of_texts, side)
         if of_file is not None and len(of_file) != len(of_text):
             unit = "words" if record.unit is None else record.unit
             found = f"found {len(of_text):,} words in the text"
             raise DataError(f"expected the {len(of_file):,} {side} {unit} of the links, {found}")
+    if is_saved and not record.has_words(of_texts.source or (), of_texts.target or ()):
+        expected, found = (" ".join(words or ())[:80] for words in (of_texts.source, record.source))
+        raise DataError(f"expected links of {expected!r}, found links of {found!r}")
 
 
 def _split_at_spaces(pair: tuple[str, str]) -> tuple[list[str], list[str]]:

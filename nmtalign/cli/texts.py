@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.errors import OnError
-    from nmtalign.links.formats import LinkRecord
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
 
@@ -267,9 +266,9 @@ class LinkedText:
             links = record.gold.possible  # of the sure ones, too
             if not bad.has_current:
                 linked = self._checked(pair, links, number, bad, separator)
-            if linked is not None and not _has_words_of(record, linked.pair):
+            if linked is not None and not record.has_words(linked.pair.source, linked.pair.target):
                 found = " ".join(record.source or ())
-                expected = f"expected links of {pair.source!r:.80}, found links of {found!r:.80}"
+                expected = f"expected links of {pair.source[:80]!r}, found links of {found[:80]!r}"
                 bad.add(DataError(f"{expected}; align this text again").at(self.links, line=number))
                 linked = None
             if linked is not None:
@@ -306,14 +305,6 @@ class LinkedText:
         except DataError as error:
             bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(self.links, line=number))
             return None
-
-
-def _has_words_of(record: LinkRecord, pair: LinkedPair) -> bool:
-    """Return whether links are of the words of a pair, except for their case, if they have words."""
-    for own, read in ((record.source, pair.source), (record.target, pair.target)):
-        if own is not None and [word.lower() for word in own] != [word.lower() for word in read]:
-            return False
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,6 +108,13 @@ class LinkRecord:
         """The sure links."""
         return self.gold.sure
 
+    def has_words(self, source: Sequence[str], target: Sequence[str]) -> bool:
+        """Return whether these are the words of the links, except for their case, if they have words."""
+        for own, given in ((self.source, source), (self.target, target)):
+            if own is not None and [word.lower() for word in own] != [word.lower() for word in given]:
+                return False
+        return True
+
 
 # --- pharaoh, talp -------------------------------------------------------------------------------
 

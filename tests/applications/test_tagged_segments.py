@@ -272,6 +272,20 @@ def test_links_of_other_languages_are_told_from_none(tmp_path, capsys):
     assert re.search(r"page.tmx, line \d+: pair 1: link 0-9 .*; put the links", capsys.readouterr().err)
 
 
+def test_links_of_another_text_or_unit_are_not_put_into_a_file(tmp_path, capsys):
+    file, links, batch = tmp_path / "page.tmx", tmp_path / "links.jsonl", tmp_path / "batch.npz"
+    file.write_text(TMX.format("", ""))
+    line = ["--to", "tmx", "--sides", "en,fr", "--source", file, "-o", tmp_path / "new.tmx"]
+    for source, code in [("A cat", 0), ("a dog", 3)]:
+        na.load().align_batch([(source, "un chat"), ("dog", "chien")]).save(batch)
+        assert run("convert", batch, *line) == code
+    assert "pair 1: expected links of 'a cat', found links of 'a dog'" in capsys.readouterr().err
+    links.write_text('{"links": [[0, 0]], "unit": "pieces"}\n{"links": [], "unit": "pieces"}\n')
+    assert run("convert", links, "--from", "jsonl", *line) == 3
+    expected = "pair 1: expected links of space-separated words, found links of pieces"
+    assert expected in capsys.readouterr().err
+
+
 def test_the_command_says_what_it_did(tmp_path, capsys):
     file, links = tmp_path / "page.xlf", tmp_path / "links"
     units = [UNITS[name][0] for name in ("plain target", "target with tags")]
