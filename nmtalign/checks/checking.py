@@ -35,6 +35,7 @@ from nmtalign.checks.lines import (
     pairs_without_links,
 )
 from nmtalign.display import short_repr
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
 from nmtalign.text.bitext import PAIRS_PER_CHUNK, ColumnName, Pairs, SentencePair, Sentences, lines_of_sides
@@ -45,7 +46,6 @@ from nmtalign.validation import check_type
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.slips import LineRun
 
 FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")

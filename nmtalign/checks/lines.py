@@ -18,13 +18,13 @@ from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.checks.findings import Finding, SideOfFinding
 from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES, Side
 from nmtalign.text.bitext import SentencePair, chunk_pairs
 from nmtalign.text.punctuation import ENTITY, ESCAPES_OF_MOSES_ONLY, find_moses_escape
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.slips import LineRun
 
 MIN_COPIED_WORDS = 3  # fewer words with letters may be a name

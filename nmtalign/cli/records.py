@@ -20,13 +20,12 @@ from nmtalign.cli.parameter_types import NumberList
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
-from nmtalign.names import UnicodeForm, UnknownPolicy
+from nmtalign.names import SubwordMarks, UnicodeForm, UnknownPolicy
 from nmtalign.settings import EncoderSettings, WordSettings
 from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from nmtalign.external.matrix_files import GivenPair
-    from nmtalign.names import SubwordMarks
     from nmtalign.report.corpus import CorpusRecord
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together

@@ -14,7 +14,7 @@ import nmtalign as na
 from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import FileType, TwoNames
 from nmtalign.declarations import Settings, argument, setting
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home, fingerprint, resolve_path
 from nmtalign.files.sniffing import CONLLU_ENDING, SUBTITLE_ENDINGS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
     from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
-    from nmtalign.errors import OnError
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
 
