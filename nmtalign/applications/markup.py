@@ -459,7 +459,12 @@ class TaggedSegments:
         holder = self._holder_of_links()
         target = _inside_of_marker(self._pair[1])
         if holder is not None and holder.tag == "prop":
-            self._replaced.append((contents[holder], line))
+            place, tag = self._opening_tag(holder)
+            if tag.endswith("/>"):
+                name = tag[1:].split(maxsplit=1)[0]
+                self._replaced.append((place, f"{tag[:-2]}>{line}</{name}>"))
+            else:
+                self._replaced.append((contents[holder], line))
         elif holder is not None:
             self._set_attribute(holder, line)
         elif line and self._format == "tmx":
@@ -511,7 +516,8 @@ class TaggedSegments:
         tag = re.sub(rf"""\s{name}\s*=\s*(?:"[^"]*"|'[^']*')""", "", tag)
         is_declared = name == "value" or f"xmlns:{_PREFIX}" in tag
         declaration = "" if is_declared else f' xmlns:{_PREFIX}="{_NAMESPACE}"'
-        self._replaced.append((place, f'{tag[:-1]}{declaration} {name}="{line}">'))
+        end = "/>" if tag.endswith("/>") else ">"
+        self._replaced.append((place, f'{tag.removesuffix(end)}{declaration} {name}="{line}"{end}'))
 
     def _content(self, side: int) -> str | None:
         """Return the XML inside of a side of the pair; None without one."""

@@ -248,6 +248,32 @@ def test_links_in_the_second_version_have_the_namespace_and_identifiers_of_their
     assert links.read_text() == "1-1\n0-0\n"
 
 
+@pytest.mark.parametrize(
+    ("ending", "text", "line"),
+    [
+        ("tmx", TMX.format("<prop type='x-alignment:en:fr'/>", ""), "1-1"),
+        (
+            "xlf",
+            FIRST_VERSION.format("", "").replace("<target/>", f"<target{ATTRIBUTE.format('0-0')}/>"),
+            "1-1",
+        ),
+        ("xlf", SECOND_VERSION.format(MARK.format(1, "").replace(">", "/>"), "", "", ""), "1-1"),
+    ],
+)
+def test_links_are_put_into_empty_elements(ending, text, line, tmp_path):
+    old, links, new = tmp_path / f"old.{ending}", tmp_path / "links", tmp_path / f"new.{ending}"
+    old.write_text(text)
+    kind = "tmx" if ending == "tmx" else "xliff"
+    select = ("en", "fr") if kind == "tmx" else None
+    pairs = list(na.read_bitext(old, select=select))
+    lines = [line, *["" for _ in pairs[1:]]]
+    links.write_text("".join(f"{line}\n" for line in lines))
+    na.convert(links, new, format="pharaoh", to=kind, source=old, select=select)
+    na.convert(new, links, format=kind, to="pharaoh", select=select)
+    assert links.read_text().splitlines() == lines
+    assert list(na.read_bitext(new, select=select)) == pairs
+
+
 def test_tags_are_put_into_targets_with_links(tmp_path, capsys):
     file, links = tmp_path / "page.xlf", tmp_path / "links"
     text = SECOND_VERSION.format(MARK.format(1, "0-0 1-1"), "</mrk>", "", "")
