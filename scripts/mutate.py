@@ -51,8 +51,8 @@ AREAS = {  # code, and its tests, the quick ones first; its examples are run as 
 HEAVY = "scipy.sparse", "scipy.optimize", "pandas", "torch", "array_api_compat", "array_api_strict", "gensim"
 SLOW = [
     "aligner/test_stress",
-    "encoders/test_encoder",
-    "encoders/test_translator",
+    "external/test_encoder",
+    "external/test_translator",
 ]
 MEMORY = 8 << 30  # of a mutant
 QUIETLY = "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"
