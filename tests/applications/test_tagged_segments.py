@@ -248,6 +248,7 @@ def test_links_in_the_second_version_have_the_namespace_and_identifiers_of_their
     assert links.read_text() == "1-1\n0-0\n"
 
 
+@pytest.mark.filterwarnings("ignore:.*without a translation")
 @pytest.mark.parametrize(
     ("ending", "text", "line"),
     [
