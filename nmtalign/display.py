@@ -110,7 +110,7 @@ def with_plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-# --- words in pictures and pages ------------------------------------------------------------------
+# --- words in pictures and pages -----------------------------------------------------------------
 
 _VISIBLE = "\u200c\u200d\u00a0"  # joiners are parts of ordinary words in Persian, Devanagari and emoji
 RIGHT_TO_LEFT_MARK = "\u200f"  # invisible

@@ -255,7 +255,7 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-# ---------------------------------------------------------------- displays of Python
+# --- displays of Python --------------------------------------------------------------------------
 
 # False, True, or a function that is called; the command line passes its reporter
 ProgressInput = bool | Callable[[Progress], object] | ProgressReporter

@@ -320,7 +320,7 @@ class TrainingSettings(Settings):
     )
 
 
-# --- attention or similarities of another program -------------------------------------------------
+# --- attention or similarities of another program ------------------------------------------------
 
 _SOURCE_SECTION = "Attention or similarities of another program"
 

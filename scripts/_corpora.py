@@ -220,7 +220,7 @@ def make_corpora(data: Path, work: Path, wanted: Collection[str] = ()) -> None:
         corpus.write(work / corpus.name)
 
 
-# --- the error ---------------------------------------------------------------------------------------------
+# --- the error -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def mean_of_families(rows: dict[str, dict[str, float]]) -> dict[str, float]:
     return mean([mean(family) for family in families if family])
 
 
-# --- running a command, and printing a table ---------------------------------------------------------------
+# --- running a command, and printing a table -----------------------------------------------------
 
 
 def nmtalign(*arguments: object) -> str:

@@ -43,7 +43,7 @@ from _corpora import (
 DIRECTIONS = ("forward", "reverse")
 SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 
-# --- the programs ------------------------------------------------------------------------------------------
+# --- the programs --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def best_score(result: dict) -> tuple[str, float]:
     return min(((m, s["aer"]) for m, s in result["scores"].items()), key=lambda pair: pair[1])
 
 
-# --- run by the Python of the peers ------------------------------------------------------------------------
+# --- run by the Python of the peers --------------------------------------------------------------
 
 
 def peer_fast_align(folder: Path, out: Path) -> None:
@@ -234,7 +234,7 @@ def _combine(method: str, forward, reverse):
     return forward
 
 
-# --- tables and the plot -----------------------------------------------------------------------------------
+# --- tables and the plot -------------------------------------------------------------------------
 
 
 def error_table(results: dict) -> str:

@@ -338,7 +338,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-# --- growth ----------------------------------------------------------------------------------------
+# --- growth --------------------------------------------------------------------------------------
 
 
 def growth_programs(options: argparse.Namespace, pairs: int) -> dict[str, Callable[[Path], programs.Cost]]:
@@ -425,7 +425,7 @@ def words_of(path: Path) -> tuple[int, int]:
     return tokens, len(words)
 
 
-# --- rare word pairs -------------------------------------------------------------------------------
+# --- rare word pairs -----------------------------------------------------------------------------
 
 
 def rare_table(options: argparse.Namespace) -> None:

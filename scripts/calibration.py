@@ -56,7 +56,7 @@ class Links(NamedTuple):
         return np.log(p / (1 - p))
 
 
-# --- figures -----------------------------------------------------------------------------------------------
+# --- figures -------------------------------------------------------------------------------------
 
 
 def expected_error(probability: np.ndarray, right: np.ndarray) -> float:
@@ -111,7 +111,7 @@ def summary(name: str, texts: Sequence[Links], probability: Callable[[Links], np
 HEAD = ["calibration error", "worst family", "Brier", "mean probability", "precision", "AUC"]
 
 
-# --- texts -------------------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
@@ -159,7 +159,7 @@ def aligned(data: Path, preset: str, sizes: Sequence[int]) -> Iterator[Links]:
                 yield links_of(family, "half", True, learned(pairs[rest], preset), pairs[own], gold[own])
 
 
-# --- curves ------------------------------------------------------------------------------------------------
+# --- curves --------------------------------------------------------------------------------------
 
 Features = Callable[[Links], np.ndarray]  # (F, L)
 

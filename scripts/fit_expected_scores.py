@@ -74,7 +74,7 @@ class Run(NamedTuple):
         return [frozenset(self.batch.links(n)) for n in range(len(self.batch))]
 
 
-# --- texts -------------------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 def aligners(
@@ -114,7 +114,7 @@ def runs(data: Path) -> Iterator[Run]:
             yield Run(family, name, aligner, aligner.align_batch(corpus.gold_text), golds)
 
 
-# --- the map -----------------------------------------------------------------------------------------------
+# --- the map -------------------------------------------------------------------------------------
 
 
 class Point(NamedTuple):
@@ -242,7 +242,7 @@ def judge_small_texts(points: Sequence[Point], without: dict[str, dict[str, tupl
     print(f"\nTrue values inside the 90 % intervals of small texts:\n\n{markdown(rows)}")
 
 
-# --- two files of links ------------------------------------------------------------------------------------
+# --- two files of links --------------------------------------------------------------------------
 
 
 def aer(links: Links, golds: Sequence[na.GoldAlignment]) -> float:

@@ -60,7 +60,7 @@ POSITIONS = ("none", "diagonal", "hmm")
 GERMAN, HALF = "bicici_deen_100+10k", 50
 FIGURES = ("precision", "recall", "aer")
 
-# --- running the program -----------------------------------------------------------------------------------
+# --- running the program -------------------------------------------------------------------------
 
 
 def nmtalign(*arguments: object) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def align_given(root: Path, name: str, positions: str, out: Path) -> dict[str, A
         return nmtalign("align", text / "src", text / "tgt", *model, *files)
 
 
-# --- record ------------------------------------------------------------------------------------------------
+# --- record --------------------------------------------------------------------------------------
 
 
 def make_texts(data: Path, texts: Path) -> None:
@@ -223,7 +223,7 @@ def arrays_of(folder: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-# --- the table ---------------------------------------------------------------------------------------------
+# --- the table -----------------------------------------------------------------------------------
 
 
 def scores_of(entries: dict[str, Any], preset: str) -> dict[str, dict[str, float]]:
@@ -260,7 +260,7 @@ def table_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
             yield f"{name:22} {preset:8} {'  '.join(change)}  {seconds}"
 
 
-# --- compare -----------------------------------------------------------------------------------------------
+# --- compare -------------------------------------------------------------------------------------
 
 
 def compare(old: Path, new: Path) -> None:

@@ -100,7 +100,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-# --- OpusTrainer ----------------------------------------------------------------------------------
+# --- OpusTrainer ---------------------------------------------------------------------------------
 
 
 def test_opustrainer_runs_the_configuration_of_the_page(place: Path):
@@ -250,7 +250,7 @@ def test_links_of_pieces_are_those_that_opustrainer_remaps(place: Path, subword_
     assert Path("pieces").read_text("utf-8").split("\n")[:-1] == remapped
 
 
-# --- eflomal --------------------------------------------------------------------------------------
+# --- eflomal -------------------------------------------------------------------------------------
 
 LOWERED = """
 import tempfile, eflomal
@@ -378,7 +378,7 @@ def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path, wr
     assert np.mean(np.array(accepted)[is_wrong]) < 1 / 3  # with a model of 265 dirty pairs
 
 
-# --- SimAlign and awesome-align -------------------------------------------------------------------
+# --- SimAlign and awesome-align ------------------------------------------------------------------
 
 LINES = 15
 SIMALIGN = """
@@ -450,7 +450,7 @@ def test_links_are_those_of_awesome_align(encoder: SimpleNamespace):
         assert links == our_links(encoder, method), method
 
 
-# --- symmetrization -------------------------------------------------------------------------------
+# --- symmetrization ------------------------------------------------------------------------------
 
 GROWN = """
 from machine.translation import SymmetrizationHeuristic, WordAlignmentMatrix
@@ -479,7 +479,7 @@ def test_links_grow_as_in_sil_machine():
         assert links == symmetrize_many(forward, reverse, method)
 
 
-# --- CTranslate2 ----------------------------------------------------------------------------------
+# --- CTranslate2 ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -567,7 +567,7 @@ def _links_of_line(line: str) -> SimpleNamespace:
     return SimpleNamespace(links={tuple(map(int, link.split("-"))) for link in line.split()})
 
 
-# --- dask and make --------------------------------------------------------------------------------
+# --- dask and make -------------------------------------------------------------------------------
 
 
 def test_options_of_dask_exist():
@@ -617,7 +617,7 @@ def test_the_makefile_of_the_page_makes_the_links(place: Path):
     assert (place / "links.txt").read_bytes() == (place / "expected.txt").read_bytes()
 
 
-# --- Translate Toolkit ----------------------------------------------------------------------------
+# --- Translate Toolkit ---------------------------------------------------------------------------
 
 UNITS = """
 from translate.storage import factory
@@ -699,7 +699,7 @@ def test_translate_toolkit_reads_terms(place: Path):
     assert ask("translate", TERMS) == [["R&D costs", "coûts de R&D", *notes]]
 
 
-# --- PyGlossary -----------------------------------------------------------------------------------
+# --- PyGlossary ----------------------------------------------------------------------------------
 
 FREEDICT = """<?xml version="1.0" encoding="UTF-8"?>
 <TEI xmlns="http://www.tei-c.org/ns/1.0" version="5.0"><teiHeader><fileDesc><titleStmt>

@@ -144,7 +144,7 @@ def test_a_bar_starts_no_thread_beside_which_work_could_not_be_forked(every_upda
     assert set(calls) == {threads}
 
 
-# ---------------------------------------------------------------- notebooks
+# --- notebooks -----------------------------------------------------------------------------------
 
 CELL = """\
 import nmtalign as na

@@ -165,7 +165,7 @@ def test_a_role_that_leads_nowhere_is_seen():
     assert identifier_of("~nmtalign.load()") == "nmtalign.load"
 
 
-# --- constants of SECURITY.md ---------------------------------------------------------------------
+# --- constants of SECURITY.md --------------------------------------------------------------------
 
 LIMIT = re.compile(r"^\| (`[A-Za-z_.]+`(?:, `\w+`)*) \| (.+?) \| .+ \|$", re.MULTILINE)
 UNITS = {"": 1, " KiB": 1 << 10, " MiB": 1 << 20, " s": 1}
@@ -201,7 +201,7 @@ def test_values_of_the_security_page_are_numbers():
     assert [value_of(text) for text in ("64 MiB", "2,000,000", "1e9", "10 s")] == [2**26, 2e6, 1e9, 10]
 
 
-# --- layers ---------------------------------------------------------------------------------------
+# --- layers --------------------------------------------------------------------------------------
 
 
 def test_layers_are_the_same_in_docstrings_page_and_rule():
@@ -217,7 +217,7 @@ def test_layers_are_the_same_in_docstrings_page_and_rule():
         assert int(said[1]) == LAYERS[path.parent.name], path
 
 
-# --- names on pages -------------------------------------------------------------------------------
+# --- names on pages ------------------------------------------------------------------------------
 
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -382,7 +382,7 @@ def test_each_script_names_the_page_that_it_serves_first():
         assert served[1] == "bundled data" or (REPOSITORY / served[1]).exists(), first
 
 
-# --- options --------------------------------------------------------------------------------------
+# --- options -------------------------------------------------------------------------------------
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 COMMAND = re.compile(r"(?:nmtalign )?(" + "|".join(COMMANDS) + r")\b((?: [a-z]+)?)(.*)", re.DOTALL)

@@ -300,7 +300,7 @@ def _teacher_parts(
     )
 
 
-# --- the parameters, and their loss ---------------------------------------------------------------
+# --- the parameters, and their loss --------------------------------------------------------------
 
 
 class DotParameters(NamedTuple):

@@ -365,7 +365,7 @@ def fit_to(
     return fitted
 
 
-# --- an aligner over word vectors -----------------------------------------------------------------
+# --- an aligner over word vectors ----------------------------------------------------------------
 
 SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
 # dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater

@@ -305,7 +305,7 @@ def _alignment_of(
     return align
 
 
-# --- cross-validation of a rescorer ---------------------------------------------------------------
+# --- cross-validation of a rescorer --------------------------------------------------------------
 
 FOLDS = 4
 MAX_VALIDATED_PAIRS = 300  # bounds the time

@@ -468,7 +468,7 @@ def _words_with_gaps(words: Sequence[str], positions: Sequence[int]) -> list[str
     return chosen
 
 
-# --- the index of a DataFrame, as labels that the index of a bitext keeps -------------------------
+# --- the index of a DataFrame, as labels that the index of a bitext keeps ------------------------
 
 _TIMES = re.compile(r"datetime64\[(s|ms|us|ns)(?:, ([A-Za-z0-9_+:/-]+))?\]")  # unit and time zone
 

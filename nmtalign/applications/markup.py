@@ -301,7 +301,7 @@ class _Builder:
         element.children = []
 
 
-# --- the text and another version of it -------------------------------------------------------------
+# --- the text and another version of it ----------------------------------------------------------
 
 
 def matched_offsets(text: str, plain: str, format: MarkupFormat) -> Callable[[int], int] | None:

@@ -61,7 +61,7 @@ _ADVICE_ON_LINES = (
 )
 
 
-# --- lines of annotations --------------------------------------------------------------------------
+# --- lines of annotations ------------------------------------------------------------------------
 
 
 class Projected(NamedTuple):
@@ -245,7 +245,7 @@ def _atoms_inside(spans: Iterable[LabeledSpan], line: LineAtoms) -> list[Labeled
     ]
 
 
-# --- the public function ---------------------------------------------------------------------------
+# --- the public function -------------------------------------------------------------------------
 
 
 class DocSpan(Protocol):

@@ -160,7 +160,7 @@ def cross_attention(
     return attend(queries, keys, values, score=score, normalize=normalize, mask=mask, bias=bias)
 
 
-# ---------------------------------------------------------------- parameters
+# --- parameters ----------------------------------------------------------------------------------
 #
 # A dataclass of parameters contains arrays, numbers, other such dataclasses, and tuples of them. PyTorch
 # keeps a layer as a matrix (out, in) for x @ matrix.T; here W is (in, out) for x @ W, so matrices are
@@ -236,7 +236,7 @@ def torch_vector(state: StateDict, name: str) -> AnyArray | None:
     return torch_array(state, name) if name in state else None
 
 
-# ---------------------------------------------------------------- several heads
+# --- several heads -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -314,7 +314,7 @@ def _learn(pairs: Sequence[tuple[str, str]], numbers: Longs, workers: int | None
         return train(chosen, preset="fast", tokenizer="simple", workers=workers)
 
 
-# --- counters of findings during a run ------------------------------------------------------------
+# --- counters of findings during a run -----------------------------------------------------------
 # The pairs come chunk by chunk, so only what can be counted in a few microseconds for each pair is counted.
 
 

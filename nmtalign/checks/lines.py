@@ -244,7 +244,7 @@ def pairs_without_links(batch: AlignedBatch) -> Flags:
     return np.asarray(np.diff(batch.offsets) == 0)
 
 
-# --- characters -----------------------------------------------------------------------------------
+# --- characters ----------------------------------------------------------------------------------
 # Characters that do not belong into a line of text: separators, controls, escapes, wrong encodings. A whole
 # text is searched first, which is fast; its lines are looked at only where something was found.
 

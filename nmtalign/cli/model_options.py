@@ -311,7 +311,7 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
         raise DataError(why).at(path)
 
 
-# --- attention or similarities of another program -----------------------------------------------
+# --- attention or similarities of another program ------------------------------------------------
 
 
 def text_of_source(tokenizer: str | None) -> TextSettings:

@@ -332,7 +332,7 @@ def log_written(what: str, paths: list[str], progress: ProgressReporter) -> None
     log(f"{what}{where}, {progress.seconds:.1f} s", event="written")
 
 
-# --- how outputs are formatted and written ---------------------------------------------------------
+# --- how outputs are formatted and written -------------------------------------------------------
 
 
 def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:

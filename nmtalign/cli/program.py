@@ -68,7 +68,7 @@ COMMANDS = {
 }
 
 
-# --- defaults of options from a file or the environment --------------------------------------------
+# --- defaults of options from a file or the environment ------------------------------------------
 
 MAX_CONFIG_BYTES = 1 << 16
 MAX_CONFIG_DOTS = 1_000  # the time for reading a line grows with the square of the parts of its key

@@ -211,7 +211,7 @@ def languages_in_paths(source: str | None, target: str | None) -> tuple[str, str
     return names if first is None or second is None else (first, second)
 
 
-# --- words and their links ----------------------------------------------------------------------
+# --- words and their links -----------------------------------------------------------------------
 
 
 class LinkedLine(NamedTuple):

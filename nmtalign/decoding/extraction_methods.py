@@ -328,7 +328,7 @@ def second_word_links(links: Flags, forward: Reals, reverse: Reals) -> Flags:
     return np.asarray(of_target | of_source)
 
 
-# --- from matrices of other programs to posteriors -------------------------------------------------
+# --- from matrices of other programs to posteriors -----------------------------------------------
 
 
 class Method(NamedTuple):

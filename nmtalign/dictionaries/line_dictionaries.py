@@ -288,7 +288,7 @@ def _is_eflomal(line: str) -> bool:
     return (len(columns), columns[0]) in _OTHER_PRIORS or (len(columns) == 4 and columns[0] == "LEX")
 
 
-# --- word lists of PyGlossary (its format Tabfile), of dictionaries in other formats ---------------
+# --- word lists of PyGlossary (its format Tabfile), of dictionaries in other formats -------------
 #
 # A line has headwords with bars between, a tab, and a text, plain or HTML. In it, \n, \t, \| and \\ stand
 # for characters. Lines that begin with ## are about the dictionary.

@@ -163,7 +163,7 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.Data
     return pandas.DataFrame(rows, columns=["headword", "translation", "weight"])
 
 
-# --- dictionaries of other formats, which another program converts to a word list -----------------
+# --- dictionaries of other formats, which another program converts to a word list ----------------
 
 _HEAD_BYTES = 1 << 20  # the DTD of JMdict comes before its first element
 _PACKED = re.compile(r"\.(?:gz|dz|bz2|xz|zst)$")

@@ -486,7 +486,7 @@ def _count_piece_words(vectors: Reals, words: Integers) -> int:
     return int(begins.sum())
 
 
-# --- the archive of `links-from` ------------------------------------------------------------------
+# --- the archive of `links-from` -----------------------------------------------------------------
 
 ABOUT = "about"
 _SETTINGS = ("score", "description", "extraction", "threshold", "second", "default_values")

@@ -179,7 +179,7 @@ def _wide_encoding(head: bytes) -> str | None:
     return "utf-16-le" if order else "utf-16-be"
 
 
-# --- text files, by their first lines -------------------------------------------------------------
+# --- text files, by their first lines ------------------------------------------------------------
 
 
 _SNIFFED_LINES = 10

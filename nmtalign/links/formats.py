@@ -461,7 +461,7 @@ def _are_links(value: Any) -> bool:
     return True
 
 
-# --- corrections -----------------------------------------------------------------------------------
+# --- corrections ---------------------------------------------------------------------------------
 
 
 class Correction(NamedTuple):
@@ -776,7 +776,7 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     return _WRITERS[format](record, number)
 
 
-# --- batches, without a Python object for each link --------------------------------------------------------
+# --- batches, without a Python object for each link ----------------------------------------------
 
 
 def _join_lines(indices: Longs, offsets: Longs, strings: list[str]) -> str:

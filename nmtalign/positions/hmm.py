@@ -48,7 +48,7 @@ ALPHA_FLOOR = np.float32(1e-25)  # alphas below this share of the greatest becom
 WORDS_PER_RESCALING = 3
 
 
-# --- one direction: forward-backward --------------------------------------------------------------
+# --- one direction: forward-backward -------------------------------------------------------------
 
 
 class DirectionResult(NamedTuple):
@@ -123,7 +123,7 @@ def forward_backward(
     return DirectionResult(posterior, expected_jumps, log_likelihood)
 
 
-# --- both directions, and their agreement ---------------------------------------------------------
+# --- both directions, and their agreement --------------------------------------------------------
 
 
 def hmm_posteriors(
@@ -224,7 +224,7 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     return g
 
 
-# --- the model ------------------------------------------------------------------------------------
+# --- the model -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -315,7 +315,7 @@ def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
     return replace(pair.matrix, weights=weights)
 
 
-# --- a pinned word -----------------------------------------------------------------------------
+# --- a pinned word -------------------------------------------------------------------------------
 
 
 class PinnedWord(NamedTuple):

@@ -266,7 +266,7 @@ def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequen
     return result
 
 
-# --- in a notebook ---------------------------------------------------------------------------------
+# --- in a notebook -------------------------------------------------------------------------------
 
 
 def to_png(result: Any) -> PngAndSize:
@@ -413,7 +413,7 @@ def _label_width(words: Sequence[str]) -> int:
     return min(MAX_LABEL_PIXELS, LABEL_LETTER_PIXELS * letters)
 
 
-# --- precision against recall over thresholds ------------------------------------------------------
+# --- precision against recall over thresholds ----------------------------------------------------
 
 CURVE_FORMATS = (*PICTURE_FORMATS, ".tsv")
 _SIZE_INCHES = 5.2, 4.2

@@ -545,7 +545,7 @@ def _pack_matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float
     return packed
 
 
-# --- without scripts: a summary as text, and what is wrong with the text --------------------------
+# --- without scripts: a summary as text, and what is wrong with the text -------------------------
 
 MAX_SHOWN_LINES_PER_KIND = 10
 MAX_PAIRS_AS_TEXT = 3

@@ -47,7 +47,7 @@ HIDDEN_UNITS = 16  # A of one network, before the mean of several networks is ta
 WEIGHT_STEPS_PER_UNIT = 2.0**18
 
 
-# --- features -------------------------------------------------------------------------------------
+# --- features ------------------------------------------------------------------------------------
 
 
 class Inputs(NamedTuple):
@@ -207,7 +207,7 @@ def bucket_columns(bucket: Bucket, columns: slice) -> Bucket:
     )
 
 
-# --- the network ----------------------------------------------------------------------------------
+# --- the network ---------------------------------------------------------------------------------
 
 
 class Network(NamedTuple):

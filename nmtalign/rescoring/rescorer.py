@@ -229,7 +229,7 @@ def with_style(joint: Floats, shares: Floats, bucket: Bucket, ranks: Ranks) -> F
     return result
 
 
-# --- training on gold links -----------------------------------------------------------------------
+# --- training on gold links ----------------------------------------------------------------------
 # Adam minimizes the binary cross-entropy of links, 16 pairs per step; early stopping keeps the weights with
 # the least held-out loss. Sure links are 1, absent links 0, and links that are only possible are ignored.
 

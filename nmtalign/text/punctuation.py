@@ -81,7 +81,7 @@ def _is_mark(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) in _MARK_CATEGORIES
 
 
-# --- escapes of Moses: its tokenizer writes them for characters that Moses itself uses --------------
+# --- escapes of Moses: its tokenizer writes them for characters that Moses itself uses -----------
 
 
 # As in tokenizer.perl and deescape-special-chars.perl, with the three names of older versions.

@@ -58,7 +58,7 @@ def locate_pieces(
     return PieceLine(list(pieces), firsts, stops)
 
 
-# --- lines of marked sub-words --------------------------------------------------------------------
+# --- lines of marked sub-words -------------------------------------------------------------------
 
 
 def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
@@ -138,7 +138,7 @@ def numbered_pieces(line: str, marks: SubwordMarks) -> tuple[list[str], PieceLin
     return join_pieces(pieces, marks), PieceLine(pieces, first, stop)
 
 
-# --- raw lines split by a sub-word model ----------------------------------------------------------
+# --- raw lines split by a sub-word model ---------------------------------------------------------
 
 
 class Segmenter(Protocol):
@@ -199,7 +199,7 @@ def segment_line(line: str, segmenter: Segmenter) -> PieceLine:
     return locate_pieces(pieces, spans, load_tokenizer("space").spans(line))
 
 
-# --- lossless tokens ------------------------------------------------------------------------------
+# --- lossless tokens -----------------------------------------------------------------------------
 
 
 def check_space_mark(mark: str) -> None:

@@ -161,7 +161,7 @@ def _warn_of_lengths(s: Doubles, t: Doubles) -> list[str]:
     return [f"the lengths of the two sides are hardly correlated ({unshifted:.2f}); are they translations?"]
 
 
-# --- memory ---------------------------------------------------------------------------------------
+# --- memory --------------------------------------------------------------------------------------
 # How much learning may use, and how much it needs: numbers of bytes, rounded up from runs of
 # `scripts/benchmark_scaling.py growth`.
 

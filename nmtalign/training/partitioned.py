@@ -97,7 +97,7 @@ MAX_SAMPLE_STRIDE = 256
 SAMPLE_KEYS = 1 << 10
 
 
-# --- division -------------------------------------------------------------------------------------
+# --- division ------------------------------------------------------------------------------------
 # There are as many ranges as parts, and they have about the same size: a sample of the keys of all parts
 # gives the bounds. Before, the rare word pairs of a large text are dropped, which also takes an exchange.
 
@@ -239,7 +239,7 @@ class TextDivider:
         return spellings_of_kinds
 
 
-# --- estimation -----------------------------------------------------------------------------------
+# --- estimation ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -276,7 +276,7 @@ def similar_words(source: Embeddings, target: Embeddings, text_settings: TextSet
     return similar
 
 
-# --- an encoder of words --------------------------------------------------------------------------
+# --- an encoder of words -------------------------------------------------------------------------
 # Words of a pair that are each other's nearest become word pairs. Only words that occur together are
 # compared, pair by pair, so the memory does not depend on the number of word pairs of the two vocabularies.
 

@@ -304,7 +304,7 @@ class _Unpickler(pickle._Unpickler):
     }
 
 
-# ---------------------------------------------------------------- dictionaries of vectors
+# --- dictionaries of vectors ---------------------------------------------------------------------
 
 
 def has_vectors(entries: Any) -> bool:
@@ -366,7 +366,7 @@ def _not_vectors(value: Any) -> str:
     return f"{expected}; found {what}"
 
 
-# ---------------------------------------------------------------- gensim's files
+# --- gensim's files ------------------------------------------------------------------------------
 
 
 def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embeddings:

@@ -124,7 +124,7 @@ def _check_word_list(embeddings: Embeddings) -> None:
         raise UsageError(f"expected vectors with a vocabulary; {found}")
 
 
-# ---------------------------------------------------------------- one map
+# --- one map -------------------------------------------------------------------------------------
 
 
 class MappedSpaces(NamedTuple):

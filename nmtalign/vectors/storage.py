@@ -375,7 +375,7 @@ def _names(folder: Path, *patterns: str) -> list[str]:
     return names
 
 
-# ---------------------------------------------------------------- nmtalign's own format
+# --- nmtalign's own format -----------------------------------------------------------------------
 
 
 def _read_folder(folder: Path, limit: int | None) -> Embeddings:
@@ -432,7 +432,7 @@ def _write_indented_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-# ---------------------------------------------------------------- word2int
+# --- word2int ------------------------------------------------------------------------------------
 #
 # The matrix is an .npz or .npy file. The dictionary from words to rows is a pickle (.pkl) or a JSON object
 # (.json) in the same folder. embeddings_en.npz belongs to word2int_en.pkl; en.npy belongs to word2int_en.pkl
@@ -512,7 +512,7 @@ def _write_word2int(embeddings: Embeddings, path: Path) -> None:
         np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
-# ---------------------------------------------------------------- two languages in one folder
+# --- two languages in one folder -----------------------------------------------------------------
 
 
 def load_both_languages(

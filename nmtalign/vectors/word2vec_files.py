@@ -124,7 +124,7 @@ def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
 
-# ---------------------------------------------------------------- word2vec, binary
+# --- word2vec, binary ----------------------------------------------------------------------------
 
 
 def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
@@ -199,7 +199,7 @@ class _BinaryRows:
         return (self._block[self._at :] + self._file.read(_TEXT_CHECK_BYTES)).strip()[:20]
 
 
-# ---------------------------------------------------------------- fastText
+# --- fastText ------------------------------------------------------------------------------------
 
 
 class _FastTextHeader(NamedTuple):
@@ -303,7 +303,7 @@ def _read_fasttext_words(
     return words
 
 
-# ---------------------------------------------------------------- text
+# --- text ----------------------------------------------------------------------------------------
 
 
 _MAX_LINE_BYTES = 1 << 22
@@ -544,7 +544,7 @@ def _parse_slowly(
     return words, np.array(vectors, np.float32)
 
 
-# ---------------------------------------------------------------- writing
+# --- writing -------------------------------------------------------------------------------------
 
 
 def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:

@@ -212,7 +212,7 @@ def test_hmm_has_no_diagonal():
     assert isinstance(vector_aligner(embeddings(1), embeddings(2)).positions, SoftmaxPositions)
 
 
-# ---------------------------------------------------------------- the temperature
+# --- the temperature -----------------------------------------------------------------------------
 
 
 def spoken(scale: float, *, pairs: int = 900, seed: int = 4):

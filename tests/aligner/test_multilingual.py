@@ -135,7 +135,7 @@ def test_only_the_multilingual_model_has_an_encoder(multilingual):
     assert encoder_of(na.load("en_fr_vectors").scorer) is None
 
 
-# --- the command line --------------------------------------------------------------------------------------
+# --- the command line ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

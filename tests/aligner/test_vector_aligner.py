@@ -386,7 +386,7 @@ def test_extraction_is_printed_with_its_threshold():
     assert make_score("dot", 3).description == "score=dot scale=1"
 
 
-# ---------------------------------------------------------------- what vectors are fit for
+# --- what vectors are fit for --------------------------------------------------------------------
 
 
 def spaces(lengths: float = 0.0, *, related: bool = True) -> list[Embeddings]:
@@ -485,7 +485,7 @@ def test_two_words_without_a_vector_have_no_link(score, extract):
     assert pair.posterior[0, 0] > 0.01  # weights are shown all the same
 
 
-# ---------------------------------------------------------------- the form in which a word is looked up
+# --- the form in which a word is looked up -------------------------------------------------------
 
 
 def cased(words: list[str], **options) -> Aligner:
@@ -544,7 +544,7 @@ def test_forms_of_one_word_are_one_word():
     assert text.source.sentence(0) == ["cat", "cat", "cat", "the", "the"]
 
 
-# ---------------------------------------------------------------- known words
+# --- known words ---------------------------------------------------------------------------------
 
 
 def test_known_words_have_a_vector_of_their_own():

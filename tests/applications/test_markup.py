@@ -36,7 +36,7 @@ def words(line):
     return [word for word in line.split(" ") if word]
 
 
-# --- by hand --------------------------------------------------------------------------------------
+# --- by hand -------------------------------------------------------------------------------------
 
 
 class Segment(NamedTuple):
@@ -127,7 +127,7 @@ def test_the_command_names_the_line_of_the_target_that_has_tags(capsys, tmp_path
     assert "t, line 2: expected a target line without tags, found '<i>'" in capsys.readouterr().err
 
 
-# --- laws -----------------------------------------------------------------------------------------
+# --- laws ----------------------------------------------------------------------------------------
 
 texts = st.text(st.sampled_from("aB1é.,«»\"'’-–!。 \u00a0\t  "), max_size=20)
 OPENINGS = {
@@ -293,7 +293,7 @@ def test_atoms_are_all_characters_but_the_spaces(text):
     assert numbers == list(range(len(line.atoms)))
 
 
-# --- bounds ---------------------------------------------------------------------------------------
+# --- bounds --------------------------------------------------------------------------------------
 
 MANY = 10_000
 

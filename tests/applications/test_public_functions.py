@@ -41,7 +41,7 @@ def output_of(capsys, *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- what is read --------------------------------------------------------------------------------
 
 
 def test_lines_words_links_and_batches_are_read_the_same():
@@ -70,7 +70,7 @@ def test_an_iterator_that_was_read_is_not_taken_for_an_empty_bitext():
         na.phrases(pairs)
 
 
-# --- project --------------------------------------------------------------------------------------
+# --- project -------------------------------------------------------------------------------------
 
 
 def test_each_format_of_annotations_is_projected():
@@ -166,7 +166,7 @@ def test_annotations_of_tokens_over_lines_name_the_way_out():
             na.project(batch, [[(0, 1, label)]], format="spans")
 
 
-# --- lexicon and phrases --------------------------------------------------------------------------
+# --- lexicon and phrases -------------------------------------------------------------------------
 
 
 def test_the_command_lists_the_lexicon_of_the_function(files, capsys):
@@ -243,7 +243,7 @@ def test_the_command_lists_the_phrases_of_the_function(files, capsys):
         assert row.target_end - row.target_start <= 3
 
 
-# --- find -----------------------------------------------------------------------------------------
+# --- find ----------------------------------------------------------------------------------------
 
 
 def test_places_and_translations_are_found():

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nmtalign import attention as at
 
-# --- Four words with queries, keys and values (texts 000 and 001) ---
+# --- Four words with queries, keys and values (texts 000 and 001) --------------------------------
 
 WORDS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
 W_Q = np.array([[2, 0, 2], [2, 0, 0], [2, 1, 2]])
@@ -63,7 +63,7 @@ def test_products_of_two_vectors_and_of_two_matrices():
     assert_array_equal(at.linear(M_1, M_2), [[19, 22], [43, 50]])
 
 
-# --- Attention from plain lists (text 003) ---
+# --- Attention from plain lists (text 003) -------------------------------------------------------
 
 FULL = [
     [0.9999484585, 4.5397589783e-05, 6.1438956715e-06],
@@ -129,7 +129,7 @@ def test_length_effect_and_its_cure():
     assert_allclose(by_cosine, at.dot(at.l2_normalize(word), at.l2_normalize(keys)), rtol=1e-15)
 
 
-# --- Layer normalization, epsilon beside the deviation (text 002) ---
+# --- Layer normalization, epsilon beside the deviation (text 002) --------------------------------
 
 
 def test_layer_norm_divides_by_the_deviation_and_epsilon():
@@ -140,7 +140,7 @@ def test_layer_norm_divides_by_the_deviation_and_epsilon():
     assert_allclose(at.layer_norm(parameters, [1, 2, 3, 6]), expected, rtol=1e-15)
 
 
-# --- Bahdanau's score in two layers (text 004) ---
+# --- Bahdanau's score in two layers (text 004) ---------------------------------------------------
 
 
 @pytest.fixture

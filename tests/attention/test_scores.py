@@ -100,7 +100,7 @@ def test_cosine_does_not_see_lengths(a, b, seed):
     assert_allclose(scores.cosine(keys, queries), cosines.T, rtol=1e-12)
 
 
-# --- gradients ---
+# --- gradients -----------------------------------------------------------------------------------
 
 
 def numerical_gradient(function, argument, upstream, step=1e-6):
@@ -142,7 +142,7 @@ def test_gradient_of_additive(library, draw):
         library.equal(getattr(mine, name), numerical, rtol=1e-5, atol=2e-5)
 
 
-# --- errors ---
+# --- errors --------------------------------------------------------------------------------------
 
 
 ones = np.ones

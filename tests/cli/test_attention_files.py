@@ -179,7 +179,7 @@ def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     assert {path.name for path in Path().iterdir()} == set(text)
 
 
-# --- heatmap ---------------------------------------------------------------------------------------
+# --- heatmap -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("values", VALUES)

@@ -291,7 +291,7 @@ def test_phrases_refuse_what_would_read_as_two_sides(capsys, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l", "s"]
 
 
-# --- the tokens that positions count --------------------------------------------------------------
+# --- the tokens that positions count -------------------------------------------------------------
 
 
 @pytest.fixture
@@ -516,7 +516,7 @@ def test_links_are_inverted(tmp_path, capsys):
     assert run(capsys, "convert", tmp_path / "one", *words, *texts)[1] == "le chat noir\tthe cat\t2-1\n"
 
 
-# --- without gold links ----------------------------------------------------------------------------
+# --- without gold links --------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def test_tables_and_dictionaries_name_the_style(batch: na.AlignedBatch) -> None:
     assert expected.sentence in repr(expected)
 
 
-# --- comparison ------------------------------------------------------------------------------------
+# --- comparison ----------------------------------------------------------------------------------
 
 
 def judged(expected: float, missed: float, foreign: float = 0, links: float = 10) -> ExpectedEvaluation:
@@ -181,7 +181,7 @@ def test_own_probabilities_are_compared_by_expected_aer(batch: na.AlignedBatch) 
     assert table.attrs["verdict"].startswith(("default is better: ", "no verdict: "))
 
 
-# --- what is refused -------------------------------------------------------------------------------
+# --- what is refused -----------------------------------------------------------------------------
 
 
 def test_links_without_probabilities_need_a_judge(batch: na.AlignedBatch) -> None:

@@ -190,7 +190,7 @@ def test_counts_take_little_memory(monkeypatch):
     assert peak(initial) < in_memory / 2
 
 
-# --- the whole of learning ---------------------------------------------------------------------------
+# --- the whole of learning -----------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def test_the_default_is_a_part_of_the_machine():
     assert memory is None or memory >= 200_000_000
 
 
-# --- arrays in temporary files -----------------------------------------------------------------------
+# --- arrays in temporary files -------------------------------------------------------------------
 
 
 def test_arrays_are_written_and_read_in_part():

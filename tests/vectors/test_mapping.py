@@ -127,7 +127,7 @@ def test_rows_without_words_do_not_matter() -> None:
     np.testing.assert_allclose(other.source.vectors(["s9"]), whole.source.vectors(["s9"]), atol=1e-5)
 
 
-# ---------------------------------------------------------------- dictionaries, seeds, neighbors
+# --- dictionaries, seeds, neighbors --------------------------------------------------------------
 
 
 def test_neighbors_of_unknown_words_are_none() -> None:
@@ -171,7 +171,7 @@ def test_seeds_without_vectors_are_an_error() -> None:
         map_spaces(source, named("t", np.eye(3)), [])
 
 
-# ---------------------------------------------------------------- unrelated spaces
+# --- unrelated spaces ----------------------------------------------------------------------------
 
 
 def same_words(noise: float) -> tuple[Embeddings, Embeddings]:
@@ -201,7 +201,7 @@ def test_one_common_direction_is_not_a_common_space() -> None:
     assert found < 0.4
 
 
-# ---------------------------------------------------------------- beside gensim
+# --- beside gensim -------------------------------------------------------------------------------
 
 
 def test_at_least_as_good_as_gensims_translation_matrix(shared_data: Path) -> None:

@@ -83,7 +83,7 @@ def test_objects_become_inert_records() -> None:
     assert (found.name, found.get("a")) == ("gensim.models.keyedvectors.KeyedVectors", 1)
 
 
-# ---------------------------------------------------------------- hostile ones
+# --- hostile ones --------------------------------------------------------------------------------
 
 
 class Evil:

@@ -184,7 +184,7 @@ def test_real_word2int_pickles(shared_data: Path, tmp_path: Path) -> None:
     assert found.vocabulary.words == (folder / "vocab_fr.txt").read_text(encoding="utf-8").split("\n")[:-1]
 
 
-# ---------------------------------------------------------------- gensim's own files
+# --- gensim's own files --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["one file", "side files"])
@@ -227,7 +227,7 @@ def test_a_missing_side_file_is_named(tmp_path: Path) -> None:
         load_embeddings(tmp_path / "x.kv")
 
 
-# ---------------------------------------------------------------- text: what real files get wrong
+# --- text: what real files get wrong -------------------------------------------------------------
 
 
 def read_text(tmp_path: Path, text: bytes, **options: Any) -> Embeddings:
@@ -369,7 +369,7 @@ def test_half_a_binary_file_is_refused(name: str, shared_data: Path, tmp_path: P
                 load_embeddings(tmp_path / "x.bin", format=format)
 
 
-# ---------------------------------------------------------------- the own format and pairs
+# --- the own format and pairs --------------------------------------------------------------------
 
 
 def test_damage_in_a_folder_is_named(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         load_both_languages(tmp_path / "nothing")
 
 
-# ---------------------------------------------------------------- a matrix with its word2int beside it
+# --- a matrix with its word2int beside it --------------------------------------------------------
 
 ROWS = {"chat": 1, "le": 0}
 

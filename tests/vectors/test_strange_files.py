@@ -255,7 +255,7 @@ def test_archives_are_named(member: str, what: str, tmp_path: Path) -> None:
         load_embeddings(tmp_path / "x.bin")
 
 
-# ---------------------------------------------------------------- word2vec's binary form
+# --- word2vec's binary form ----------------------------------------------------------------------
 
 
 def binary(words: list[str], matrix: Any, header: str | None = None, end: bytes = b"") -> bytes:
@@ -318,7 +318,7 @@ def test_words_with_a_tab_are_not_written_as_text(tmp_path: Path) -> None:
     assert load_embeddings(tmp_path / "x").vocabulary.words == ["a\tb"]
 
 
-# ---------------------------------------------------------------- fastText
+# --- fastText ------------------------------------------------------------------------------------
 
 
 def fasttext(model: int, entries: list[tuple[bytes, int]]) -> bytes:
@@ -344,7 +344,7 @@ def test_a_label_in_an_unsupervised_model_has_no_vector(tmp_path: Path) -> None:
         load_embeddings(path)
 
 
-# ---------------------------------------------------------------- pickles
+# --- pickles -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("protocol", range(6))

@@ -162,7 +162,7 @@ def test_nothing_to_read_is_a_usage_error(tmp_path: Path) -> None:
         run("info", tmp_path / "nothing")
 
 
-# ---------------------------------------------------------------- two spaces into one
+# --- two spaces into one -------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -364,7 +364,7 @@ def _write_curve(path: str, posteriors: str, golds: Sequence[na.GoldAlignment]) 
     )
 
 
-# --- scores without gold links ------------------------------------------------------------------
+# --- scores without gold links -------------------------------------------------------------------
 
 
 MAX_JUDGED_PAIRS = 10_000  # of a longer text, a random sample is judged

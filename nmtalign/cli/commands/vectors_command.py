@@ -237,7 +237,7 @@ def vectors_convert(reading: ConvertedFileOptions, converted: ConvertedVectorsOp
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
 
 
-# --- two languages in one space -----------------------------------------------------------------
+# --- two languages in one space ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +371,7 @@ def vectors_map(reading: MappedFileOptions, folder: FolderOptions, mapping: Mapp
     log(f"{learned}, in {folder.output}{lost}")
 
 
-# --- attention over vectors ---------------------------------------------------------------------
+# --- attention over vectors ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
