@@ -25,6 +25,7 @@ FLAGS = (
     "--headless",
     "--no-sandbox",  # chromium refuses its sandbox to root
     "--disable-gpu",
+    "--in-process-gpu",  # one process less to pass pictures on to: .9 of the CPU time
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
