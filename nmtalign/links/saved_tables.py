@@ -124,7 +124,7 @@ class _ParquetFile:
         arrow = self._arrow
         arrays = {}
         for name, (values, offsets) in columns.items():
-            flat = arrow.array(values)
+            flat = arrow.array(values, arrow.string() if isinstance(values, list) else None)
             if offsets is not None:
                 flat = arrow.ListArray.from_arrays(arrow.array(offsets, arrow.int32()), flat)
             arrays[name] = flat
@@ -280,7 +280,8 @@ def _column_of(chunked: Any) -> Column:
     if not hasattr(array, "flatten") or not hasattr(array, "offsets"):
         return Column(_flat(array))
     offsets = array.offsets.to_numpy().astype(np.int64)
-    return Column(_flat(array.flatten()), offsets - offsets[0])
+    offsets = offsets - offsets[0] if len(offsets) else np.zeros(1, np.int64)  # Arrow has none without rows
+    return Column(_flat(array.flatten()), offsets)
 
 
 def _flat(array: Any) -> AnyArray | list[str]:

@@ -57,6 +57,17 @@ def test_the_file_is_that_of_a_batch(text: tuple[Path, Path], tmp_path: Path) ->
     assert [pair.texts for pair in opened] == [pair.texts for pair in expected]
 
 
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_a_text_without_pairs_has_a_file_without_pairs(tmp_path: Path, ending: str) -> None:
+    text = write(tmp_path / "text.en", []), write(tmp_path / "text.fr", [])
+    file, again = tmp_path / f"kept.{ending}", tmp_path / f"again.{ending}"
+    assert run("align", *text, "-o", tmp_path / "links", "--posteriors", file) == 0
+    assert run("convert", file, "--threshold", 0.2, "-o", tmp_path / "chosen") == 0
+    assert lines(tmp_path / "chosen") == []
+    na.open_batch(file).save(again)
+    check_same_bits(na.open_batch(again), na.load().align_batch([], posteriors=True))
+
+
 def test_a_method_that_is_not_kept_can_be_written(text: tuple[Path, Path], tmp_path: Path) -> None:
     file = tmp_path / "kept.npz"
     options = ["-o", tmp_path / "links", "--extract", "transport", "--posteriors", file]

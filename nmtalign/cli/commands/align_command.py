@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
@@ -31,7 +32,14 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import expert_setting
-from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, LengthLimit, SentencePair, chunk_pairs
+from nmtalign.text.bitext import (
+    MAX_MATRIX_CELLS,
+    PAIRS_PER_CHUNK,
+    Chunk,
+    LengthLimit,
+    SentencePair,
+    chunk_pairs,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -286,11 +294,19 @@ def _align_chunks(
     chunks = chunk_pairs(pairs, chunk_size=PAIRS_PER_CHUNK, cells=max_cells, is_awaited=is_awaited)
     if run is not None:
         chunks = run.missing(pairs)
+    elif contents.posteriors:
+        chunks = _or_empty_chunk(chunks)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, contents=contents)
     from nmtalign.run.cluster import align_unit_on_cluster
 
     return align_unit_on_cluster(client, aligner, chunks, unit=unit, contents=contents)
+
+
+def _or_empty_chunk(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks, or an empty one if there is none: files of posteriors begin with what chunks share."""
+    first = next(chunks, Chunk(0, []))
+    return chain([first], chunks)
 
 
 def _log_run(
