@@ -34,7 +34,7 @@ from hypothesis import Phase, settings
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = {  # code, and its tests, the quick ones first; its examples are run as well
     "attention": (["attention"], ["tests/attention"]),
-    "links": (["links"], ["tests/links"]),
+    "links": (["links"], ["tests/links", "tests/decoding/test_batches.py", "tests/cli/test_posteriors.py"]),
     "applications": (["applications"], ["tests/applications"]),
     "aligner": (
         ["aligner", "positions", "training/em.py"],

@@ -47,6 +47,11 @@ def test_a_worked_example():
     np.testing.assert_allclose(result.aer, 1 - (2 + 3) / (4 + 3))
 
 
+def test_links_that_are_all_wrong_have_an_f1_of_zero():
+    result = evaluate([{(0, 1)}], [GoldAlignment({(0, 0)})])
+    assert (result.precision, result.recall, result.f1, result.aer) == (0, 0, 0, 1)
+
+
 @given(st.lists(pairs, min_size=1, max_size=6))
 def test_counts_add_up_from_plain_loops(corpus):
     result = evaluate([links for links, _ in corpus], [gold for _, gold in corpus], bootstrap=FEW)

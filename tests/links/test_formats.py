@@ -293,6 +293,23 @@ def test_naacl_as_the_shared_task_writes_it(tmp_path):
     ]
 
 
+def test_pairs_without_a_line_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("nmtalign.links.formats.MAX_EMPTY_PAIRS", 3)
+    path = tmp_path / "links"
+    path.write_text("0002 1 1\n0005 1 1\n")
+    assert [len(links) for links in read_links(path, format="naacl")] == [0, 1, 0, 0, 1]
+    path.write_text("0002 1 1\n0006 1 1\n")
+    with pytest.raises(DataError, match=r"line 2: .*at most 3 pairs without a line"):
+        list(read_links(path, format="naacl"))
+    errors = []
+    path.write_text(giza((1, 1, 1, 0), (5, 1, 1, 0)))
+    assert len(list(read_links(path, format="giza", on_error=errors.append))) == 5
+    assert len(errors) == 3
+    path.write_text(giza((1, 1, 1, 0), (6, 1, 1, 0)))
+    with pytest.raises(DataError, match="line 4: expected pair 2, which is nowhere"):
+        list(read_links(path, format="giza", on_error=errors.append))
+
+
 @pytest.mark.parametrize(
     ("format", "text", "message"),
     [
