@@ -298,8 +298,8 @@ def test_pairs_without_a_line_are_bounded(tmp_path, monkeypatch):
     path = tmp_path / "links"
     path.write_text("0002 1 1\n0005 1 1\n")
     assert [len(links) for links in read_links(path, format="naacl")] == [0, 1, 0, 0, 1]
-    path.write_text("0002 1 1\n0006 1 1\n")
-    with pytest.raises(DataError, match=r"line 2: .*at most 3 pairs without a line"):
+    path.write_text("0002 1 1\n0004 1 1\n0007 1 1\n")  # in all, not at once
+    with pytest.raises(DataError, match=r"line 3: .*at most 3 pairs without a line"):
         list(read_links(path, format="naacl"))
     errors = []
     path.write_text(giza((1, 1, 1, 0), (5, 1, 1, 0)))
