@@ -95,7 +95,7 @@ class Conversion:
     encoding: str = "utf-8"
     invert: bool = False  # whether source and target are swapped
     words_of: WordsOfPair  # splits the lines of texts
-    given: Iterator[LinkRecord] | None = None  # in the place of those that the file has in this format
+    given: Iterator[LinkRecord] | None = None  # instead of those in the file
 
     def __post_init__(self) -> None:
         target = None if self.texts is None else self.texts.target

@@ -452,7 +452,7 @@ class TaggedSegments:
         return holder.text if holder.tag == "prop" else holder.get(_attribute_of(holder))
 
     def set_links(self, line: str) -> None:
-        """Put the links of the pair into the file, in the place of those that it has."""
+        """Put links of the pair into the file; they replace those that it has."""
         if self._part is None or self._part.element is None or self._pair is None:
             return
         contents = self._part.contents

@@ -280,8 +280,7 @@ def _column_of(chunked: Any) -> Column:
     if not hasattr(array, "flatten") or not hasattr(array, "offsets"):
         return Column(_flat(array))
     offsets = array.offsets.to_numpy().astype(np.int64)
-    offsets = offsets - offsets[0] if len(offsets) else np.zeros(1, np.int64)  # Arrow has none without rows
-    return Column(_flat(array.flatten()), offsets)
+    return Column(_flat(array.flatten()), offsets - offsets[0])
 
 
 def _flat(array: Any) -> AnyArray | list[str]:
