@@ -43,9 +43,14 @@ collect_ignore_glob = ["misuses/*"]  # mypy reads these; nobody runs them
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+# While the tests are collected, there is no garbage, only a million objects that each collection would visit.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave the million objects of the collected tests out of garbage collections and of what forks copy."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
