@@ -6,6 +6,7 @@ The lowest versions that are tried are those that pyproject.toml promises.
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import re
 import subprocess
@@ -102,16 +103,38 @@ def name_of(path: Path) -> str:
     return ".".join(parts).removesuffix(".__init__")
 
 
+PATHS = {name_of(path): path for path in PACKAGE.rglob("*.py")}
+
+
 @cache
+def module_tree(name: str) -> ast.Module:
+    """Return the tree of a module, which a process parses once."""
+    gc.disable()  # or it visits all nodes again and again
+    try:
+        return ast.parse(PATHS[name].read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
+
+
 def modules() -> dict[str, ast.Module]:
-    """Return the trees of all modules; only the process that runs these tests reads them."""
-    return {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+    """Return the trees of all modules."""
+    return {name: module_tree(name) for name in PATHS}
+
+
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes of a tree, which are found once."""
+    return list(ast.walk(tree))
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def imports(node: ast.AST, *, inside_functions: bool = True) -> Iterator[str]:
     """Yield the modules that a module imports when it runs; imports for type checkers alone are left out."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        if isinstance(child, ast.If) and is_type_checking(child.test):
             continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
@@ -119,8 +142,10 @@ def imports(node: ast.AST, *, inside_functions: bool = True) -> Iterator[str]:
             assert child.level == 0, f"relative import of {child.module}"
             for alias in child.names:
                 whole = f"{child.module}.{alias.name}"
-                yield whole if whole in modules() else str(child.module)
-        elif inside_functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield whole if whole in PATHS else str(child.module)
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case) and (
+            inside_functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        ):
             yield from imports(child, inside_functions=inside_functions)
 
 
@@ -130,8 +155,8 @@ def folder(module: str) -> str:
 
 def named(node: ast.AST) -> set[str]:
     """Return the modules whose names stand in a module as strings: they can be imported by them."""
-    strings = {child.value for child in ast.walk(node) if isinstance(child, ast.Constant)}
-    return strings & set(modules())
+    strings = {child.value for child in nodes(node) if isinstance(child, ast.Constant)}
+    return strings & PATHS.keys()
 
 
 def goes_up(module: str, imported: str) -> bool:
@@ -183,7 +208,7 @@ def test_heavy_packages_are_imported_in_functions():
 
 
 def test_results_import_their_drawing_when_they_draw():
-    tree = modules()[RESULTS]
+    tree = module_tree(RESULTS)
     assert set(imports(tree)) >= OF_RESULTS
     assert not set(imports(tree, inside_functions=False)) & OF_RESULTS
 
@@ -196,7 +221,7 @@ def in_order(graph: dict[str, set[str]]) -> tuple[str, ...]:
 def test_there_are_no_cycles():
     """Not even by imports that wait inside of functions, but for those by which results draw themselves."""
     graph = {
-        module: {name for name in imports(tree) if name in modules() and name != module}
+        module: {name for name in imports(tree) if name in PATHS and name != module}
         for module, tree in modules().items()
         if not module.startswith("nmtalign.cli")  # commands use the public interface
     }
@@ -237,7 +262,7 @@ DOORS = {  # these take what users give, which may be one of several kinds
 
 
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    yield from (node for node in nodes(tree) if isinstance(node, ast.FunctionDef))
 
 
 def lines_of_code(function: ast.FunctionDef) -> int:
@@ -248,13 +273,16 @@ def lines_of_code(function: ast.FunctionDef) -> int:
     return lines - (0 if text is None else text.count("\n") + 1)
 
 
+def is_isinstance(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id == "isinstance"
+
+
 def asked_classes(tree: ast.AST) -> list[str]:
     """Return the classes of the package that a module asks values for by ``isinstance``."""
-    nodes = list(ast.walk(tree))
-    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    froms = [node for node in nodes(tree) if isinstance(node, ast.ImportFrom)]
     own = {name.name for node in froms if (node.module or "").startswith("nmtalign") for name in node.names}
-    own |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
-    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"]
+    own |= {node.name for node in nodes(tree) if isinstance(node, ast.ClassDef)}
+    calls = [node for node in nodes(tree) if isinstance(node, ast.Call) and is_isinstance(node.func)]
     names = [node.id for call in calls for node in ast.walk(call.args[1]) if isinstance(node, ast.Name)]
     return [name for name in names if name in own]
 
@@ -277,13 +305,13 @@ def test_nine_functions_in_ten_are_short():
 @pytest.mark.parametrize("folder", ASK_NOTHING)
 def test_nothing_asks_of_which_own_class_a_value_is(folder):
     """A new scorer, position model or extraction is added in one file."""
-    names = [name for name in modules() if name.startswith(f"nmtalign.{folder}.") and name not in DOORS]
-    assert {name: asked_classes(modules()[name]) for name in names} == {name: [] for name in names}
+    names = [name for name in PATHS if name.startswith(f"nmtalign.{folder}.") and name not in DOORS]
+    assert {name: asked_classes(module_tree(name)) for name in names} == {name: [] for name in names}
 
 
 def possessive_groups(tree: ast.AST) -> list[str]:
     """Return the strings with a group such as ``(?:ab)*+``, of which Python 3.11.4 also matches a part."""
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    texts = (node.value for node in nodes(tree) if isinstance(node, ast.Constant))
     return [text for text in texts if isinstance(text, str) and re.search(r"\)(?:[*+?]|\{[\d,]+\})\+", text)]
 
 

@@ -22,7 +22,7 @@ import pytest
 import nmtalign
 from nmtalign.cli.program import COMMANDS, group
 from tests.conftest import REPOSITORY
-from tests.test_architecture import LAYERS, modules
+from tests.test_architecture import LAYERS, module_tree, modules, nodes
 
 PACKAGE = REPOSITORY / "nmtalign"
 DOCS = REPOSITORY / "docs"
@@ -146,7 +146,7 @@ def test_roles_lead_to_objects():
     missing = []
     for path in MODULES:
         name = module_name(path)
-        module, around = importlib.import_module(name), classes_by_line(modules()[name])
+        module, around = importlib.import_module(name), classes_by_line(module_tree(name))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for role in ROLE.findall(line):
                 if not role_exists(identifier_of(role), module, around.get(number, [])):
@@ -249,7 +249,7 @@ def names_of_the_code() -> frozenset[str]:
     names = {part for path in PACKAGE.rglob("*.*") for part in path.relative_to(REPOSITORY).parts}
     names |= {name.partition(".")[0] for name in names}
     for tree in modules().values():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             match node:
                 case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
                     names.add(name)
@@ -437,8 +437,8 @@ def test_options_of_docstrings_and_comments_exist():
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef
     wrong = []
     for path in MODULES:
-        tree = modules()[module_name(path)]
-        texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+        tree = module_tree(module_name(path))
+        texts = [ast.get_docstring(node) or "" for node in nodes(tree) if isinstance(node, kinds)]
         texts += re.findall(r"#.*", path.read_text(encoding="utf-8"))
         wrong += [(path.name, option) for option in unknown_options(" ; ".join(texts))]
     assert wrong == []

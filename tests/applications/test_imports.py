@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import nmtalign
-from tests.test_architecture import LAYERS, folder, modules
+from tests.test_architecture import LAYERS, PATHS, folder, module_tree
 
 # What words and links look like in files, and sentence pairs in tables
 FORMATS = {
@@ -37,11 +37,11 @@ def is_allowed(module: str, imported: str, name: str) -> bool:
 
 def test_applications_import_public_names_and_the_foundation():
     """Each from the module that defines it: the package itself is above them."""
-    applications = [name for name in modules() if name.startswith("nmtalign.applications.")]
+    applications = [name for name in PATHS if name.startswith("nmtalign.applications.")]
     assert len(applications) >= 4
     forbidden = []
     for module in applications:
-        for node in ast.walk(modules()[module]):
+        for node in ast.walk(module_tree(module)):
             if isinstance(node, ast.Import):
                 forbidden += [(module, alias.name) for alias in node.names if "nmtalign" in alias.name]
             if isinstance(node, ast.ImportFrom):
