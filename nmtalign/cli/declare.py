@@ -29,8 +29,10 @@ from nmtalign.declarations import (
 from nmtalign.display import escape_controls
 from nmtalign.errors import UsageError
 
-# The last section. A command lists the names of these options in one line; `nmtalign --help` describes them.
+# The last sections. A command lists the names of their options in one line; `DESCRIBED_IN` has the rest.
+CLUSTERS = "Shards and clusters"
 COMMON = "Options of every command"
+DESCRIBED_IN = {CLUSTERS: "docs/scaling.md", COMMON: "`nmtalign --help`"}
 
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
@@ -182,15 +184,15 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections = group_by_section(self.get_params(ctx))
-        common = sections.pop(COMMON, [])
+        in_one_line = {title: sections.pop(title) for title in DESCRIBED_IN if title in sections}
         for title, options in sections.items():
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(title):
                 formatter.write_dl([record for record in records if record is not None])
-        if common:
-            names = ", ".join(option.opts[-1] for option in common)
+        for title, options in in_one_line.items():
+            names = ", ".join(option.opts[-1] for option in options)
             formatter.write_paragraph()
-            formatter.write_text(f"{COMMON}: {names}; see `nmtalign --help`.")
+            formatter.write_text(f"{title}: {names}; see {DESCRIBED_IN[title]}.")
 
 
 def group_by_section(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:

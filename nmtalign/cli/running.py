@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
+from nmtalign.cli.declare import CLUSTERS
 from nmtalign.cli.outputs import formatter_of_output
 from nmtalign.declarations import Settings, setting
 from nmtalign.errors import UsageError
@@ -30,6 +31,8 @@ _OUTPUTS_OF_EVERY_RUN = ("links", "probabilities", "pair_scores")
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(Settings):
     """The folder of a run, and the part of it that this job does."""
+
+    section = CLUSTERS
 
     out_shards: str | None = setting(
         None, "--out-shards DIR", "Save finished shards in DIR, so that --resume can continue.", kind="output"
@@ -159,10 +162,10 @@ class EngineOptions(Settings):
         None, "--workers N", "Number of processes; the result is always the same.  [cores]", minimum=1
     )
     engine: Literal["local", "dask"] = setting(
-        "local", "--engine", "Run in processes on this machine, or on a dask cluster."
+        "local", "--engine", "Run in processes on this machine, or on a dask cluster.", section=CLUSTERS
     )
     scheduler: str | None = setting(
-        None, "--scheduler ADDR", "Address of a dask cluster, such as tcp://node1:8786."
+        None, "--scheduler ADDR", "Address of a dask cluster, such as tcp://node1:8786.", section=CLUSTERS
     )
 
     def client(self, stack: ExitStack) -> Client | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -14,7 +15,7 @@ from nmtalign.files.paths import bundled_path
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
 FOR_ALL = ["--quiet", "--verbose", "--log-json", "--config", "--debug", "--help"]
 FOR_ALL_LINE = f"Options of every command: {', '.join(FOR_ALL)}; see `nmtalign --help`."
-MOST_OPTIONS = 55  # what a reader of a help page can bear
+MOST_OPTIONS = 45  # what a reader of a help page can bear
 
 
 def leaves() -> list[tuple[str, ...]]:
@@ -25,6 +26,11 @@ def leaves() -> list[tuple[str, ...]]:
         parts = command.commands if isinstance(command, click.Group) else ()
         found += [(name, part) for part in parts] or [(name,)]
     return found
+
+
+def help_of(*command: str) -> str:
+    """Return the help of a command without its line ends."""
+    return " ".join(CliRunner().invoke(group, [*command, "--help"]).output.split())
 
 
 def sections(*command: str) -> dict[str, set[str]]:
@@ -51,16 +57,22 @@ def test_every_option_has_a_section_in_the_usual_order(command):
 
 @pytest.mark.parametrize("command", leaves(), ids=" ".join)
 def test_the_options_of_every_command_stand_in_one_line_and_are_described_once(command):
-    output = CliRunner().invoke(group, [*command, "--help"]).output
-    assert " ".join(output.split()).endswith(FOR_ALL_LINE)
+    assert help_of(*command).endswith(FOR_ALL_LINE)
     assert CliRunner().invoke(group, ["--help"]).output.count("one object per line") == 1
 
 
 def test_what_runs_where_stands_apart_from_what_is_aligned():
     found = sections("align")
-    assert {"--workers", "--engine", "--resume"} <= found["Running"]
+    assert found["Running"] == {"--workers"}
     assert {"--pairs", "--tokenizer", "--on-error"} <= found["Input"]
     assert {"--output", "--table"} <= found["Output"]
+
+
+def test_shards_and_clusters_stand_in_one_line_and_are_described_on_their_page():
+    page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    for command in ("align", "train"):
+        (line,) = re.findall(r"Shards and clusters: (.*?); see docs/scaling.md", help_of(command))
+        assert [name for name in line.split(", ") if f"{name}`" not in page and f"{name} " not in page] == []
 
 
 def test_options_for_vectors_are_those_that_a_model_refuses(tmp_path, monkeypatch):
@@ -86,10 +98,7 @@ def test_numbers_without_bounds_have_none_in_the_help():
 
 
 def test_a_default_that_differs_by_command_is_that_of_the_command():
-    described = {}
-    for command in leaves():
-        output = CliRunner().invoke(group, [*command, "--help"]).output
-        described[" ".join(command)] = " ".join(output.split())
+    described = {" ".join(command): help_of(*command) for command in leaves()}
     assert "[mutual; with --method: the rule of the method] " in described["links-from"]
     for command in ("align", "heatmap", "report"):
         assert "[posterior; with --positions none or diagonal: mutual] " in described[command]
