@@ -23,7 +23,7 @@ from nmtalign.cli.program import COMMANDS
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import read_gold
 from nmtalign.report.html import cards_page
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 
 project = "nmtalign"
 author = "The nmtalign founders"

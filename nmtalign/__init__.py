@@ -37,7 +37,7 @@ _NAMES_OF_MODULE = {
     "report.heatmap": "draw_heatmap",
     "report.html": "write_report",
     "report.drawing": "heatmap show",
-    "report.sample": "SamplePair",
+    "report.page_content": "SamplePair",
     "report.style": "save_heatmaps",
     "report.tables": "link_table",
     "run.cluster": "align_on_cluster",

@@ -46,7 +46,7 @@ from nmtalign.report.drawing import heatmap as heatmap
 from nmtalign.report.drawing import show as show
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.html import write_report as write_report
-from nmtalign.report.sample import SamplePair as SamplePair
+from nmtalign.report.page_content import SamplePair as SamplePair
 from nmtalign.report.style import save_heatmaps as save_heatmaps
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.run.cluster import align_on_cluster as align_on_cluster

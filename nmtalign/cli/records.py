@@ -26,7 +26,7 @@ from nmtalign.text.bitext import SentencePair
 
 if TYPE_CHECKING:
     from nmtalign.external.matrix_files import GivenPair
-    from nmtalign.report.corpus import CorpusRecord
+    from nmtalign.report.chosen_pairs import CorpusRecord
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
 
@@ -109,7 +109,7 @@ class RecordOptions(Settings):
         that are `typed` are the lines of no file.
         """
         from nmtalign.aligner.opening import fit_text
-        from nmtalign.report.corpus import read_corpus
+        from nmtalign.report.chosen_pairs import read_corpus
 
         read = partial(
             read_corpus,

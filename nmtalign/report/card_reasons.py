@@ -16,7 +16,7 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.names import SIDES, Side
 from nmtalign.report.packing import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
-from nmtalign.report.sample import best_sources, best_targets
+from nmtalign.report.page_content import best_sources, best_targets
 from nmtalign.text.languages import language_name
 
 MAX_NAME_CHARS = 16  # longer words keep both ends

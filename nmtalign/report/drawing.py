@@ -32,7 +32,7 @@ from nmtalign.report.card_picture import draw_card
 from nmtalign.report.figure_layout import scale_figure
 from nmtalign.report.heatmap import draw_curves, draw_on_axes, draw_panels
 from nmtalign.report.html import cards_page, report_page
-from nmtalign.report.sample import SamplePair, as_sample_pairs
+from nmtalign.report.page_content import SamplePair, as_sample_pairs
 from nmtalign.report.style import (
     PICTURE_FORMATS,
     PngAndSize,

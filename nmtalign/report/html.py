@@ -45,7 +45,7 @@ from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
 from nmtalign.links.scoring import Counts
 from nmtalign.report.card_reasons import min_posterior, names_of_sides
 from nmtalign.report.packing import in_thousandths, null_thousandths, pack_weights, pairs_in_columns
-from nmtalign.report.sample import (
+from nmtalign.report.page_content import (
     EMPTY_PAIR,
     OWN_LINKS,
     Figure,

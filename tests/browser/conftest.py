@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 
 HERE = Path(__file__).parent
 FLAGS = (

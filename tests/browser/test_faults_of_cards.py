@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import find, go_to_pairs, mouse_away, plain, press, texts, word
 from tests.report.sample_pairs import CAT, aligned_pair, corpus

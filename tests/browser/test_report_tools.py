@@ -21,7 +21,7 @@ from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
 from nmtalign.links.inputs import as_gold
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from nmtalign.rescoring.rescorer import gold_of_pairs
 from tests.browser.conftest import actions, wait, wait_until_drawn, wait_until_still
 from tests.browser.test_report_page import (

@@ -10,7 +10,7 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.applications.concordance import search
 from nmtalign.corpus.bitext_index import build_index
 from nmtalign.names import SIDES
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from nmtalign.text.tokenization import TextSettings
 from tests.browser.conftest import actions, wait
 from tests.browser.test_report_page import Open, find, press, texts

@@ -14,7 +14,7 @@ from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import compare_evaluations
 from nmtalign.links.scoring import Counts
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair, evaluate_systems
+from nmtalign.report.page_content import SamplePair, evaluate_systems
 from tests.browser.conftest import show_one_panel, wait, wait_until_drawn
 from tests.browser.test_report_page import (
     assert_no_violation,

@@ -10,7 +10,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.report.html import report_page
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import bad_records_in, run
@@ -233,7 +233,7 @@ def test_where_the_weights_of_heads_end_is_told(
     command = "report", tmp_path / "source", tmp_path / "target", "-o", tmp_path / "report.html"
     assert run(*command) == 0
     assert "each head" not in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.report.corpus.MAX_PAIRS_WITH_PARTS", 2)
+    monkeypatch.setattr("nmtalign.report.chosen_pairs.MAX_PAIRS_WITH_PARTS", 2)
     assert run(*command) == 0
     assert "warning: only the first 2 pairs show the weights of each scorer" in capsys.readouterr().err
 

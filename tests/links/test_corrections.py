@@ -10,7 +10,7 @@ import pytest
 
 from nmtalign import DataError, evaluate, load, read_gold, train, write_report
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections
-from nmtalign.report.corpus import read_corpus
+from nmtalign.report.chosen_pairs import read_corpus
 from nmtalign.text.bitext import SentencePair
 
 

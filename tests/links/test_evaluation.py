@@ -26,7 +26,7 @@ from nmtalign.links.evaluation import (
     evaluate,
 )
 from nmtalign.links.scoring import METRICS, Bootstrap, Counts
-from nmtalign.report.sample import evaluation_figures
+from nmtalign.report.page_content import evaluation_figures
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.naive_alignment import count_naively
 

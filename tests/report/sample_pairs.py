@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 
 DESCRIPTION = "score=cosine extract=mutual threshold=0.2"
 

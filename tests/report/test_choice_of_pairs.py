@@ -16,8 +16,8 @@ from nmtalign.aligner.opening import vector_aligner
 from nmtalign.aligner.preparation import random_sample
 from nmtalign.external.matrix_files import GivenPair
 from nmtalign.links.formats import parse_pharaoh
-from nmtalign.report import corpus as report_corpus
-from nmtalign.report.corpus import (
+from nmtalign.report import chosen_pairs
+from nmtalign.report.chosen_pairs import (
     CorpusRecord,
     align_for_report,
     align_record,
@@ -25,7 +25,7 @@ from nmtalign.report.corpus import (
     weights_of_parts,
     worst_sample,
 )
-from nmtalign.report.sample import SamplePair, example_with_crossing, most_instructive
+from nmtalign.report.page_content import SamplePair, example_with_crossing, most_instructive
 from nmtalign.text.bitext import SentencePair
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
@@ -87,23 +87,23 @@ def test_shown_pairs_know_their_unknown_words() -> None:
 
 @pytest.mark.parametrize("together", [1, 2, 50])
 def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
-    monkeypatch.setattr(report_corpus, "PAIRS_PER_PARTS_CALL", together)
+    monkeypatch.setattr(chosen_pairs, "PAIRS_PER_PARTS_CALL", together)
     aligned = ALIGNER.align("a b", "a c")
     heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
     sentences = SentencePair("a b", "a c")
     attention = GivenPair(("a b", "a c"), aligned, heads)
     given = [CorpusRecord(n, sentences, None, {}, attention) for n in range(1, 5)]
     assert [list(pair.parts) for pair in align_for_report(given)] == [["first", "second"]] * 4
-    monkeypatch.setattr(report_corpus, "MAX_PAIRS_WITH_PARTS", 3)
+    monkeypatch.setattr(chosen_pairs, "MAX_PAIRS_WITH_PARTS", 3)
     assert [bool(pair.parts) for pair in align_for_report(given)] == [True, True, True, False]
-    monkeypatch.setattr(report_corpus, "MAX_PART_WEIGHTS", 10)  # a pair has eight
+    monkeypatch.setattr(chosen_pairs, "MAX_PART_WEIGHTS", 10)  # a pair has eight
     assert [bool(pair.parts) for pair in align_for_report(given)] == [True, True, False, False]
 
 
 def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = enumerate([("a b", "b"), ("a b", "a b")], 1)
     corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in pairs]
-    monkeypatch.setattr(report_corpus, "MAX_MATRIX_CELLS", 3)
+    monkeypatch.setattr(chosen_pairs, "MAX_MATRIX_CELLS", 3)
     with pytest.warns(UserWarning, match="pair 2: omitted, because a page has room for"):
         assert [pair.line for pair in align_for_report(corpus, ALIGNER)] == [1]
     for refused in (lambda: align_for_report(corpus[1:], ALIGNER), lambda: align_record(corpus[1], ALIGNER)):

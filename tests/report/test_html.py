@@ -22,10 +22,10 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAli
 from nmtalign.aligner.opening import fit_to, vector_aligner
 from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.links.evaluation import evaluate
-from nmtalign.report.corpus import MAX_PAIRS_WITH_PARTS
+from nmtalign.report.chosen_pairs import MAX_PAIRS_WITH_PARTS
 from nmtalign.report.html import report_page, write_report
 from nmtalign.report.packing import pack_weights
-from nmtalign.report.sample import (
+from nmtalign.report.page_content import (
     SamplePair,
     best_sources,
     best_targets,
@@ -225,7 +225,7 @@ def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None
 def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
     assert lexicon_rows([CAT]) == [("the", "le", 1, 900), ("cat", "chat", 1, 825), ("black", "noir", 1, 748)]
-    monkeypatch.setattr("nmtalign.report.sample.MAX_LEXICON_ROWS", 2)
+    monkeypatch.setattr("nmtalign.report.page_content.MAX_LEXICON_ROWS", 2)
     assert [links for *_, links, _ in lexicon_rows([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
 
 

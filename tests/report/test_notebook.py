@@ -22,7 +22,7 @@ from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.html import cards_page
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from nmtalign.report.style import theme_of
 from nmtalign.report.tables import as_pair
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary

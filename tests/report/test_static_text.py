@@ -11,7 +11,7 @@ import pytest
 import nmtalign as na
 from nmtalign.checks.findings import Finding
 from nmtalign.report.html import findings_panel, report_page
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from tests.cli.running import run
 from tests.text.test_slips import write
 

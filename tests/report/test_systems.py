@@ -10,9 +10,9 @@ import pytest
 
 from nmtalign import load
 from nmtalign.links.evaluation import Evaluation, compare_evaluations, evaluate
-from nmtalign.report.corpus import CorpusRecord, align_for_report
+from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report
 from nmtalign.report.html import report_page
-from nmtalign.report.sample import comparison_data, evaluate_systems
+from nmtalign.report.page_content import comparison_data, evaluate_systems
 from nmtalign.text.bitext import SentencePair
 from tests.report.sample_pairs import CAT, corpus, data_of
 

@@ -14,9 +14,9 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import SoftmaxPositions, TextScores
-from nmtalign.report.corpus import CorpusRecord, align_for_report
+from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report
 from nmtalign.report.html import report_page
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.page_content import SamplePair
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Scorer
 from nmtalign.state import State, Stored

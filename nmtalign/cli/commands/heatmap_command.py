@@ -29,7 +29,7 @@ from nmtalign.display import abbreviate, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.matrix_files import read_pairs_with_attention
 from nmtalign.names import CellValues
-from nmtalign.report.corpus import CorpusRecord, align_record, other_alignments, weights_of_parts
+from nmtalign.report.chosen_pairs import CorpusRecord, align_record, other_alignments, weights_of_parts
 from nmtalign.report.tables import MATRIX_FORMATS, matrices_to_draw, save_matrices
 from nmtalign.settings import PictureSettings
 from nmtalign.text.bitext import SentencePair

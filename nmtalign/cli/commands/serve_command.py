@@ -234,7 +234,7 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
     If the models split the text into different tokens, all show the space-separated words.
     """
     from nmtalign.aligner.opening import fit_text
-    from nmtalign.report.corpus import CorpusRecord, align_for_report
+    from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report
 
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
     records = [CorpusRecord(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]

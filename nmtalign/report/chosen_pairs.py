@@ -40,7 +40,7 @@ from nmtalign.links.formats import (
     with_numbered_errors,
 )
 from nmtalign.links.scoring import Counts
-from nmtalign.report.sample import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
+from nmtalign.report.page_content import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
 PAIRS_PER_SCORING_CALL = 10_000  # buckets of many pairs are aligned faster
