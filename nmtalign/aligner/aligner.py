@@ -51,7 +51,6 @@ from nmtalign.errors import UsageError, warn_caller
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothTexts, BothWords, UnknownWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.links.selection import ANY_LINKS
 from nmtalign.names import CellValues, LinkUnitName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
@@ -71,6 +70,7 @@ from nmtalign.text.bitext import (
     check_pair,
     is_line_pair,
     read_pairs,
+    tokens_of,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings, check_languages
@@ -748,13 +748,7 @@ class AlignedTextOrigin:
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n that positions count."""
-        pair: Any = self.pairs[n]
-        if self.unit.expands:
-            source, target = self.unit.piece_lines(pair, self.text_settings, self.languages)
-            return tuple(source.pieces), tuple(target.pieces)
-        if self.unit.name == "tokens":
-            return tokens_of(pair, self.text_settings, self.languages)
-        return words_between_spaces(pair)
+        return self.unit.words_of(self.pairs[n], self.text_settings, self.languages)
 
     def texts(self, n: int) -> BothTexts | None:
         """Return the texts of pair n, and where its words are in them."""
@@ -781,11 +775,7 @@ class AlignedTextOrigin:
             aligned = self.aligner.align_one(pair)
         else:
             aligned = self.aligner.align_words_of_lines([pair])[0]
-        if not self.unit.expands:
-            return aligned
-        piece_lines = self.unit.piece_lines(pair, self.text_settings, self.languages)
-        pieces = tuple(piece_lines[0].pieces), tuple(piece_lines[1].pieces)
-        return regroup_pair(aligned, into_pieces([piece_lines]), pieces, one_link=ANY_LINKS)
+        return self.unit.expanded(aligned, pair, self.text_settings, self.languages)
 
     def matrices(self, values: CellValues | None) -> Iterator[Reals]:
         """Yield values of each pair, bit-identical to those of :meth:`aligned`."""
@@ -917,14 +907,6 @@ def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     found = f"most words contain a space, such as {short_repr(with_space[0])}"
     advice = "pass one sentence as a list of words; for many sentences, call align_batch(sources, targets)"
     return f"{found}; {advice}"
-
-
-def tokens_of(pair: Pair, text_settings: TextSettings, languages: Languages) -> BothWords:
-    """Return the words of both sides of a checked pair as they were given."""
-    if not is_line_pair(pair):
-        return tuple(pair[0]), tuple(pair[1])
-    source, target = text_settings.tokens_of_pair(pair, languages)
-    return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def load_aligner(folder: str | Path) -> Aligner:

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.aligner.aligner import load_aligner, tokens_of
+from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.experts import PAIRS_PER_ENCODER_CALL, Expert
 from nmtalign.aligner.training_job import BothVectors, TrainingJob, checked_against_corrections
 from nmtalign.corpus.buckets import Bucket, make_buckets, store_buckets
@@ -34,7 +34,7 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_b
 from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.rescorer import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
-from nmtalign.text.bitext import LengthLimit, Pair
+from nmtalign.text.bitext import LengthLimit, Pair, tokens_of
 from nmtalign.text.languages import language_name
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs

@@ -375,25 +375,12 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         is_json = format_ending(path) == ".jsonl"
         return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
     if output in SIDES:
-        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _tokens_of_side(chunk, output))
+        side = SIDES.index(output)
+        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in chunk.side_for_translation(side))
     if output in ("forward", "reverse"):
         return lambda chunk: format_pharaoh_batch((chunk.directions or {})[output])
     text = formatters_of_links()[output]
     return lambda chunk: text(chunk.batch)
-
-
-def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
-    """Return the tokens, or the pieces, of one side."""
-    if chunk.unit.expands and chunk.joined_marks is None:
-        n = SIDES.index(side)
-        return [
-            chunk.unit.piece_line(pair, n, chunk.text_settings, chunk.languages).pieces
-            for pair in chunk.lines
-        ]
-    # the other side is emptied, because splitting it would double the time
-    other_side = {name: "" for name in SIDES if name != side}
-    lines = [pair._replace(**other_side) for pair in chunk.lines]
-    return chunk._replace(lines=lines).strings_for_translation()[SIDES.index(side)]
 
 
 def open_sink(

@@ -22,20 +22,23 @@ from nmtalign.corpus.regrouping import (
     of_sentence,
     regroup_batch,
     regroup_links,
+    regroup_pair,
     regroup_values,
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import unreadable_file_error
 from nmtalign.links.alignments import (
     AlignedBatch,
+    AlignedPair,
     BothTexts,
+    BothWords,
     Link,
     WordsInText,
     links_inside,
 )
 from nmtalign.links.selection import ANY_LINKS, OneLink
 from nmtalign.names import LINK_UNITS, SIDES, SUBWORD_MARKS, LinkUnitName, SubwordMarks
-from nmtalign.text.bitext import Pair, SentencePair, is_line_pair
+from nmtalign.text.bitext import Pair, SentencePair, is_line_pair, tokens_of
 from nmtalign.text.containers import DocWords
 from nmtalign.text.subwords import (
     SPACE_MARK,
@@ -157,14 +160,16 @@ class LinkUnit:
             return PairToAlign(pair[0], pair[1], expert_links=expert_links)
         return self._joined(pair, expert_links)
 
+    def given_lines(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """Return the lines that a prepared pair was made of."""
+        return _subword_lines_of(pair) or pair
+
     def _joined(self, pair: tuple[str, str], expert_links: frozenset[Link] | None = None) -> PairToAlign:
         """Return a pair of lines of sub-words with their words."""
         assert self.marks is not None
-        source, _ = join_marked(pair[0], self.marks)
-        target, _ = join_marked(pair[1], self.marks)
-        return PairToAlign(
-            source, target, expert_links=expert_links, subword_lines=SentencePair(pair[0], pair[1])
-        )
+        source, target = (" ".join(join_marked(line, self.marks)[0]) for line in pair)
+        subword_lines = SentencePair(pair[0], pair[1])
+        return PairToAlign(source, target, expert_links=expert_links, subword_lines=subword_lines)
 
     @property
     def expert_unit(self) -> LinkUnitName:
@@ -222,6 +227,20 @@ class LinkUnit:
         shape = len(piece_lines[1].pieces), len(piece_lines[0].pieces)
         return regroup_values(values, weights, into_pieces([piece_lines]), shape)
 
+    def expanded(
+        self,
+        aligned: AlignedPair,
+        pair: Any,
+        text_settings: TextSettings,
+        languages: Languages = (None, None),
+    ) -> AlignedPair:
+        """Return an aligned pair of the words or tokens of a pair, expanded to pieces if links are."""
+        if not self.expands:
+            return aligned
+        piece_lines = self.piece_lines(pair, text_settings, languages)
+        pieces = tuple(piece_lines[0].pieces), tuple(piece_lines[1].pieces)
+        return regroup_pair(aligned, into_pieces([piece_lines]), pieces, one_link=ANY_LINKS)
+
     def piece_lines(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> BothPieceLines:
@@ -266,20 +285,37 @@ class LinkUnit:
         target_spans = [(token.start, token.end) for token in target_tokens]
         return WordsInText(source, source_spans), WordsInText(target, target_spans)
 
+    def words_of(
+        self, pair: Any, text_settings: TextSettings, languages: Languages = (None, None)
+    ) -> BothWords:
+        """Return the words, tokens or pieces that positions count in a prepared pair."""
+        if self.expands:
+            source, target = self.piece_lines(pair, text_settings, languages)
+            return tuple(source.pieces), tuple(target.pieces)
+        return tokens_of(pair, text_settings if self.name == "tokens" else SPACE_SETTINGS, languages)
+
     def tokens_for_translation(
         self, pair: tuple[str, str], text_settings: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return what positions count in a pair as a translation program reads it.
 
-        The pair may have been prepared, or may be as it was given.
+        Tokens of sentencepiece keep the marks of their spaces. The pair may have been prepared, or may be as
+        it was given.
         """
-        if self.marks is not None and _subword_lines_of(pair) is None:
-            pair = self._joined(pair)
+        source = self.side_for_translation(pair, 0, text_settings, languages)
+        target = self.side_for_translation(pair, 1, text_settings, languages)
+        return source, target
+
+    def side_for_translation(
+        self, pair: tuple[str, str], side: int, text_settings: TextSettings, languages: Languages
+    ) -> list[str]:
+        """Return one side (0 or 1) of :meth:`tokens_for_translation`."""
         if self.expands:
-            source, target = self.piece_lines(pair, text_settings, languages)
-            return source.pieces, target.pieces
+            return self.piece_line(pair, side, text_settings, languages).pieces
+        if self.marks is not None and _subword_lines_of(pair) is None:
+            return join_marked(pair[side], self.marks)[0]
         settings = text_settings if self.name == "tokens" else SPACE_SETTINGS
-        return settings.pieces_of_pair((pair[0], pair[1]), languages)
+        return settings.tokens_of_lines([pair[side]], side, languages[side])[0]
 
 
 WORDS, TOKENS = LinkUnit(), LinkUnit("tokens")

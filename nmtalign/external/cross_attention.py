@@ -29,7 +29,8 @@ from nmtalign.external.transformer import (
     run_in_batches,
     side_tokenizers,
 )
-from nmtalign.text.tokenization import join_pieces, word_numbers
+from nmtalign.names import SubwordMarks
+from nmtalign.text.subwords import join_marked
 
 FORCED_PAIRS_IN_MEMORY = 64
 MAX_BATCH_SOURCE_SUBWORDS = (
@@ -53,7 +54,7 @@ class AttentionReduction:
     shift: int = 0
     # marks of sub-words that are joined into words: the weight of two words is the sum over the source pieces
     # and the mean over the target pieces, so that the sums of rows remain 1 (Clark et al. 2019)
-    pieces: str | None = None
+    pieces: SubwordMarks | None = None
     normalize: bool = False  # divide rows by their sums; else they sum to 1, with the end, or to 0
 
     def __str__(self) -> str:
@@ -68,7 +69,7 @@ class AttentionReduction:
         weights = self.weights(attention, source, target)
         words = pieces
         if self.pieces is not None:
-            words = join_pieces(source, self.pieces), join_pieces(target, self.pieces)
+            words = join_marked(source, self.pieces)[0], join_marked(target, self.pieces)[0]
         return PairMatrix(words, weights, by_head=partial(self.by_head, attention, source, target))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
@@ -87,8 +88,8 @@ class AttentionReduction:
         weights[exists] = averaged[rows[exists], :S]
         if self.pieces is None:
             return weights
-        of_target = _membership_of_pieces(target, self.pieces)  # (target words, T)
-        of_source = _membership_of_pieces(source, self.pieces)  # (source words, S)
+        of_target = _shares_of_pieces(target, self.pieces)  # (target words, T)
+        of_source = _shares_of_pieces(source, self.pieces)  # (source words, S)
         sums = of_target @ weights @ of_source.T
         means = sums / of_target.sum(axis=1, keepdims=True)
         return np.asarray(np.minimum(means, 1))  # rounded sums may exceed 1
@@ -150,10 +151,18 @@ def _take(weights: Reals, numbers: Sequence[int], *, axis: int, name: str) -> Re
     return np.take(weights, numbers, axis=axis)
 
 
-def _membership_of_pieces(side: Sequence[str], marks: str) -> Floats:
-    """Return the membership of the marked sub-words of a side in its words."""
-    words = word_numbers(side, marks)
-    return membership(words, words[-1] + 1 if words else 0)
+def _shares_of_pieces(side: Sequence[str], marks: SubwordMarks) -> Floats:
+    """Return the share of each marked sub-word in each word of its side, shape (words, pieces).
+
+    The weight of a piece between two words, which is only a space, is that of the word after it.
+    """
+    _, line = join_marked(side, marks)
+    numbers = np.arange(len(side))
+    stop = np.array(line.stop, np.int64)[:, None]
+    first = np.minimum(np.array(line.first, np.int64)[:, None], np.append(0, stop)[:-1, None])
+    is_part = (first <= numbers) & (numbers < stop)
+    words_of_piece = np.maximum(is_part.sum(axis=0), 1)
+    return np.asarray(is_part / words_of_piece, np.float32)
 
 
 def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:

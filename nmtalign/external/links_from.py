@@ -21,9 +21,8 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.regrouping import (
-    BothPieceLines,
+    BothRegroupings,
     Regrouping,
-    into_pieces,
     of_sentence,
     regroup_batch,
     regroup_pair,
@@ -91,7 +90,6 @@ from nmtalign.text.bitext import (
     read_pairs,
     words_between_spaces,
 )
-from nmtalign.text.subwords import PieceLine, numbered_pieces
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import (
     check_number,
@@ -401,6 +399,7 @@ def links_from(
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text_settings) for pair in listed)
     linker, words = open_linker(words_of_pairs, settings)
+    prepared = list(unit.prepare_pairs(listed, text_settings))
     given: list[PairMatrix] = []
     batches = []
     for matrices_of_batch in linker.read_in_batches(words):
@@ -409,7 +408,7 @@ def links_from(
         reporter.advance(len(matrices_of_batch))
     reporter.finish(f"{with_plural(len(given), 'pair')} linked")
     kept_linker = replace(linker, read=matrices_were_read)  # the source may be large, such as a model
-    origin = LinkedTextOrigin(kept_linker, given, listed, text_settings, unit)
+    origin = LinkedTextOrigin(kept_linker, given, prepared, text_settings, unit)
     return replace(origin.linked(batches), frame_index=checked.frame_index)
 
 
@@ -439,21 +438,17 @@ def check_source_unit(unit: LinkUnit) -> None:
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 
-def _piece_lines(pair: Pair, text_settings: TextSettings, unit: LinkUnit) -> BothPieceLines:
-    """Return the pieces, or the tokens with spaces, of both sides.
+def words_of_linked_tokens(
+    pairs: Sequence[Pair], text_settings: TextSettings, unit: LinkUnit
+) -> BothRegroupings | None:
+    """Return the regroupings from the linked tokens to words; None if these are what links are converted to.
 
-    `text_settings` splits lines into linked tokens.
+    The source has joined sub-words into words; lists of words are not split.
     """
-    if unit.marks is None:
-        return unit.piece_lines((str(pair[0]), str(pair[1])), text_settings)
-    source, target = _numbered_sides(pair, unit.marks)
-    return source[1], target[1]
-
-
-def _numbered_sides(pair: Pair, marks: SubwordMarks) -> list[tuple[list[str], PieceLine]]:
-    """Return the words of sub-words of both sides, and the pieces of each word."""
-    lines = [side if isinstance(side, str) else " ".join(side) for side in pair]
-    return [numbered_pieces(line, marks) for line in lines]
+    lines = [pair for pair in pairs if is_line_pair(pair)]
+    if unit.marks is not None or unit.aligned_unit == "tokens" or not lines:
+        return None
+    return encode_lines(lines, text_settings).line_words
 
 
 class LinkedTextOrigin(NamedTuple):
@@ -467,17 +462,7 @@ class LinkedTextOrigin(NamedTuple):
 
     def tokens(self, n: int) -> BothWords:
         """Return the words, tokens or pieces of pair n that positions count."""
-        pair = self.pairs[n]
-        if self.unit.expands:
-            source, target = _piece_lines(pair, self.text_settings, self.unit)
-            return tuple(source.pieces), tuple(target.pieces)
-        if self.unit.marks is not None:
-            source_words, target_words = _numbered_sides(pair, self.unit.marks)
-            return tuple(source_words[0]), tuple(target_words[0])
-        if self.unit.name == "tokens":
-            source_tokens, target_tokens = _words_of_pair(pair, self.text_settings)
-            return tuple(source_tokens), tuple(target_tokens)
-        return words_between_spaces(pair)
+        return self.unit.words_of(self.pairs[n], self.text_settings)
 
     def texts(self, n: int) -> BothTexts | None:
         """Return the texts of pair n, and where its words are in them."""
@@ -510,12 +495,9 @@ class LinkedTextOrigin(NamedTuple):
     def linked(self, batches: Sequence[AlignedBatch]) -> AlignedBatch:
         """Return the links of the unit, from those of the words that the linker has linked."""
         batch = concatenate_batches(batches or [self.linker.align([])])
-        lines = [pair for pair in self.pairs if is_line_pair(pair)]
-        line_words = None
-        if self.unit.marks is None and self.unit.aligned_unit == "words" and lines:
-            line_words = encode_lines(lines, self.text_settings).line_words
-        expanded = self.pairs if self.unit.expands else []
-        piece_lines = [_piece_lines(pair, self.text_settings, self.unit) for pair in expanded]
+        line_words = words_of_linked_tokens(self.pairs, self.text_settings, self.unit)
+        expanded: Sequence[Any] = self.pairs if self.unit.expands else []
+        piece_lines = [self.unit.piece_lines(pair, self.text_settings) for pair in expanded]
         batch = self.unit.convert(batch, line_words, piece_lines, one_link=self.linker.one_link)
         return replace(batch, origin=self, unit=self.unit.name)
 
@@ -548,7 +530,8 @@ def given_pair(
     for name, weights in matrix.by_head().items():
         alone = linker.pair(matrix._replace(matrix=weights))
         heads[name] = pair_of_unit(alone, lines, text_settings, unit, one_link=one_link).forward
-    return GivenPair((lines.source, lines.target), pair, heads, unit.marks)
+    source, target = unit.given_lines(lines)
+    return GivenPair((source, target), pair, heads, unit.marks)
 
 
 def pair_of_unit(
@@ -558,15 +541,11 @@ def pair_of_unit(
 
     `words` are the lines, or the lists of words, of the pair, and `text_settings` splits lines into tokens.
     """
-    if unit.marks is None and unit.aligned_unit == "words" and is_line_pair(words):
-        line_words = encode_lines([words], text_settings).line_words
-        to_words = None if line_words is None else of_sentence(line_words, 0)
+    line_words = words_of_linked_tokens([words], text_settings, unit)
+    if line_words is not None:
+        to_words = of_sentence(line_words, 0)
         pair = regroup_pair(pair, to_words, words_between_spaces(words), one_link=one_link)
-    if not unit.expands:
-        return pair
-    source, target = _piece_lines(words, text_settings, unit)
-    pieces = tuple(source.pieces), tuple(target.pieces)
-    return regroup_pair(pair, into_pieces([(source, target)]), pieces, one_link=ANY_LINKS)
+    return unit.expanded(pair, words, text_settings)
 
 
 def _words_of_pair(pair: Pair, text_settings: TextSettings) -> TokenizedPair:

@@ -19,15 +19,13 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.regrouping import BothPieceLines, BothRegroupings, into_pieces
-from nmtalign.corpus.text import EncodedText, encode_lines
+from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.units import WORDS, LinkUnit
 from nmtalign.decoding.extraction_methods import Extraction
 from nmtalign.decoding.kept_posteriors import KEPT_METHODS, KeptPosteriors
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.names import SubwordMarks
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, AwaitedChunk, Chunk, SentencePair, chunk_pairs
-from nmtalign.text.subwords import numbered_pieces
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
@@ -63,8 +61,6 @@ class AlignedChunk(NamedTuple):
     unit: LinkUnit = WORDS  # the unit of the positions in links
     warning: str | None = None  # a warning of the first chunk: a side is written without spaces
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
-    # for links from another program: the marks of the sub-words that it has joined into words
-    joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
     # for links from another program: the pairs with their attention, if they were asked for
     given: list[GivenPair] | None = None
@@ -81,37 +77,21 @@ class AlignedChunk(NamedTuple):
 
     def linked_strings(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words, tokens or pieces that the positions of the links count."""
-        if self.joined_marks is not None or self.unit.expands:
-            return self.strings_for_translation()
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
-            for side, tokens in zip(
-                sides, self.text_settings.tokens_of_pair(pair, self.languages), strict=True
-            ):
-                side.append([token.text or "▁" for token in tokens])  # a piece may have no letters
+            words_of_pair = self.unit.words_of(pair, self.text_settings, self.languages)
+            for side, words in zip(sides, words_of_pair, strict=True):
+                side.append([word or "▁" for word in words])  # a piece may have no letters
         return sides
 
     def strings_for_translation(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return what the positions of the links count, as a translation program reads it.
+        """Return what the positions of the links count, as a translation program reads it."""
+        return self.side_for_translation(0), self.side_for_translation(1)
 
-        Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
-        """
-        if self.joined_marks is not None:
-            sides = [_shown_sides(pair, self.joined_marks, self.unit) for pair in self.lines]
-        elif self.unit.expands:
-            tokens_of = self.unit.tokens_for_translation
-            sides = [tokens_of(pair, self.text_settings, self.languages) for pair in self.lines]
-        else:
-            sides = [self.text_settings.pieces_of_pair(pair, self.languages) for pair in self.lines]
-        return [source for source, _ in sides], [target for _, target in sides]
-
-
-def _shown_sides(pair: SentencePair, marks: SubwordMarks, unit: LinkUnit) -> tuple[list[str], list[str]]:
-    """Return the words that another program has joined in a pair, or their pieces."""
-    source, target = (numbered_pieces(line, marks) for line in pair)
-    if unit.name == "pieces":
-        return source[1].pieces, target[1].pieces
-    return source[0], target[0]
+    def side_for_translation(self, side: int) -> list[list[str]]:
+        """Return one side (0 or 1) of :meth:`strings_for_translation`."""
+        tokens_of_side = self.unit.side_for_translation
+        return [tokens_of_side(pair, side, self.text_settings, self.languages) for pair in self.lines]
 
 
 def align_chunk(
@@ -223,36 +203,24 @@ def links_of_source(
     words: Iterable[TokenizedPair],
     text_settings: TextSettings,
     *,
-    marks: SubwordMarks | None = None,
     unit: LinkUnit = WORDS,
     with_attention: bool = False,
 ) -> Generator[AlignedChunk]:
     """Yield the links of the pairs of a bitext, which `text_settings` splits into tokens, chunk by chunk.
 
-    The `unit` is what positions count; `marks` says how the words are marked sub-words, if the linker joins
-    them; `with_attention` keeps the attention of each pair. Raises DataError if the source has fewer or more
-    matrices than there are pairs, or does not fit one.
+    The `unit` is what positions count; `with_attention` keeps the attention of each pair. Raises DataError if
+    the source has fewer or more matrices than there are pairs, or does not fit one.
     """
-    from nmtalign.external.links_from import PAIRS_IN_MEMORY, given_pair
+    from nmtalign.external.links_from import PAIRS_IN_MEMORY, given_pair, words_of_linked_tokens
 
     remaining_matrices = linker.read(words)
-    for chunk in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
+    prepared = unit.prepare_pairs(pairs, text_settings, first=1)
+    for chunk in chunk_pairs(prepared, chunk_size=PAIRS_IN_MEMORY):
         matrices = list(islice(remaining_matrices, len(chunk.lines)))
         batch = linker.align(matrices)
-        settings = text_settings
-        line_words = None
-        if marks is None and unit.aligned_unit == "words":
-            settings = SPACE_SETTINGS
-            line_words = encode_lines(chunk.lines, text_settings).line_words
-        if marks is None:
-            piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
-        else:
-            expanded = chunk.lines if unit.expands else []
-            # the pieces of the words that the other program has joined
-            piece_lines = [
-                (numbered_pieces(pair.source, marks)[1], numbered_pieces(pair.target, marks)[1])
-                for pair in expanded
-            ]
+        settings = SPACE_SETTINGS if unit.aligned_unit == "words" else text_settings
+        line_words = words_of_linked_tokens(chunk.lines, text_settings, unit)
+        piece_lines = _piece_lines_of_chunk(chunk, unit, settings, (None, None))
         batch = unit.convert(batch, line_words, piece_lines, one_link=linker.one_link)
         given = None
         if with_attention:
@@ -269,7 +237,6 @@ def links_of_source(
             text_settings=settings,
             languages=(None, None),
             unit=unit,
-            joined_marks=marks,
         )
     next(remaining_matrices, None)  # an error if there is more
 

@@ -650,11 +650,20 @@ def is_line_pair(pair: Pair) -> TypeGuard[tuple[str, str]]:
 
 def words_between_spaces(pair: Pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return both sides of a checked pair: the space-separated words of lines, or the given words."""
-    if is_line_pair(pair):
-        source_line, target_line = pair
-        return tuple(SPACE_SETTINGS.words(source_line)), tuple(SPACE_SETTINGS.words(target_line))
-    source, target = pair
+    if not is_line_pair(pair):
+        return tuple(pair[0]), tuple(pair[1])
+    source, target = SPACE_SETTINGS.words_of_pair(pair)
     return tuple(source), tuple(target)
+
+
+def tokens_of(
+    pair: Pair, text_settings: TextSettings, languages: Languages = (None, None)
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of both sides of a checked pair as they were given; the settings split lines."""
+    if text_settings == SPACE_SETTINGS or not is_line_pair(pair):
+        return words_between_spaces(pair)
+    source, target = text_settings.tokens_of_pair(pair, languages)
+    return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def check_pair(source: Sentence, target: Sentence) -> Pair:

@@ -18,7 +18,7 @@ from nmtalign.errors import DataError, UsageError, class_and_error_text, require
 from nmtalign.files.paths import FileVersion, expand_home, file_version, reraise_as_data_error
 from nmtalign.files.text_files import read_utf8
 from nmtalign.names import SubwordMarks
-from nmtalign.text.tokenization import SentencePieceModel, Span, join_pieces, load_tokenizer, word_numbers
+from nmtalign.text.tokenization import SentencePieceModel, Span, load_tokenizer
 
 SPACE_MARK = "▁"  # the character that sentencepiece writes for a space
 MAX_CHARACTER_BYTES = 4  # the longest character in UTF-8
@@ -61,15 +61,15 @@ def locate_pieces(
 # --- lines of marked sub-words -------------------------------------------------------------------
 
 
-def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
-    """Return the words of a line of sub-words, with one space between, and the pieces of each word.
+def join_marked(line: str | Sequence[str], marks: SubwordMarks) -> tuple[list[str], PieceLine]:
+    """Return the words of a line of sub-words, or of a list of them, and the pieces of each word.
 
     >>> join_marked("un@@ happ@@ y cat", "bpe")
-    ('unhappy cat', PieceLine(pieces=['un@@', 'happ@@', 'y', 'cat'], first=[0, 3], stop=[3, 4]))
+    (['unhappy', 'cat'], PieceLine(pieces=['un@@', 'happ@@', 'y', 'cat'], first=[0, 3], stop=[3, 4]))
     >>> join_marked("▁un happy ▁ ( cat", "sentencepiece")
-    ('unhappy (cat', PieceLine(pieces=['▁un', 'happy', '▁', '(', 'cat'], first=[0, 3], stop=[2, 5]))
+    (['unhappy', '(cat'], PieceLine(pieces=['▁un', 'happy', '▁', '(', 'cat'], first=[0, 3], stop=[2, 5]))
     """
-    pieces = load_tokenizer("space").split(line)
+    pieces = load_tokenizer("space").split(line) if isinstance(line, str) else list(line)
     texts = _bpe_texts(pieces) if marks == "bpe" else _sentencepiece_texts(pieces)
     spans: list[Span] = []
     position = 0
@@ -78,7 +78,7 @@ def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
         position += len(text)
     words = list(re.finditer("[^ ]+", "".join(texts)))
     located = locate_pieces(pieces, spans, [word.span() for word in words])
-    return " ".join(word.group() for word in words), located
+    return [word.group() for word in words], located
 
 
 def _bpe_texts(pieces: Sequence[str]) -> list[str]:
@@ -120,22 +120,6 @@ def _character_of_bytes(matches: Sequence[re.Match[str] | None]) -> tuple[str, i
             break
         return character, len(data)
     return "", 1
-
-
-def numbered_pieces(line: str, marks: SubwordMarks) -> tuple[list[str], PieceLine]:
-    """Return words of a line of sub-words as :func:`join_pieces` does, and the pieces of each word."""
-    pieces = load_tokenizer("space").split(line)
-    numbers = word_numbers(pieces, marks)
-    count = numbers[-1] + 1 if numbers else 0
-    first = [len(pieces)] * count
-    stop = [0] * count
-    for n, (piece, word) in enumerate(zip(pieces, numbers, strict=True)):
-        is_space = marks == "sentencepiece" and piece == SPACE_MARK
-        continues = n + 1 < len(pieces) and numbers[n + 1] == word
-        if not (is_space and continues):
-            first[word] = min(first[word], n)
-            stop[word] = n + 1
-    return join_pieces(pieces, marks), PieceLine(pieces, first, stop)
 
 
 # --- raw lines split by a sub-word model ---------------------------------------------------------

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.paths import FileVersion, expand_home, file_version
-from nmtalign.names import SUBWORD_MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
+from nmtalign.names import TOKENIZERS, UNICODE_FORMS, UnicodeForm
 from nmtalign.settings import WordSettings
 from nmtalign.validation import check_choice
 
@@ -585,37 +585,3 @@ def words_containing(starts: Iterable[int], line: str) -> list[int]:
     ends = [end for _, end in _SpaceTokenizer().spans(line)]
     # a sub-word may represent the space at the end of the line
     return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
-
-
-# --- words of marked sub-words -------------------------------------------------------------------
-
-# bpe: a piece that ends with ``@@`` continues in the next one; sentencepiece: ``▁`` begins a word
-
-
-def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
-    """Return for each piece the number of the word it is part of, from 0: never decreasing, without gaps.
-
-    >>> word_numbers(["un@@", "happ@@", "y", "cat"], "bpe")
-    [0, 0, 0, 1]
-    >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
-    [0, 0, 1, 1]
-    """
-    check_choice(marks, SUBWORD_MARKS, "marks of sub-words")
-    if marks == "bpe":
-        begins = (not piece.endswith("@@") for piece in pieces[:-1])
-    else:
-        begins = (piece.startswith("▁") for piece in pieces[1:])
-    return list(accumulate(begins, initial=0))[: len(pieces)]
-
-
-def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
-    """Return the words that the pieces make, without the marks; one of nothing but a mark stays ``▁``.
-
-    >>> join_pieces(["un@@", "happ@@", "y", "cat"], "bpe")
-    ['unhappy', 'cat']
-    """
-    numbers = word_numbers(pieces, marks)
-    words = [""] * (numbers[-1] + 1 if numbers else 0)
-    for number, piece in zip(numbers, pieces, strict=True):
-        words[number] += piece.removesuffix("@@") if marks == "bpe" else piece.removeprefix("▁")
-    return [word or "▁" for word in words]

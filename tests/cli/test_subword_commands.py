@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.links.formats import parse_pharaoh
-from nmtalign.text.tokenization import word_numbers
+from nmtalign.text.subwords import join_marked
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import lines, run, write
 
@@ -66,12 +66,12 @@ def test_sub_words_are_joined_and_links_count_words_or_pieces(text, model, tmp_p
     assert [row[:2] for row in rows] == [*map(list, zip(*given, strict=True))]
     assert [row[2] for row in rows] == lines(tmp_path / "links")
     for n, (source, target) in enumerate(zip(*given, strict=True)):
-        numbers = word_numbers(source.split(), marks), word_numbers(target.split(), marks)
+        of_source, of_target = (join_marked(line, marks)[1] for line in (source, target))
         expected = {}
         for link, score in zip(links[n].split(), scores[n].split(), strict=True):
             word, other = map(int, link.split("-"))
-            for s in (place for place, number in enumerate(numbers[0]) if number == word):
-                for t in (place for place, number in enumerate(numbers[1]) if number == other):
+            for s in range(of_source.first[word], of_source.stop[word]):
+                for t in range(of_target.first[other], of_target.stop[other]):
                     expected[s, t] = score
         assert lines(tmp_path / "links")[n] == " ".join(f"{s}-{t}" for s, t in sorted(expected))
         assert lines(tmp_path / "scores")[n] == " ".join(expected[link] for link in sorted(expected))

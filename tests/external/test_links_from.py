@@ -448,11 +448,28 @@ def test_pieces_become_words():
     np.testing.assert_allclose(found, naive_merged(weights, [0, 0, 0, 1], [0, 0, 1, 2]), rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
     assert words == (["unhappy", "cat"], ["malheureux", "chat", "."])
-    pieces = ["▁", "▁un", "happy"], ["▁", "▁"]
-    assert AttentionReduction(pieces="sentencepiece").pair(pieces, np.eye(2, 3)).words == (
-        ["▁", "unhappy"],
-        ["▁", "▁"],
-    )
+
+
+def test_pieces_of_several_words_and_spaces_become_words():
+    pieces = ["▁", "▁un", "happy", "▁of▁the", "▁"], ["▁", "a"]
+    weights = np.array([[0.1, 0.2, 0.3, 0.2, 0.2], [0.3, 0.1, 0.1, 0.4, 0.1]])
+    words, found, *_ = AttentionReduction(pieces="sentencepiece").pair(pieces, weights)
+    assert words == (["unhappy", "of", "the"], ["a"])
+    np.testing.assert_allclose(found, [[0.55, 0.15, 0.15]], rtol=1e-6)  # the last space is part of no word
+    assert AttentionReduction(pieces="sentencepiece").weights(np.ones((1, 1)), ["▁"], ["▁"]).shape == (0, 0)
+
+
+@pytest.mark.parametrize("line", ["▁ ▁a ▁b", "▁a▁b ▁c ▁", "▁x ▁ <0xE2> <0x82> <0xAC> b", "▁ ▁", "▁a ▁ ▁ b"])
+@pytest.mark.parametrize("count", ["words", "pieces"])
+def test_sub_words_are_the_same_words_as_those_of_an_aligner(line, count):
+    pairs = [(line, line)]
+    size = len(line.split())
+    options = {"pieces": "sentencepiece", "count": count}
+    linked = na.links_from(pairs, matrices=[np.eye(size)], **options)
+    assert linked[0].tokens == na.load().align_batch(pairs, **options)[0].tokens
+    of_lists = na.links_from([(line.split(), line.split())], matrices=[np.eye(size)], **options)
+    assert of_lists == linked
+    assert linked[0].links == [*linked.links(0)]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99), st.sampled_from([None, "mutual", "argmax"]))

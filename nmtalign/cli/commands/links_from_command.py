@@ -95,7 +95,6 @@ def links_from_command(
             pairs,
             words,
             text_settings,
-            marks=source.pieces,
             unit=unit,
             with_attention=outputs.attention is not None,
         )
