@@ -33,7 +33,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import zip_longest
 from numbers import Integral
-from operator import add
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -97,7 +96,12 @@ class Counts(HasScores):
         return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*map(add, astuple(self), astuple(other)))
+        return Counts(
+            self.links + other.links,
+            self.sure + other.sure,
+            self.in_sure + other.in_sure,
+            self.in_possible + other.in_possible,
+        )
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
