@@ -313,16 +313,21 @@ def _batch_of_dict(values: Mapping[str, Any]) -> AlignedBatch:
     name = "the dictionary"
     meta = checked_meta(values.get("meta"), name)
     with reraise_as_data_error(name, "it is damaged; write it again with batch.to_dict()"):
-        columns = {key: _column_of_lists(key, own) for key, own in values.items() if key != "meta"}
+        levels = enumerate(meta.get("index", ()))
+        of_text = {f"index_{level}" for level, described in levels if described["type"] == "text"}
+        columns = {
+            name: _column_of_lists(name, own, is_text=name in of_text or name.endswith(("_words", "_text")))
+            for name, own in values.items()
+            if name != "meta"
+        }
         return _batch_of(meta, columns)
 
 
-def _column_of_lists(name: str, values: Sequence[Any]) -> Column:
+def _column_of_lists(name: str, values: Sequence[Any], *, is_text: bool) -> Column:
     """Return a column from the value of each pair, or from its list of values."""
     has_lists = name.startswith("link_") or name.endswith(("_words", "_start", "_end"))
     offsets = offsets_of(list(map(len, values))) if has_lists else None
     flat = list(itertools.chain.from_iterable(values)) if has_lists else list(values)
-    is_text = name.endswith(("_words", "_text")) or (bool(flat) and isinstance(flat[0], str))
     if is_text:
         check_fit(all(isinstance(value, str) for value in flat))
         return Column(flat, offsets)
@@ -404,7 +409,8 @@ def _index_from(meta: dict[str, Any], columns: Columns, count: int) -> pd.Index 
         values = columns[f"index_{level}"].values
         is_text = described["type"] == "text"
         check_fit(len(values) == count and isinstance(values, list) == is_text)
-        levels.append(pd.Index(values if is_text else np.asarray(values).astype(described["type"])))
+        kind = str if is_text else described["type"]  # an empty index has a type, too
+        levels.append(pd.Index(values if is_text else np.asarray(values).astype(kind), dtype=kind))
     names = [described["name"] for described in meta["index"]]
     return levels[0].rename(names[0]) if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=names)
 

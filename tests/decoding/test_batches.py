@@ -99,10 +99,12 @@ def test_a_long_pair_keeps_its_sections(tmp_path: Path) -> None:
 @pytest.mark.parametrize("index", INDEXES)
 def test_the_index_is_kept(ending: str, index: pd.Index, tmp_path: Path) -> None:
     frame = pd.DataFrame({"en": ["the cat", "a dog"], "fr": ["le chat", "un chien"]}, index=index)
-    batch = na.load().align_batch(frame)
-    for opened in (save_and_open(batch, tmp_path / f"batch.{ending}"), through_json(batch)):
-        assert opened.frame_index is not None
-        pd.testing.assert_index_equal(opened.frame_index, index)
+    whole = na.load().align_batch(frame)
+    for count in (2, 0):
+        batch = whole[:count]
+        for opened in (save_and_open(batch, tmp_path / f"batch-{count}.{ending}"), through_json(batch)):
+            assert opened.frame_index is not None
+            pd.testing.assert_index_equal(opened.frame_index, index[:count])
 
 
 def test_an_index_that_cannot_be_saved_is_refused(tmp_path: Path) -> None:
