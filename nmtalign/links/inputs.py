@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,14 +27,17 @@ from nmtalign.links.alignments import (
     links_inside,
 )
 from nmtalign.links.formats import (
+    WORD_SEPARATORS,
     LinkRecord,
     format_record,
     parse_gold,
     parse_pharaoh,
     read_gold,
+    read_link_records,
     read_links,
 )
 from nmtalign.links.gold import GoldLinks
+from nmtalign.links.saved_tables import is_batch_file
 from nmtalign.validation import is_iterable, reject_exhausted
 
 _PHARAOH_LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")
@@ -89,17 +93,30 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
     """
     with AtomicFiles() as files:
         file = files.text(as_path(path))
-        of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
-        unit = alignments.unit if isinstance(alignments, AlignedBatch) else None
-        pairs: Any = alignments if of_words and isinstance(alignments, Sequence | AlignedBatch) else ()
-        for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs)):
-            source, target = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
-            record = LinkRecord(GoldAlignment(links), source, target, unit)
+        for number, record in enumerate(_iter_records(alignments, with_words=format in WORD_SEPARATORS)):
             try:
                 text = format_record(record, format=format, number=number + 1)
             except DataError as error:
                 raise error.at(f"pair {number:,}") from None
             file.write(text)
+
+
+def _iter_records(alignments: LinksInput, *, with_words: bool) -> Iterator[LinkRecord]:
+    """Yield the links of each pair, with its words if these are wanted and known, and what they count."""
+    if isinstance(alignments, str | Path):
+        _check_not_a_line(alignments)
+        if is_batch_file(alignments):
+            records = read_link_records(alignments)
+            yield from (
+                records if with_words else (replace(record, source=None, target=None) for record in records)
+            )
+            return
+    unit = alignments.unit if isinstance(alignments, AlignedBatch) else None
+    has_words = isinstance(alignments, Sequence | AlignedBatch) and not isinstance(alignments, str)
+    pairs: Any = alignments if with_words and has_words else ()
+    for links, pair in zip_longest(iter_links(alignments), pairs):
+        source, target = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
+        yield LinkRecord(GoldAlignment(links), source, target, unit)
 
 
 def as_gold_sequence(golds: GoldInput) -> Iterable[GoldAlignment]:

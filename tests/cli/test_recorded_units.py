@@ -106,6 +106,11 @@ def test_json_lines_record_the_unit_of_a_batch(pieces, tmp_path):
     convert = "convert", tmp_path / "links.jsonl", "--from", "jsonl", "--to", "jsonl"
     assert run(*convert, "-o", tmp_path / "again.jsonl") == 0
     assert lines(tmp_path / "again.jsonl") == lines(tmp_path / "links.jsonl")
+    batch.save(tmp_path / "batch.npz")
+    for format in ("pharaoh", "jsonl", "giza", "words", "tsv"):
+        write_links(tmp_path / "of_batch", batch, format=format)
+        write_links(tmp_path / "of_file", tmp_path / "batch.npz", format=format)
+        assert lines(tmp_path / "of_file") == lines(tmp_path / "of_batch")
 
 
 def test_evaluate_compares_recorded_units(text, pieces, tmp_path, capsys):
