@@ -11,6 +11,7 @@ from matplotlib.text import Text
 
 import nmtalign as na
 from nmtalign.attention import softmax
+from nmtalign.text.bitext import named_languages
 from nmtalign.vectors.embeddings import Vocabulary
 from tests.report.sample_pairs import data_of
 
@@ -45,6 +46,26 @@ def test_a_bitext_is_read_again_at_will(bitext):
     for n in (15, -16):
         with pytest.raises(IndexError, match=f"pair index {n} is out of range for 15 pairs"):
             bitext[n]
+
+
+def test_parts_and_frames_of_a_bitext_keep_its_index_and_languages(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(PAIRS, columns=("fr", "en"), index=[f"s{n}" for n in range(15)])
+    bitext = na.Bitext(frame)
+    assert bitext.frame().index.tolist() == frame.index.tolist()
+    assert bitext[3:5].frame().index.tolist() == ["s3", "s4"]
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="fr"><seg>{target}</seg></tuv></tu>'
+        for source, target in PAIRS
+    )
+    (tmp_path / "memory.tmx").write_text(
+        f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>'
+    )
+    memory = na.read_bitext(tmp_path / "memory.tmx")
+    assert named_languages(memory) == named_languages(memory[:3]) == named_languages(memory[:3][1:])
+    assert named_languages(memory[:3]) == ("en", "fr")
+    assert named_languages(bitext) == named_languages(bitext[:3]) == ("fr", "en")
+    assert repr(memory[:1]) == "Bitext of 1 pair from memory.tmx"
 
 
 def test_whatever_holds_pairs_is_learned_the_same(bitext):

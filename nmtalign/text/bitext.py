@@ -8,11 +8,12 @@ pair is shifted.
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
@@ -157,6 +158,8 @@ def read_bitext(
     sides = check_select(select)
     files = [expand_home(path) for path in ((source,) if target is None else (source, target))]
     read: Callable[[], Iterator[PairOrError]]
+    find_languages: Callable[[], Languages] | None = None
+    read_sides: Callable[[Track], UnpairedLines] | None = None
     if target is not None:
         if format not in ("auto", "moses"):
             advice = "pass one file, or use `format=moses`"
@@ -164,18 +167,16 @@ def read_bitext(
         if select is not None:
             raise UsageError(f"`select` chooses the sides of one file, found two files: {short_repr(select)}")
         read = partial(_read_two_files, files[0], files[1], encoding)
+        if not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
+            read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
     elif format == "moses":
         raise UsageError("the format 'moses' reads two files, found one; pass both")
     else:
         named_by_ending = FORMAT_OF_ENDING.get(format_ending(files[0]), "auto")
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
-    bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
-    if target is None:
-        bitext._read_languages = partial(languages_of_sides, files[0], read_as, sides)
-    if target is not None and not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
-        bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
-    return bitext
+        find_languages = partial(languages_of_sides, files[0], read_as, sides)
+    return FileBitext(files, partial(_raise_or_report, read, on_error, unescape), find_languages, read_sides)
 
 
 class Bitext(Sequence[SentencePair]):
@@ -214,11 +215,9 @@ class Bitext(Sequence[SentencePair]):
     (2, 'un chien', Bitext of 1 pair from pairs.tsv)
     """
 
-    _read: Callable[[], Iterator[SentencePair]]
-    _held: list[SentencePair] | None
-    _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
-    _read_languages: Callable[[], Languages] | None = None  # of a file with both sides
     frame_index: pd.Index | None = None  # index of the DataFrame that the pairs come from
+    _pairs: list[SentencePair]
+    _languages: Languages
 
     def __init__(
         self,
@@ -228,43 +227,16 @@ class Bitext(Sequence[SentencePair]):
         source: ColumnName = None,
         target: ColumnName = None,
     ) -> None:
-        self._held = []
         checked = read_pairs(pairs, targets, source=source, target=target, lines=True)
         self.frame_index = checked.frame_index
-        for pair in checked.pairs:
-            self._held.append(SentencePair(str(pair[0]), str(pair[1])))
-        self._read = self._held.__iter__
-        self._files: Sequence[str | Path] = ()
-        self._begun = False
-
-    @classmethod
-    def _from_files(cls, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> Bitext:
-        """Return the bitext whose pairs the function `read` reads from files."""
-        bitext = cls(())
-        bitext._read, bitext._files, bitext._held = read, files, None
-        return bitext
+        self._pairs = [SentencePair(str(pair[0]), str(pair[1])) for pair in checked.pairs]
+        self._languages = named_languages(pairs, targets, source=source, target=target)
 
     def __repr__(self) -> str:
-        text = "Bitext"
-        if self._held is not None:
-            text += f" of {with_plural(len(self._held), 'pair')}"
-        if self._files:
-            text += f" from {' and '.join(Path(file).name for file in self._files)}"
-        return single_line(text)
+        return f"Bitext of {with_plural(len(self), 'pair')}"
 
     def __iter__(self) -> Iterator[SentencePair]:
-        """Yield the pairs.
-
-        `_held` is looked up when the first pair is needed, because ``list`` first calls ``len``, which may
-        load the pairs.
-        """
-        if self._held is not None:
-            yield from self._held
-            return
-        if self._begun and "-" in map(str, self._files):
-            raise UsageError("standard input can be read only once; write it to a file first")
-        self._begun = True
-        yield from self._read()
+        return iter(self._pairs)
 
     def __eq__(self, other: object) -> bool:
         """Return whether another bitext has the same pairs and the same index; both are loaded."""
@@ -281,12 +253,6 @@ class Bitext(Sequence[SentencePair]):
     def __hash__(self) -> int:
         return hash(tuple(self._pairs))
 
-    @property
-    def _pairs(self) -> list[SentencePair]:
-        if self._held is None:
-            self._held = list(iter(self))
-        return self._held
-
     def __len__(self) -> int:
         return len(self._pairs)
 
@@ -300,17 +266,71 @@ class Bitext(Sequence[SentencePair]):
         numbers = selected_indices(n, len(self), self.frame_index)
         if numbers is None:
             return self._pairs[normalize_index(n, len(self))]
-        part = Bitext._from_files(self._read, self._files)
-        part._held = [self._pairs[number] for number in numbers]
+        part = copy.copy(self)
+        part._pairs = [self._pairs[number] for number in numbers]
         if self.frame_index is not None:
             part.frame_index = self.frame_index[list(numbers)]
         return part
 
     def frame(self) -> pd.DataFrame:
-        """Return the pairs as a DataFrame with the columns ``source`` and ``target``."""
+        """Return the pairs as a DataFrame with the columns ``source`` and ``target``.
+
+        It has the index of the DataFrame that the pairs come from.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self._pairs, columns=list(SentencePair._fields))
+        return pd.DataFrame(self._pairs, self.frame_index, list(SentencePair._fields))
+
+
+class FileBitext(Bitext):
+    """The pairs of files: each iteration reads the files, until the pairs are in memory."""
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        read: Callable[[], Iterator[SentencePair]],
+        find_languages: Callable[[], Languages] | None,  # of a file with both sides
+        read_sides: Callable[[Track], UnpairedLines] | None,  # of two files of lines
+    ) -> None:
+        self._files = files
+        self._read = read
+        self._find_languages = find_languages
+        self._read_sides = read_sides
+        self._begun = False
+
+    @property
+    def _is_loaded(self) -> bool:
+        return "_pairs" in vars(self)
+
+    @cached_property
+    def _pairs(self) -> list[SentencePair]:  # type: ignore[override]
+        return list(iter(self))
+
+    @property
+    def _languages(self) -> Languages:  # type: ignore[override]
+        return (None, None) if self._find_languages is None else self._find_languages()
+
+    def __repr__(self) -> str:
+        text = super().__repr__() if self._is_loaded else "Bitext"
+        return single_line(f"{text} from {' and '.join(Path(file).name for file in self._files)}")
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        """Yield the pairs.
+
+        Whether they are loaded is asked when the first one is needed, because ``list`` first calls ``len``,
+        which may load them.
+        """
+        if self._is_loaded:
+            yield from self._pairs
+            return
+        if self._begun and "-" in self._files:
+            raise UsageError("standard input can be read only once; write it to a file first")
+        self._begun = True
+        yield from self._read()
+
+    def unpaired_lines(self, track: Track) -> UnpairedLines | None:
+        """Read the lines of both sides, whose numbers may differ; None if the files have only pairs."""
+        return None if self._read_sides is None or self._is_loaded else self._read_sides(track)
 
 
 def _raise_or_report(
@@ -334,14 +354,14 @@ def _read_sides(
     on_error: OnError | None,
     unescapes: bool,
     track: Track,
-) -> tuple[list[str], list[str]]:
+) -> UnpairedLines:
     """Return the lines of two files, whose numbers may differ."""
     sides: list[list[str]] = []
     for path in (source, target):
         inspect = partial(_inspect_side, path)
         lines = list(track(read_lines(path, encoding=encoding, on_error=on_error, inspect=inspect)))
         sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
-    return sides[0], sides[1]
+    return UnpairedLines(sides[0], sides[1])
 
 
 class UnpairedLines(NamedTuple):
@@ -370,8 +390,9 @@ def lines_of_sides(
     names = SideNames(source, target, languages)
     faults: list[CellFault] = []
     if targets is None and not names.are_given:
-        if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
-            return UnpairedLines(*pairs._read_sides(track))
+        unpaired = pairs.unpaired_lines(track) if isinstance(pairs, FileBitext) else None
+        if unpaired is not None:
+            return unpaired
         if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
             pairs, targets = pairs
     if targets is not None:
@@ -573,7 +594,7 @@ def named_languages(
     ('fr', 'en')
     """
     if isinstance(pairs, Bitext):
-        return (None, None) if pairs._read_languages is None else pairs._read_languages()
+        return pairs._languages
     sides: list[Any] = []
     if targets is not None or (isinstance(pairs, tuple) and len(pairs) == 2):
         both = pairs if targets is None else (pairs, targets)
