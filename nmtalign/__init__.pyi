@@ -52,8 +52,8 @@ from nmtalign.report.tables import link_table as link_table
 from nmtalign.run.cluster import align_on_cluster as align_on_cluster
 from nmtalign.scorers.dense import count_embeddings as count_embeddings
 from nmtalign.text.bitext import Bitext as Bitext
-from nmtalign.text.bitext import iter_chunks as iter_chunks
 from nmtalign.text.bitext import read_bitext as read_bitext
+from nmtalign.text.chunks import iter_chunks as iter_chunks
 from nmtalign.vectors.embeddings import Embeddings as Embeddings
 from nmtalign.vectors.storage import load_embeddings as load_embeddings
 from nmtalign.vectors.storage import save_embeddings as save_embeddings

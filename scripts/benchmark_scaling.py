@@ -71,7 +71,8 @@ from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.run.cluster import ClusterProcesses, ClusterStore, align_on_cluster, connected
 from nmtalign.run.stream import AlignedChunk, align_chunks
 from nmtalign.settings import TrainingSettings
-from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
+from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.chunks import iter_chunks
 from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.encoded_bitext import CLUSTER_PART_CELLS

@@ -61,7 +61,6 @@ from nmtalign.scorers.scorer import Scorer
 from nmtalign.settings import LinkSettings
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
-    MAX_MATRIX_CELLS,
     ColumnName,
     Pair,
     Pairs,
@@ -73,6 +72,7 @@ from nmtalign.text.bitext import (
     tokens_of,
     words_between_spaces,
 )
+from nmtalign.text.chunks import MAX_MATRIX_CELLS
 from nmtalign.text.tokenization import Languages, TextSettings, check_languages
 from nmtalign.validation import check_bool, check_number, check_same_pairs, check_type, is_iterable
 

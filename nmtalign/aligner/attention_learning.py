@@ -53,7 +53,7 @@ from nmtalign.settings import (
     VectorFileSettings,
     WordSettings,
 )
-from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, read_pairs
 from nmtalign.text.tokenization import check_languages
 from nmtalign.validation import check_type
 from nmtalign.vectors.storage import pair_languages
@@ -205,7 +205,7 @@ def learn_attention(
     source_vectors, target_vectors = open_vectors(vectors, languages, files=files)
     student = aligner_over_vectors(source_vectors, target_vectors, "dot", GivenVectorsSettings(), languages)
     student = replace(student, text_settings=student.text_settings.updated(words_of_lines))
-    pairs = list(check_pairs(bitext, source=source, target=target))
+    pairs = list(read_pairs(bitext, source=source, target=target).pairs)
     words = [student.words_of(pair) for pair in pairs]
     job = TrainingJob(text_settings=student.text_settings, settings=TrainingSettings(workers=workers))
     teacher, teacher_name = _teacher(model, pairs, words, job)

@@ -44,7 +44,7 @@ from nmtalign.settings import (
     WordSettings,
 )
 from nmtalign.state import is_model
-from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, read_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_type
 
@@ -358,7 +358,7 @@ def fit_to(
     'positions=hmm(fitted on 9 pairs)'
     """
     check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    pairs = check_pairs(bitext, targets, source=source, target=target, languages=aligner.languages)
+    pairs = read_pairs(bitext, targets, source=source, target=target, languages=aligner.languages).pairs
     fitted, _ = fit_text(aligner, pairs)
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")

@@ -34,7 +34,8 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_b
 from nmtalign.names import BUNDLED_MODEL
 from nmtalign.rescoring.rescorer import gold_of_pairs
 from nmtalign.scorers.dense import check_vectors
-from nmtalign.text.bitext import LengthLimit, Pair, tokens_of
+from nmtalign.text.bitext import Pair, tokens_of
+from nmtalign.text.chunks import LengthLimit
 from nmtalign.text.languages import language_name
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.dictionary_prior import dictionary_pairs

@@ -19,7 +19,7 @@ from nmtalign.links.inputs import GoldInput, LinksInput, iter_links
 from nmtalign.names import DeviceName, PresetName, Side, UnicodeForm
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.settings import EncoderSettings, TrainingSettings, WordSettings
-from nmtalign.text.bitext import ColumnName, Pairs, Sentences, check_pairs, named_languages
+from nmtalign.text.bitext import ColumnName, Pairs, Sentences, named_languages, read_pairs
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.training.dictionary_prior import (
     GivenDictionaries,
@@ -160,7 +160,7 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
+    rows = read_pairs(bitext, targets, source=source, target=target, languages=languages).pairs
     check_same_pairs(bitext, expert, "pairs and `expert`")
     check_same_pairs(bitext, gold, "pairs and `gold`")
     if languages == (None, None) and init is None:

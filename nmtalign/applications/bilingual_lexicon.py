@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_lines
-from nmtalign.links.separators import tsv_cell
+from nmtalign.files.text_files import tsv_cell
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import without_edge_marks
 from nmtalign.text.subwords import SPACE_MARK

@@ -16,6 +16,7 @@ from nmtalign.corpus.units import UnitCheck
 from nmtalign.errors import DataError, UsageError, warn_caller
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
+from nmtalign.files.text_files import find_split_word
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import (
     WORD_COUNT_ADVICE,
@@ -27,7 +28,6 @@ from nmtalign.links.formats import (
     read_link_records,
 )
 from nmtalign.links.saved_tables import is_batch_file
-from nmtalign.links.separators import find_split_word
 from nmtalign.names import (
     LINKED_FILES,
     READ_LINKS,

@@ -16,7 +16,7 @@ from nmtalign.applications.linked_pairs import (
     keep_frame_index,
     read_linked_pairs,
 )
-from nmtalign.links.separators import check_unsplit
+from nmtalign.files.text_files import check_unsplit
 from nmtalign.results import table_of_rows
 from nmtalign.validation import check_number
 

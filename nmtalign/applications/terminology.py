@@ -31,7 +31,7 @@ from nmtalign.applications.linked_pairs import LinkedBitext, LinkedLines, WordSp
 from nmtalign.arrays import Doubles, Flags, Ints, Longs
 from nmtalign.errors import UsageError
 from nmtalign.files.compressed import format_ending
-from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
+from nmtalign.files.text_files import csv_cell, tsv_cell, without_formula
 from nmtalign.results import table_of_rows
 from nmtalign.text.punctuation import edge_marks
 from nmtalign.validation import check_number

@@ -38,7 +38,8 @@ from nmtalign.display import short_repr
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
-from nmtalign.text.bitext import PAIRS_PER_CHUNK, ColumnName, Pairs, SentencePair, Sentences, lines_of_sides
+from nmtalign.text.bitext import ColumnName, Pairs, SentencePair, Sentences, lines_of_sides
+from nmtalign.text.chunks import PAIRS_PER_CHUNK
 from nmtalign.text.containers import CellFault
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.validation import check_type

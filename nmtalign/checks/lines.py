@@ -20,7 +20,8 @@ from nmtalign.corpus.coverage import find_spaceless_letter
 from nmtalign.display import with_plural
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES, Side
-from nmtalign.text.bitext import SentencePair, chunk_pairs
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import chunk_pairs
 from nmtalign.text.punctuation import ENTITY, ESCAPES_OF_MOSES_ONLY, find_moses_escape
 
 if TYPE_CHECKING:

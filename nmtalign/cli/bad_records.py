@@ -68,7 +68,7 @@ class BadRecords:
         self._report_error(number, str(error))
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""
+        """Add the problem that :func:`nmtalign.files.text_files.find_split_word` found in a record."""
         advice = "" if self.are_marked else ", or skip the pair with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
@@ -194,7 +194,7 @@ def without_split_words(
 
     `words_of` splits the lines into the words that are written.
     """
-    from nmtalign.links.separators import find_split_word, may_be_split
+    from nmtalign.files.text_files import find_split_word, may_be_split
 
     for number, pair in enumerate(pairs, 1):
         if any(map(may_be_split, pair)):

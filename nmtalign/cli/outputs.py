@@ -21,7 +21,7 @@ from nmtalign.files.compressed import format_ending, path_of_prefix
 from nmtalign.names import BUNDLED_MODEL, SIDES, ExtractionName, LinkUnitName, SubwordMarks
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import LinkSettings
-from nmtalign.text.bitext import LengthLimit
+from nmtalign.text.chunks import LengthLimit
 
 if TYPE_CHECKING:
     from nmtalign.checks.checking import KindCount, RunFindings

@@ -286,8 +286,8 @@ class LinkedText:
     ) -> LinkedLine | None:
         """Return a pair with its links; None for a bad one."""
         from nmtalign.applications.linked_pairs import LinkedPair
+        from nmtalign.files.text_files import find_split_word
         from nmtalign.links.formats import WORD_COUNT_ADVICE
-        from nmtalign.links.separators import find_split_word
 
         try:
             source, target = self.text_settings.words_of_pair(pair)

@@ -41,7 +41,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path, name_file_in_errors
-from nmtalign.files.text_files import parse_json, read_lines, try_lines
+from nmtalign.files.text_files import check_unsplit, parse_json, read_lines, try_lines
 from nmtalign.links.alignments import (
     AlignedBatch,
     BothWords,
@@ -52,7 +52,6 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.links.gold import GoldLinks
 from nmtalign.links.saved_tables import DAMAGED_BATCH, is_batch_file, read_saved_links
-from nmtalign.links.separators import check_unsplit
 from nmtalign.names import LINK_UNITS, SIDES, LinkUnitName, ReadLinksFormat
 from nmtalign.validation import check_choice
 

@@ -41,7 +41,8 @@ from nmtalign.links.formats import (
 )
 from nmtalign.links.scoring import Counts
 from nmtalign.report.page_content import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
-from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
+from nmtalign.text.bitext import SentencePair, words_between_spaces
+from nmtalign.text.chunks import MAX_MATRIX_CELLS
 
 PAIRS_PER_SCORING_CALL = 10_000  # buckets of many pairs are aligned faster
 # A report shows the weights of each scorer for its first pairs only, so that the file stays below 3 MB.

@@ -26,7 +26,7 @@ from nmtalign.links.formats import outside_link_error
 from nmtalign.links.scoring import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
-from nmtalign.text.bitext import MAX_MATRIX_CELLS
+from nmtalign.text.chunks import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance

@@ -32,6 +32,7 @@ from nmtalign.files.array_files import NpzWriter
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path
+from nmtalign.files.text_files import csv_cell, tsv_cell, without_formula
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -45,7 +46,6 @@ from nmtalign.links.evaluation import Evaluation, ThresholdCurve, compare_evalua
 from nmtalign.links.formats import json_text
 from nmtalign.links.gold import gold_table
 from nmtalign.links.scoring import METRICS, ExpectedEvaluation, compare_expected
-from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
 from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.results import FIRST_AND_SECOND, table_of_rows, with_frame_index
 from nmtalign.validation import advise_on_repeated_index, check_choice, check_same_pairs, check_type

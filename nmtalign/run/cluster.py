@@ -32,7 +32,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
 from nmtalign.names import LinkUnitName
 from nmtalign.run.stream import LINKS_ALONE, AlignedChunk, ChunkContents, align_chunk
-from nmtalign.text.bitext import Chunk
+from nmtalign.text.chunks import Chunk
 from nmtalign.training.result_store import (
     Arguments,
     FileStore,

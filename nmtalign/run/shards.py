@@ -26,7 +26,8 @@ from nmtalign.files.compressed import open_binary
 from nmtalign.files.paths import file_inside, fingerprint
 from nmtalign.files.text_files import open_text, read_json
 from nmtalign.run.stream import AlignedChunk
-from nmtalign.text.bitext import Chunk, SentencePair, chunk_pairs
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import Chunk, chunk_pairs
 
 try:
     import fcntl

@@ -25,7 +25,8 @@ from nmtalign.decoding.extraction_methods import Extraction
 from nmtalign.decoding.kept_posteriors import KEPT_METHODS, KeptPosteriors
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.bitext import MAX_MATRIX_CELLS, AwaitedChunk, Chunk, SentencePair, chunk_pairs
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import MAX_MATRIX_CELLS, AwaitedChunk, Chunk, chunk_pairs
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunk_pairs
+from nmtalign.text.bitext import Pair, Sentence, SentencePair
+from nmtalign.text.chunks import Chunk, chunk_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 
 SentencesOfSides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences

@@ -32,7 +32,8 @@ from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.run.stream import align_chunks
 from nmtalign.settings import LinkSettings
-from nmtalign.text.bitext import SentencePair, iter_chunks
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.batches import training_links

@@ -10,7 +10,6 @@ from tests.test_architecture import LAYERS, PATHS, folder, module_tree
 # What words and links look like in files, and sentence pairs in tables
 FORMATS = {
     "nmtalign.links.formats",
-    "nmtalign.links.separators",
     "nmtalign.text.containers",
     "nmtalign.text.punctuation",
     "nmtalign.text.subwords",

@@ -20,7 +20,7 @@ from nmtalign.checks.line_languages import find_languages
 from nmtalign.checks.lines import find_mojibake, find_slips, find_unusual_lengths
 from nmtalign.names import SIDES
 from nmtalign.text import slips
-from nmtalign.text.bitext import chunk_pairs
+from nmtalign.text.chunks import chunk_pairs
 from nmtalign.text.slips import LineRun
 from tests.text.test_slips import text_of_two_languages
 

@@ -356,7 +356,7 @@ def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     outputs = []
     for characters in (4_000_000, 1, 100):
-        monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", characters)
+        monkeypatch.setattr("nmtalign.text.chunks.MAX_CHUNK_CHARS", characters)
         assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "out") == 0
         outputs.append((tmp_path / "out").read_bytes())
     assert outputs[0] == outputs[1] == outputs[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.text import bitext
+from nmtalign.text.chunks import MAX_MATRIX_CELLS
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import save_pair
 from tests.cli.running import run
@@ -80,8 +80,8 @@ def test_each_pair_has_its_matrix(values, matrices, vectors, text):
 def test_the_bytes_do_not_depend_on_workers_and_chunks(vectors, text, monkeypatch):
     write(SOURCE * 30, TARGET * 30)
     written = []
-    for workers, cells in ((1, bitext.MAX_MATRIX_CELLS), (2, bitext.MAX_MATRIX_CELLS), (2, 800), (1, 800)):
-        monkeypatch.setattr(bitext, "MAX_MATRIX_CELLS", cells)
+    for workers, cells in ((1, MAX_MATRIX_CELLS), (2, MAX_MATRIX_CELLS), (2, 800), (1, 800)):
+        monkeypatch.setattr("nmtalign.cli.commands.align_command.MAX_MATRIX_CELLS", cells)
         options = "--vectors", vectors, "--workers", workers, "-o", "links", "--attention", "a.npz"
         assert run("align", *text, *options) == 0
         written.append((Path("a.npz").read_bytes(), Path("links").read_bytes()))

@@ -14,7 +14,8 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.files.paths import bundled_path
 from nmtalign.files.text_files import is_input_awaited, read_lines
 from nmtalign.run.stream import align_chunks
-from nmtalign.text.bitext import AwaitedChunk, SentencePair, chunk_pairs
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import AwaitedChunk, chunk_pairs
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe cannot be asked on Windows")
 PATIENCE = 120  # seconds until a program that does not answer is ended

@@ -227,7 +227,7 @@ def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, 
         (tmp_path / name).write_text("".join(f"{' '.join(words[::step])}\n" for words in lines))
     outputs = []
     for workers, characters in ((1, 4_000_000), (1, 2_000), (2, 500)):
-        monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", characters)
+        monkeypatch.setattr("nmtalign.text.chunks.MAX_CHUNK_CHARS", characters)
         places = tmp_path / "a", tmp_path / "b", "--vectors", tmp_path, "-o", tmp_path / "out", "-v"
         assert run("align", *places, "--positions", "hmm", "--workers", workers, "--threshold", "0.5") == 0
         outputs.append((tmp_path / "out").read_text())

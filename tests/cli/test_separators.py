@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.links.separators import LINE_BREAKS, without_formula
+from nmtalign.files.text_files import LINE_BREAKS, without_formula
 from tests.cli.running import bad_records_in, run, write
 
 SKIPPED = ("--on-error", "skip-marked")

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.text_files import LINE_BREAKS
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import (
     LinkRecord,
@@ -29,7 +30,6 @@ from nmtalign.links.formats import (
     read_link_records,
     read_links,
 )
-from nmtalign.links.separators import LINE_BREAKS
 from nmtalign.names import READ_LINKS, SIDES
 
 word = st.text(

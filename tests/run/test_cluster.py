@@ -22,7 +22,8 @@ from nmtalign.run import cluster as cluster_module
 from nmtalign.run.cluster import align_on_cluster, connected
 from nmtalign.run.shards import ShardRun
 from nmtalign.run.stream import align_chunks
-from nmtalign.text.bitext import iter_chunks, read_bitext
+from nmtalign.text.bitext import read_bitext
+from nmtalign.text.chunks import iter_chunks
 from tests.cli.running import run
 
 pytest.importorskip("distributed")
@@ -353,8 +354,8 @@ def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
 IMPATIENT = """
 from nmtalign.run import cluster
 from nmtalign.cli import main, messages
-from nmtalign.text import bitext
-bitext.PAIRS_PER_CHUNK = 500
+from nmtalign.text import chunks
+chunks.PAIRS_PER_CHUNK = 500
 cluster.CONNECT_SECONDS = 1
 messages.LOG_SECONDS = 0.5
 main()

@@ -276,7 +276,7 @@ def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeyp
 
 def test_two_runs_without_locks_do_no_harm(command, wanted, tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "fcntl", None)
-    monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", 2_000)  # so that a shard has several chunks
+    monkeypatch.setattr("nmtalign.text.chunks.MAX_CHUNK_CHARS", 2_000)  # so that a shard has several chunks
     again = tmp_path / "again"
     again.mkdir()
     during(monkeypatch, lambda: run(*command, "--resume", *files(again), "--workers", 1))

@@ -9,8 +9,9 @@ from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import units
 from nmtalign.errors import DataError
 from nmtalign.run.stream import align_chunks
-from nmtalign.text import bitext, tokenization
-from nmtalign.text.bitext import SentencePair, iter_chunks
+from nmtalign.text import chunks, tokenization
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import iter_chunks
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 
 WORDS = ["a", "b", "c"]
@@ -21,16 +22,16 @@ PAIRS = [SentencePair(line, line) for line in ("a", "", "b c", "A  b", "c a b", 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 def test_every_pair_stands_in_one_chunk_with_its_number(size):
-    chunks = list(align_chunks(ALIGNER, iter_chunks(iter(PAIRS), chunk_size=size), workers=1))
-    assert [pair for chunk in chunks for pair in chunk.lines] == PAIRS
-    assert [chunk.first for chunk in chunks] == list(range(0, len(PAIRS), size))
-    assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in chunks)
-    links = [chunk.batch.links(n) for chunk in chunks for n in range(len(chunk.batch))]
+    aligned = list(align_chunks(ALIGNER, iter_chunks(iter(PAIRS), chunk_size=size), workers=1))
+    assert [pair for chunk in aligned for pair in chunk.lines] == PAIRS
+    assert [chunk.first for chunk in aligned] == list(range(0, len(PAIRS), size))
+    assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in aligned)
+    links = [chunk.batch.links(n) for chunk in aligned for n in range(len(chunk.batch))]
     assert [len(found) for found in links] == [1, 0, 2, 2, 3, 0, 1]
 
 
 def test_long_lines_make_small_chunks(monkeypatch):
-    monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", 3)
+    monkeypatch.setattr("nmtalign.text.chunks.MAX_CHUNK_CHARS", 3)
     assert [len(chunk.lines) for chunk in align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1)] == [
         3,
         1,
@@ -58,11 +59,11 @@ def test_tokens_are_those_that_the_links_count():
 
 
 def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
-    monkeypatch.setattr(bitext, "MAX_WORDS_PER_SIDE", 100)
+    monkeypatch.setattr(chunks, "MAX_WORDS_PER_SIDE", 100)
     pairs = [SentencePair("a", "b"), SentencePair("a " * 101, "b")]
     with pytest.raises(DataError, match=r"^a and b, pair 2: expected at most 100 words a side, found 101"):
-        list(bitext.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACE_SETTINGS))
-    bound = bitext.LengthLimit(1000)
+        list(chunks.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACE_SETTINGS))
+    bound = chunks.LengthLimit(1000)
     assert [pair.source for pair in bound.pairs(pairs, tokenization.SPACE_SETTINGS)] == ["a", ""]
     # the bound of memory is lower
     assert bound.closing_clause() == ", 1 pair with more than 100 tokens skipped"

@@ -14,7 +14,8 @@ from nmtalign.aligner.opening import load
 from nmtalign.files.paths import bundled_path
 from nmtalign.run import stream as workers_module
 from nmtalign.run.stream import align_chunks
-from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
+from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.chunks import iter_chunks
 from tests.corpus.test_parallel import needs_fork, run_alone
 
 
@@ -29,7 +30,7 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings):
     out = run_alone(f"""
         import numpy as np
         from nmtalign.aligner.opening import load
-        from nmtalign.text.bitext import iter_chunks
+        from nmtalign.text.chunks import iter_chunks
         from nmtalign.run.stream import align_chunks
         from nmtalign.corpus import parallel
         from nmtalign.text.bitext import SentencePair

@@ -14,15 +14,8 @@ import pytest
 import nmtalign as na
 from nmtalign.corpus.units import PairToAlign
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import (
-    Bitext,
-    SentencePair,
-    check_pairs,
-    iter_chunks,
-    named_languages,
-    read_bitext,
-    read_pairs,
-)
+from nmtalign.text.bitext import Bitext, SentencePair, named_languages, read_bitext, read_pairs
+from nmtalign.text.chunks import iter_chunks
 from nmtalign.text.containers import SideNames, choose_sides
 
 PAIRS = [("the cat", "le chat"), ("a dog", "un chien")]
@@ -103,10 +96,10 @@ def test_chunks_are_of_checked_pairs() -> None:
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_containers_hold_the_same_pairs(container: str) -> None:
     languages = ("en", "fr")
-    assert list(check_pairs(CONTAINERS[container](), languages=languages)) == PAIRS
-    assert list(check_pairs(CONTAINERS[container](), source="en", target="fr")) == PAIRS
+    assert list(read_pairs(CONTAINERS[container](), languages=languages).pairs) == PAIRS
+    assert list(read_pairs(CONTAINERS[container](), source="en", target="fr").pairs) == PAIRS
     swapped = [pair[::-1] for pair in PAIRS]
-    assert list(check_pairs(CONTAINERS[container](), source="fr", target="en")) == swapped
+    assert list(read_pairs(CONTAINERS[container](), source="fr", target="en").pairs) == swapped
 
 
 @pytest.mark.parametrize(
@@ -148,7 +141,7 @@ def test_sides_are_known_by_their_names(columns: Any, languages: Any, sides: tup
 )
 def test_what_is_refused_says_what_to_write(pairs: Any, names: Any, message: str) -> None:
     with pytest.raises(na.NmtalignError, match=message):
-        list(check_pairs(pairs(), **names))
+        list(read_pairs(pairs(), **names).pairs)
 
 
 def test_every_function_that_takes_pairs_takes_named_columns() -> None:
@@ -262,10 +255,10 @@ def test_tokens_of_documents_are_words() -> None:
     assert len(pair.tokens[0]) == len(source)
     batch = na.load().align_batch(nlp.pipe(COLUMNS["en"]), nlp.pipe(COLUMNS["fr"]))
     assert batch[1].tokens == (("a", "dog"), ("un", "chien"))
-    assert list(check_pairs([(source[:2], target[:1])])) == [(["The", "cat"], ["le"])]
-    assert list(check_pairs([(nlp(""), target[:0])])) == [([], [])]
+    assert list(read_pairs([(source[:2], target[:1])]).pairs) == [(["The", "cat"], ["le"])]
+    assert list(read_pairs([(nlp(""), target[:0])]).pairs) == [([], [])]
     with pytest.raises(na.DataError, match=r"a single pair goes in a list: \[\(source, target\)\]"):
-        list(check_pairs((source, target)))
+        list(read_pairs((source, target)).pairs)
 
 
 def test_other_containers_have_no_index() -> None:
@@ -330,8 +323,8 @@ def test_line_breaks_in_cells_are_counted_and_checked() -> None:
 
 def test_columns_of_pyarrow_are_sides() -> None:
     table = arrow()
-    assert list(check_pairs(table["en"], table["fr"])) == PAIRS
-    assert list(check_pairs((table["en"].combine_chunks(), table["fr"].combine_chunks()))) == PAIRS
+    assert list(read_pairs(table["en"], table["fr"]).pairs) == PAIRS
+    assert list(read_pairs((table["en"].combine_chunks(), table["fr"].combine_chunks())).pairs) == PAIRS
 
 
 def test_languages_are_those_of_the_columns() -> None:

@@ -10,7 +10,8 @@ import pytest
 from nmtalign.aligner.opening import fit_to, load
 from nmtalign.aligner.train import train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, iter_chunks, read_bitext
+from nmtalign.text.bitext import SentencePair, check_pair, read_bitext, read_pairs
+from nmtalign.text.chunks import iter_chunks
 
 LINES = [("a house", "une maison"), ("", "une auto")]
 WORDS = [(["a", "house"], ["une", "maison"]), ([], ["une", "auto"])]
@@ -35,8 +36,8 @@ def test_pairs_come_as_they_are_from_whatever_holds_them(pairs):
         frame,
         (frame["en"], frame["fr"]),
     ):
-        assert [tuple(pair) for pair in check_pairs(given)][:2] == pairs
-    assert list(check_pairs([])) == []
+        assert [tuple(pair) for pair in read_pairs(given).pairs][:2] == pairs
+    assert list(read_pairs([]).pairs) == []
 
 
 def test_arrays_of_words_are_lists():
@@ -47,9 +48,9 @@ def test_arrays_of_words_are_lists():
 def test_what_a_reader_gives_is_not_checked_again(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a house\tune maison\n", encoding="utf-8")
     bitext = read_bitext(tmp_path / "pairs.tsv")
-    assert list(check_pairs(bitext)) == list(check_pairs(bitext)) == LINES[:1]
+    assert list(read_pairs(bitext).pairs) == list(read_pairs(bitext).pairs) == LINES[:1]
     with pytest.raises(DataError, match="pair 0: expected lists of words for all pairs, found lines of text"):
-        list(check_pairs(bitext, lines=False))
+        list(read_pairs(bitext, lines=False).pairs)
 
 
 @pytest.mark.parametrize(
@@ -64,12 +65,12 @@ def test_what_a_reader_gives_is_not_checked_again(tmp_path):
 )
 def test_what_is_no_collection_of_pairs_is_a_wrong_call(bitext, told):
     with pytest.raises(UsageError, match=told):
-        check_pairs(bitext)
+        read_pairs(bitext)
 
 
 def test_two_of_three_columns_are_to_be_chosen():
     with pytest.raises(UsageError, match="expected a table of two columns, found 3: a, b, c; name both"):
-        check_pairs(table([(1, "a", "b")], ["a", "b", "c"]))
+        read_pairs(table([(1, "a", "b")], ["a", "b", "c"]))
 
 
 @pytest.mark.parametrize(
@@ -78,21 +79,21 @@ def test_two_of_three_columns_are_to_be_chosen():
 )
 def test_columns_named_target_and_source_are_taken_by_their_names(columns):
     swapped = [pair[::-1] for pair in LINES]
-    assert list(check_pairs(table(swapped, columns))) == LINES
-    assert list(check_pairs(table(LINES, columns[::-1]))) == LINES
+    assert list(read_pairs(table(swapped, columns)).pairs) == LINES
+    assert list(read_pairs(table(LINES, columns[::-1])).pairs) == LINES
     aligner = train(table([("le chat", "the cat"), ("le chien", "the dog")] * 5, columns))
     assert "cat-chat" in str(aligner.align("the cat", "le chat"))
 
 
 @pytest.mark.parametrize("columns", [("fr", "en"), ("b", "a"), (1, 0), ("src", "src_2"), ("x", "source")])
 def test_columns_of_other_names_are_taken_as_they_come(columns):
-    assert list(check_pairs(table(LINES, columns))) == LINES
+    assert list(read_pairs(table(LINES, columns)).pairs) == LINES
 
 
 @pytest.mark.parametrize("columns", [("fr", "en"), ("FR", "EN"), ("French", "eng")])
 def test_columns_of_the_languages_are_taken_by_their_names(columns):
     swapped = [pair[::-1] for pair in LINES]
-    assert list(check_pairs(table(swapped, columns), languages=("en", "fr"))) == LINES
+    assert list(read_pairs(table(swapped, columns), languages=("en", "fr")).pairs) == LINES
 
 
 @pytest.mark.parametrize(
@@ -115,14 +116,14 @@ def test_columns_of_the_languages_are_taken_by_their_names(columns):
 def test_a_row_that_is_no_pair_is_named_by_its_number(row, told):
     good = WORDS[:1] if isinstance(row, tuple) and isinstance(row[0], list) else LINES[:1]
     with pytest.raises(DataError, match=f"pair 1: .*{told}"):
-        list(check_pairs([*good, row, *good]))
+        list(read_pairs([*good, row, *good]).pairs)
 
 
 def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
     with pytest.raises(DataError, match="same number of source and target sentences, found 2 and 1"):
-        check_pairs((["a", "b"], ["x"]))
+        read_pairs((["a", "b"], ["x"]))
     with pytest.raises(DataError, match="pair 2: expected lines of text for all pairs, found lists of words"):
-        list(check_pairs([*LINES, *WORDS]))
+        list(read_pairs([*LINES, *WORDS]).pairs)
 
 
 def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):
@@ -166,7 +167,7 @@ def test_two_open_files_are_the_sentences_of_both_sides(tmp_path):
     (tmp_path / "fr").write_text("le chat\nx\nun chien")
     expected = [("the cat", "le chat"), ("", "x"), ("a dog", "un chien")]
     with open(tmp_path / "en") as source, open(tmp_path / "fr") as target:
-        assert list(check_pairs(source, target)) == expected
+        assert list(read_pairs(source, target).pairs) == expected
 
 
 def test_chunks_take_the_columns_that_their_error_names():

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text import bitext, tokenization
+from nmtalign.text import chunks, tokenization
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
@@ -374,9 +374,9 @@ def test_settings_survive_a_file():
 
 @pytest.mark.parametrize("most", [None, 9])
 def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
-    monkeypatch.setattr(bitext, "MAX_TEXT_CHARS", 4)
+    monkeypatch.setattr(chunks, "MAX_TEXT_CHARS", 4)
     monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
-    bound, pairs = bitext.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
+    bound, pairs = chunks.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
     if most:
         assert list(bound.pairs(pairs, SIMPLE)) == [SentencePair("", "")]
         return

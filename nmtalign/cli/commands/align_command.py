@@ -32,14 +32,8 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import expert_setting
-from nmtalign.text.bitext import (
-    MAX_MATRIX_CELLS,
-    PAIRS_PER_CHUNK,
-    Chunk,
-    LengthLimit,
-    SentencePair,
-    chunk_pairs,
-)
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, Chunk, LengthLimit, chunk_pairs
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -23,11 +23,10 @@ from nmtalign.decoding.batches import read_batches
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.text_files import zip_lines
+from nmtalign.files.text_files import find_split_line, zip_lines
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import LinkRecord, format_pharaoh_batch, read_links
 from nmtalign.links.saved_tables import is_batch_file
-from nmtalign.links.separators import find_split_line
 from nmtalign.names import LINKED_FILES, SIDES, LinkedFileFormat, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import SPACE_SETTINGS

@@ -25,7 +25,7 @@ from nmtalign.display import split_characters, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
-from nmtalign.text.bitext import chunk_pairs
+from nmtalign.text.chunks import chunk_pairs
 from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 if TYPE_CHECKING:

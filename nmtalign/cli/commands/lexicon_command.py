@@ -37,7 +37,7 @@ from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import path_of_prefix
-from nmtalign.links.separators import find_split_word
+from nmtalign.files.text_files import find_split_word
 from nmtalign.text.bitext import SentencePair, named_languages
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import Languages, TextSettings

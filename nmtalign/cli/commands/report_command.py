@@ -27,7 +27,8 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.links.formats import TextFingerprint, format_gold
 from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report, worst_sample
 from nmtalign.report.page_content import OWN_LINKS, Figure, evaluation_figures
-from nmtalign.text.bitext import SentencePair, chunk_pairs
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import chunk_pairs
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import SPACE_SETTINGS
 

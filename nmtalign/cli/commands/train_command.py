@@ -37,7 +37,8 @@ from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
 from nmtalign.settings import LinkSettings, TrainingSettings
-from nmtalign.text.bitext import LengthLimit, SentencePair, chunk_pairs, named_languages
+from nmtalign.text.bitext import SentencePair, named_languages
+from nmtalign.text.chunks import LengthLimit, chunk_pairs
 from nmtalign.text.languages import known_language
 from nmtalign.text.tokenization import SPACE_SETTINGS
 

@@ -160,7 +160,7 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tok
 
 def _print_neighbors(source: na.Embeddings, target: na.Embeddings, words: Sequence[str]) -> None:
     """Print the nearest words of the other language, a row each; source words come first."""
-    from nmtalign.links.separators import tsv_cell
+    from nmtalign.files.text_files import tsv_cell
     from nmtalign.vectors.spaces import nearest_words
 
     print_text("word\tneighbor\tcsls")
