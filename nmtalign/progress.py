@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
-from nmtalign.display import short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.compressed import fraction_read
 
@@ -208,7 +208,7 @@ class ProgressReporter:
         """Yield and count records of the inputs; at their end, the first step begins."""
         yield from self.done_one_by_one(self.track(records))
         self._begin_next_stage()
-        self._display.show(self, f"{self.done:,} {self.unit} read", "read")
+        self._display.show(self, f"{with_plural(self.done, self.unit.removesuffix('s'))} read", "read")
 
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Count `count` records as done; `last` is the number of the last one, where some are skipped."""

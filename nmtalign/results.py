@@ -415,11 +415,11 @@ class Viewable(Result):
 
         The picture of an aligned pair is the card of the report: curves, what they show, and the matrix, in
         light colors, or with ``dark=True`` in dark ones. It takes `links`, `gold` and `title`. With `pin`, it
-        shows what a word looks at and why it is linked: a word of the pair, or its place, such as ``s0`` (the
-        first source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap` has,
-        the picture is that of :meth:`heatmap`; so it is by default for other results, which have no links or
-        no weights. `width` is the width in inches, such as 3.3 of a column of a paper; no text is smaller
-        than 7 points then. Numbers take `values` alone. `dpi` are the dots per inch of a .png.
+        shows what a word attends to and why it is linked: a word of the pair, or its place, such as ``s0``
+        (the first source word) or ``t7``. With ``card=False``, or with an option that only :meth:`heatmap`
+        has, the picture is that of :meth:`heatmap`; so it is by default for other results, which have no
+        links or no weights. `width` is the width in inches, such as 3.3 of a column of a paper; no text is
+        smaller than 7 points then. Numbers take `values` alone. `dpi` are the dots per inch of a .png.
 
         Examples
         --------

@@ -95,10 +95,11 @@ class LinkSettings(Settings):
     extract: ExtractionName | None = setting(
         None,
         "--extract METHOD",
-        "Method that chooses the links: `posterior` takes the cells above --threshold, and second words;"
-        " `every-word` gives each of the other words a link, too; `one-to-one` at most one link per word;"
-        " `mutual` the cells that are the best of their row and of their column."
-        " docs/reference/extraction.md describes the others.",
+        "Method that chooses the links: `posterior` takes the cells whose posterior (the probability of a"
+        " link, from both directions) is at least --threshold, and second words, which join the link of a"
+        " neighbor; `every-word` also links each remaining word; `one-to-one` gives a word at most one link;"
+        ' `mutual` takes the cells that are the best of their row and of their column. The page "Ways to'
+        ' choose links" describes the others.',
         shown_defaults={
             "links-from": "mutual; with --method: the rule of the method",
             OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",
@@ -107,8 +108,8 @@ class LinkSettings(Settings):
     threshold: float | None = setting(
         None,
         "--threshold P",
-        "Keep only links whose posterior (`transport`: share of the plan) is at least P; turns off second"
-        " words and phrases of dictionaries.",
+        "Keep only links whose posterior (`transport`: share of the transport plan) is at least P; turns off"
+        " second words and phrases of dictionaries.",
         above=0,
         maximum=1,
     )
@@ -189,7 +190,9 @@ class GivenVectorsSettings(VectorFileSettings):
             names = ", ".join(given)
             applies = "applies" if len(given) == 1 else "apply"
             problem = f"{names} {applies} to word vectors only, and {found}"
-            raise UsageError(f"{problem}; remove {names}, or open word vectors, such as {BUNDLED_VECTORS}")
+            raise UsageError(
+                f"{problem}; remove {names}, or open word vectors, such as {BUNDLED_VECTORS} (--vectors)"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -449,8 +452,8 @@ class PictureSettings(Settings):
     pin: str | None = setting(
         None,
         "--pin WORD",
-        "Show on a card what a word looks at, and why it is linked: a word of the pair, or its place, such as"
-        " s0 (the first source word) or t7.",
+        "Show on a card what a word attends to, and why it is linked: a word of the pair, or its place, such"
+        " as s0 (the first source word) or t7.",
     )
     links: Alignment | Iterable[tuple[int, int]] | None = setting(None)
     gold: GoldAlignment | LinksOfPair | None = setting(None)

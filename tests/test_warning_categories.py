@@ -30,7 +30,7 @@ def test_a_warning_names_the_line_outside_of_the_package(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(2, 4))
     words = ({"a": vectors[0], "b": 100 * vectors[1]}, {"c": vectors[0], "d": 100 * vectors[1]})
     calls = {
-        "are guesses": lambda: na.load().align("abc def ghi", "jkl mno pqr"),
+        "of the text fit the model or the vectors": lambda: na.load().align("abc def ghi", "jkl mno pqr"),
         "norms of the vectors": lambda: na.load(words, score="dot"),
         "norms of the vectors differ": lambda: na.vector_aligner(*words, score="dot"),
         "too small": lambda: na.train([("a b", "c d")]),

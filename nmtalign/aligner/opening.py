@@ -26,6 +26,7 @@ from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     BUNDLED_MODEL,
     BUNDLED_VECTORS,
+    MULTILINGUAL_MODEL,
     DeviceName,
     ExtractionName,
     PositionsName,
@@ -195,7 +196,7 @@ def _open_aligner_at(path: Any, vector_settings: GivenVectorsSettings) -> Aligne
     if not is_model(folder):
         return aligner_of_folder(folder, vector_settings)
     aligner = load_aligner(folder)
-    vector_settings.refuse_for(f"{folder} is a learned model")
+    vector_settings.refuse_for(f"{path or BUNDLED_MODEL} is a learned model")
     return aligner
 
 
@@ -207,9 +208,8 @@ def _existing_folder(path: Any) -> Path:
         raise UsageError(f"{expected}, found {short_repr(path)}")
     folder = bundled_path(BUNDLED_MODEL) if path is None else resolve_path(path)
     if not folder.exists():
-        raise DataError(f"there is no such folder; bundled are {BUNDLED_MODEL} and {BUNDLED_VECTORS}").at(
-            path or folder
-        )
+        bundled = f"{BUNDLED_MODEL}, {BUNDLED_VECTORS}, and with its extra {MULTILINGUAL_MODEL}"
+        raise DataError(f"there is no such folder; bundled are {bundled}").at(path or folder)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     return folder

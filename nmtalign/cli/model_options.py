@@ -123,7 +123,10 @@ class ModelOptions(Settings):
         kind="input",
     )
     scorers: str | None = setting(
-        None, "--scorers LIST", "Use only these scorers of the model, such as lexicon,spectral.  [all]"
+        None,
+        "--scorers LIST",
+        "Use only these scorers of the model, such as lexicon,vectors: `lexicon` counts linked words,"
+        " `spectral` compares vectors learned from these counts, `vectors` pretrained ones.  [all]",
     )
     vectors: AlignerVectorOptions
     encoder: EncoderSettings

@@ -29,9 +29,8 @@ _SWAPPED = (
     " exchange SOURCE and TARGET (or `languages`)"
 )
 _CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train; a dictionary as `prior`"
-    " helps if the text is small), or check the model or"
-    " vectors, `tokenizer`, `lowercase` and `unicode`"
+    "so the links are guesses: learn a model of these languages (nmtalign train; a dictionary helps if the"
+    " text is small), or check that languages, tokens and case of the text fit the model or the vectors"
 )
 _PUNCTUATION = (
     r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese

@@ -229,8 +229,7 @@ def evaluate(
         path of a file of Pharaoh lines, or of a saved batch.
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines, optional
         As many as `alignments`; links of sets are sure. Of corrections, only the pairs that somebody looked
-        at are scored. Without gold links, scores are estimated from the probabilities of the links
-        (``docs/quality.md`` says how well).
+        at are scored. Without gold links, scores are estimated from the probabilities of the links.
     judge : AlignedBatch, optional
         Without gold links: the same pairs, as an aligner linked them. Its probabilities are those of
         `alignments`, which may come from anywhere. By default, `alignments` is a batch with its own ones.

@@ -424,7 +424,7 @@ def _verdict_of_judge(totals: Sequence[LinkSignals], errors: tuple[float, float]
     if abs(errors[1] - errors[0]) < MIN_DIFFERENCE_OF_JUDGED:
         return None, _too_small(MIN_DIFFERENCE_OF_JUDGED)
     if max(foreign) <= MAX_FOREIGN_RATE:
-        return better, "the model thinks all links of both possible"
+        return better, "the model considers all links of both files possible"
     if foreign[1 - better] >= MIN_FOREIGN_RATE_OF_NOISE:
         return better, f"the model rules {shares} of the links out"
     return None, f"the model rules {shares} of the links out, and it prefers its own, right or wrong"

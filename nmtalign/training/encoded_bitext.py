@@ -131,7 +131,7 @@ def _warn_of_unsplit_text(side: EncodedSide, name: str) -> list[str]:
     if 2 * side.counts[unspaced].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in unspaced], weights=side.counts[unspaced])
-    advice = "pass space-separated words, or `tokenizer=icu`"
+    advice = "pass space-separated words, or learn a model with the tokenizer icu"  # some commands lack it
     if mean > MAX_MEAN_LETTERS:
         return [f"the {name} is written without spaces and not split ({mean:.0f} letters per word); {advice}"]
     if mean == 1:

@@ -55,6 +55,12 @@ def test_texts_and_their_index_show_the_same(capsys, files, tmp_path):
     assert run(capsys, "find", "house", "--index", tmp_path / "corpus.db") == (0, HOUSE, "")
 
 
+def test_an_index_of_one_pair_is_counted_in_the_singular(capsys, files, tmp_path):
+    for path in (files[0], files[1], files[3]):
+        path.write_text(path.read_text(encoding="utf-8").split("\n")[0] + "\n", encoding="utf-8")
+    assert run(capsys, "find", "the", *files, "--index", tmp_path / "one.db")[2] == "nmtalign: 1 pair read\n"
+
+
 @pytest.mark.parametrize("columns", [32, 40, 60, 80])
 def test_lines_fit_the_terminal_and_links_stay_marked(capsys, monkeypatch, tmp_path, columns):
     """Also with letters that are two columns wide."""

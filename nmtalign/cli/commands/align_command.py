@@ -27,6 +27,7 @@ from nmtalign.cli.outputs import (
 )
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.declarations import Settings, setting
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
@@ -323,5 +324,5 @@ def _log_run(
 def _log_shards(run: ShardRun) -> None:
     """Log how many shards there are, and how many are already finished."""
     kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
-    text = f"{run.shards:,} shards in {run.folder}, {kept} of them already finished"
+    text = f"{with_plural(run.shards, 'shard')} in {run.folder}, {kept} of them already finished"
     log(text, event="shards", shards=run.shards, done_before=run.kept)

@@ -14,7 +14,7 @@ from nmtalign.applications.conversion import Conversion, TextsOfLinks
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import open_progress
+from nmtalign.cli.messages import log, open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_written
 from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
@@ -101,6 +101,8 @@ def convert_command(
             raise UsageError("LINKS and REVERSE are joined by a method; add --symmetrize METHOD")
         else:
             _conversion(converted, chosen).write(file.output, outputs, bad)
+    if file.output != "-":
+        log(f"links in {file.output}", event="written")
     errors.say(bad)
 
 

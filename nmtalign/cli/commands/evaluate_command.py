@@ -95,7 +95,7 @@ class ScoredOptions(PairsOptions):
 def evaluate_command(scored: ScoredOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
-    Without gold links, give the text instead (SOURCE TARGET, or --pairs) and a --model that knows it. The
+    Without gold links, pass the text instead (SOURCE TARGET, or --pairs) and a --model that knows it. The
     scores that gold links would give are then estimated, for two styles of annotation: sure and possible
     links, or dense links, which join each word that has a counterpart. LINKS may be a file of align
     --posteriors, which needs neither text nor model.

@@ -79,7 +79,7 @@ class SearchOptions(Settings):
     index: str | None = setting(
         None,
         "--index DB",
-        "Search the index DB; if it is missing, make it of the texts first.",
+        "Search the index DB; with texts, first write it, as a new file.",
         kind="input",
         section="Input",
     )

@@ -522,5 +522,5 @@ def _log_quality(
         if counts_words and outputs.links not in (None, "-"):
             links = shlex.quote(str(outputs.links))
         command = f"nmtalign evaluate {links} {files} --model {shlex.quote(outputs.output)}"
-        text += f"; to know more: {command}, and docs/quality.md"
+        text += f"; to know more: {command}"
     log(text, event="expected", dense=list(expected.dense.intervals["aer"]))
