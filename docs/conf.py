@@ -134,17 +134,29 @@ def hide_signature(
 
 
 def write_commands(app: Any) -> None:
-    """Write a page for each command; remove pages of commands that are gone."""
+    """Write a page for each command and the list of them; remove pages of commands that are gone."""
     folder = Path(app.srcdir, "reference", "commands")
     folder.mkdir(exist_ok=True)
     for page_of_old_build in folder.glob("*.rst"):
         if page_of_old_build.stem not in COMMANDS:
             page_of_old_build.unlink()
+    texts = {"list.txt": list_of_commands()}
     for name, (module, attribute, _) in COMMANDS.items():
-        page = f".. click:: {module}:{attribute}\n   :prog: nmtalign {name}\n   :nested: full\n"
-        path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text(encoding="utf-8") != page:
-            path.write_text(page, encoding="utf-8")
+        texts[f"{name}.rst"] = (
+            f".. click:: {module}:{attribute}\n   :prog: nmtalign {name}\n   :nested: full\n"
+        )
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def list_of_commands() -> str:
+    """Return a table of the commands with what they do, and their pages in the navigation."""
+    rows = [f"| {{doc}}`{name} <commands/{name}>` | {line} |\n" for name, (_, _, line) in COMMANDS.items()]
+    pages = "".join(f"commands/{name}\n" for name in COMMANDS)
+    table = "".join(["| command | what it does |\n|---|---|\n", *rows])
+    return f"{table}\n```{{toctree}}\n:hidden:\n{pages}```\n"
 
 
 def write_live_card(app: Any, error: Exception | None) -> None:

@@ -23,7 +23,6 @@ from scipy.special import expit, logit
 
 import nmtalign
 from nmtalign.cli import main
-from nmtalign.cli.program import COMMANDS
 from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import SYMMETRIZATIONS, ExtractionName
@@ -144,11 +143,6 @@ def test_every_way_to_choose_links_is_defined_with_its_threshold():
     assert tuple(symmetrizations) == SYMMETRIZATIONS
 
 
-def test_the_glossary_is_sorted():
-    terms = re.findall(r"^\*\*([^*]+?)[.:]\*\*", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
-    assert terms == sorted(terms, key=str.lower)
-
-
 def test_every_public_name_has_an_entry():
     for page, module in (("api", nmtalign), ("attention", nmtalign.attention)):
         text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
@@ -160,13 +154,6 @@ def test_docstrings_of_public_names_stand_by_themselves():
     for name in nmtalign.__all__:
         text = inspect.getdoc(getattr(nmtalign, name)) or ""
         assert not re.search(r"from nmtalign\.|[Aa]s of :|:data:", text), name
-
-
-def test_every_command_has_an_entry():
-    text = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
-    assert re.findall(r"^commands/(.+)$", text, re.MULTILINE) == list(COMMANDS)
-    for name, (_, _, help_line) in COMMANDS.items():
-        assert f"| {{doc}}`{name} <commands/{name}>` | {help_line} |" in text
 
 
 def test_pages_can_be_followed_in_one_folder():

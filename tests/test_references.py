@@ -45,8 +45,7 @@ PROGRAMS = {  # options of other programs, of dask, of tools, and of our scripts
     "fairseq": {"--align-suffix", "--print-alignment", "--load-alignments"},
     "eflomal": {"--priors", "--overwrite"},
     "OpusTrainer": {"--config"},
-    "PyGlossary": {"--read-format"},
-    "dask": {"--nthreads", "--nworkers", "--protocol", "--tls-ca-file", "--tls-cert", "--tls-key"},
+    "dask": {"--nthreads", "--nworkers"},
     "pytest and pip": {"--cov", "--durations", "--no-index", "--find-links"},
     "scripts": {
         "--data",
@@ -313,8 +312,8 @@ ROOTS = (
     *(PACKAGE, PACKAGE / "report", PACKAGE / "report" / "assets"),
     *(REPOSITORY, REPOSITORY / "scripts", DOCS),
 )
-# a file of the user, as a page says; then files of fast_align, fairseq and OpenNMT-py
-OF_OTHERS = {"attention.py", "force_align.py", "language_pair_dataset.py", "text_corpus.py", "text_utils.py"}
+# files of fast_align, fairseq and OpenNMT-py
+OF_OTHERS = {"force_align.py", "language_pair_dataset.py", "text_corpus.py", "text_utils.py"}
 OUR_FOLDERS = {path.name for root in (PACKAGE, REPOSITORY) for path in root.rglob("*") if path.is_dir()}
 
 
