@@ -129,8 +129,8 @@ CELL_MEANING = "a cell: stronger is likelier"
 DOT_MEANING = "; dot: linked"
 TURNED = ("← columns run from right to left,", "as their sentence does")
 NO_WORDS = "no words"
+TEXT_ORDER = 3.0  # the order in which matplotlib draws texts, above curves and circles
 # matplotlib looks for bold letters in each family of a text, and complains of those that have none
-TEXT_ORDER = 3.0  # the order in which Matplotlib draws texts, above curves and circles
 BOLD: dict[str, Any] = {"weight": "bold", "family": DEFAULT_FONT}
 
 
@@ -317,11 +317,11 @@ class _Canvas:
         about: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom"} | style
         self._axes.text(x, y, text, size=size, parse_math=False, **about)
 
-    def label_style(self, side: int, position: int, text: str) -> dict[str, Any]:
-        """Return the style of a word at the matrix; while one is pinned, it and its partners are bold."""
+    def column_label_style(self, position: int, text: str) -> dict[str, Any]:
+        """Return the style of a source word; while one is pinned, it and its partners are bold."""
         if self._in_view is None:
             return {"color": self.theme.ink}
-        if position not in self._in_view[side]:
+        if position not in self._in_view[0]:
             return {"color": self.theme.soft}
         return {"color": self.theme.ink} | (BOLD if _has_bold_letters(text) else {})
 
@@ -1039,7 +1039,7 @@ class _MatrixLayout:
         size = min(size, self.cell)
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
-            self._card.write_upward(word, center, y - 6, size, self._card.label_style(0, source, word))
+            self._card.write_upward(word, center, y - 6, size, self._card.column_label_style(source, word))
         for target, word in enumerate(() if self.is_in_line else self._sides[1]):
             middle = y + (target + 0.5) * self.cell
             self._card.write_word(1, target, word, x - 8, middle, size, "right")
