@@ -114,6 +114,8 @@ PLACES_OF_SIGNS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8)  # along a
 SHIFTS_OF_STUB_SIGNS = (0, -14, 14, -28, 28)  # to the side
 SIGN_GAP_POINTS = 16.0
 BAR_ROW_POINTS = 24.0
+MIN_BAR_POINTS = 60.0
+BAR_NUMBER_POINTS = 56.0  # room for the number behind a bar
 KEY_ROW_POINTS = 28.0
 
 
@@ -851,16 +853,33 @@ def _draw_group(card: _Canvas, group: BarGroup, x: float, y: float, room: float)
     card.write_bold(group.head, x, y, FACT_POINTS)
     y += 18
     card.write(group.note, x, y, CARD_NOTE_POINTS, color=card.theme.soft)
-    y += 4
-    name_width = max(card.width(bar.name, CARD_NOTE_POINTS) for bar in group.bars) + 12
-    for bar in group.bars:
+    return _draw_bars(card, group.bars, x, y + 4, room) + 16
+
+
+def _draw_bars(
+    card: _Canvas, bars: Sequence[Bar], x: float, y: float, room: float, number_room: float = 0.0
+) -> float:
+    """Draw bars behind their names, below each other; return the middle of the last one."""
+    name_width = max(card.width(bar.name, CARD_NOTE_POINTS) for bar in bars) + 12
+    width = max(MIN_BAR_POINTS, room - name_width - number_room)
+    for bar in bars:
         y += BAR_ROW_POINTS
         color = card.theme.soft if bar.name == NO_PARTNER else card.theme.ink
         card.write(bar.name, x, y, CARD_NOTE_POINTS, color=color)
-        track_width = max(40.0, room - name_width)
-        card.rectangle(x + name_width, y - 4, track_width, 8, card.theme.grid)
-        card.rectangle(x + name_width, y - 4, track_width * bar.share, 8, card.theme.weight)
-    return y + 16
+        _draw_bar(card, bar, x + name_width, y, width, 8)
+        if number_room:
+            card.write(whole_percent(bar.share), x + room, y, CARD_NOTE_POINTS, ha="right")
+    return y
+
+
+def _draw_bar(card: _Canvas, bar: Bar, x: float, y: float, width: float, height: float) -> None:
+    """Draw the track of a bar around a height, its share, and a tick at its limit."""
+    top = y - height / 2
+    card.rectangle(x, top, width, height, card.theme.grid)
+    color = card.theme.of_kind(bar.kind) if bar.kind else card.theme.weight
+    card.rectangle(x, top, width * bar.share, height, color)
+    if bar.limit is not None:
+        card.rectangle(x + width * bar.limit - 1, top - 4, 2, height + 8, card.theme.ink)
 
 
 def _draw_together(
@@ -869,15 +888,12 @@ def _draw_together(
     """Draw the number of a cell as a bar, perhaps with what a link needs; return where it ends."""
     card.write_bold(reasons.together_head, card.left, y, FACT_POINTS)
     y += BAR_ROW_POINTS
-    track_width = room - 56
-    color = card.theme.of_kind(bar.kind) if bar.kind else card.theme.weight
-    card.rectangle(card.left, y - 6, track_width, 12, card.theme.grid)
-    card.rectangle(card.left, y - 6, track_width * bar.share, 12, color)
+    width = room - BAR_NUMBER_POINTS
+    _draw_bar(card, bar, card.left, y, width, 12)
     card.write(whole_percent(bar.share), card.left + room, y, CARD_NOTE_POINTS, ha="right")
     if bar.limit is not None:
-        tick = card.left + track_width * bar.limit
-        card.rectangle(tick - 1, y - 10, 2, 20, card.theme.ink)
         y += 20
+        tick = card.left + width * bar.limit
         card.write(what_a_link_needs(content), tick, y, CARD_NOTE_POINTS, ha="center", color=card.theme.soft)
     return y + 28
 
@@ -923,21 +939,7 @@ def _draw_calls(
     if any(call.limit is not None for call in calls):
         y += 20
         card.write(what_a_link_needs(content), x, y, CARD_NOTE_POINTS, color=card.theme.soft)
-    y += 4
-    name_width = max(card.width(call.name, CARD_NOTE_POINTS) for call in calls) + 12
-    track_width = max(60.0, room - name_width - 56)
-    track = x + name_width
-    for call in calls:
-        y += BAR_ROW_POINTS
-        card.write(call.name, x, y, CARD_NOTE_POINTS)
-        card.rectangle(track, y - 4, track_width, 8, card.theme.grid)
-        linked = call.kind in ("both", "hit", "wrong", "missed")
-        color = card.theme.of_kind(call.kind) if linked else card.theme.weight
-        card.rectangle(track, y - 4, track_width * call.share, 8, color)
-        if call.limit is not None:
-            card.rectangle(track + track_width * call.limit - 1, y - 8, 2, 16, card.theme.ink)
-        card.write(whole_percent(call.share), x + room, y, CARD_NOTE_POINTS, ha="right")
-    return y + 12
+    return _draw_bars(card, calls, x, y + 4, room, BAR_NUMBER_POINTS) + 12
 
 
 class _MatrixLayout:
