@@ -29,7 +29,6 @@ SUBSCRIPT_ZERO = 0x2080
 MAX_SHOWN_PARTNERS = 2  # words of a group of bars, next to the partner and "no partner"
 MIN_SHOWN_SHARE = 0.005  # of a bar that is seen
 NO_PARTNER = "no partner"
-BAR_KINDS = {"both": "hit", "hit": "hit", "wrong": "wrong", "missed": "missed"}
 # Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
 # joint posterior where that of one direction is shown.
 METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
@@ -437,7 +436,6 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
     ]
     if pin.is_source:
         groups.reverse()
-    kind = BAR_KINDS.get(content.kinds.get(link, ""), "")
     is_linked = link in set(content.links)
     unlinked_head = "Both together" if _has_both_directions(pin.pair) else "Weight"
     limit = None if is_linked else content.threshold
@@ -445,7 +443,7 @@ def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
         headline=_headline(content, pin, word, partners),
         sentence=_sentence(content, pin.pair, link),
         groups=groups,
-        together=Bar("", content.probability(link), kind, limit),
+        together=Bar("", content.probability(link), content.kinds.get(link, ""), limit),
         together_head="Probability of the link" if is_linked else unlinked_head,
         notes=_notes(pin.pair),
     )
