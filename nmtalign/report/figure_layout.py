@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator
+from numpy.typing import NDArray
 
 from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.errors import UsageError, warn_caller
@@ -657,42 +658,38 @@ def cut_into_rows(
     Each row is as long as its room allows, or ends sooner, where fewer links lead out of it. The widths are
     those of the words of both sides.
     """
-    ends: list[list[float]] = []
-    for side in widths:
-        side_ends = [0.0]
-        for width in side:
-            side_ends.append(side_ends[-1] + width + gap)
-        ends.append(side_ends)
+    ends = [[*accumulate(side, lambda end, width: end + width + gap, initial=0.0)] for side in widths]
     whole = len(widths[0]), len(widths[1])
-    links = list(links)
+    positions = np.array(list(links), int).reshape(-1, 2)
     cuts = [(0, 0)]
     while cuts[-1] != whole:
-        cuts.append(_next_cut(ends, links, cuts[-1], room))
+        cuts.append(_next_cut(ends, positions, cuts[-1], room))
     return cuts
 
 
 def _next_cut(
-    ends: Sequence[Sequence[float]], links: Sequence[tuple[int, int]], before: tuple[int, int], room: float
+    ends: Sequence[Sequence[float]], links: NDArray[np.int_], before: tuple[int, int], room: float
 ) -> tuple[int, int]:
-    """Return where the row that begins at `before` ends on both sides."""
-    choices: list[range] = []
-    for side in (0, 1):
-        start = before[side]
+    """Return where the row that begins at `before` ends on both sides; `links` has a row for each link."""
+    shortest: list[int] = []
+    longest: list[int] = []
+    for start, side_ends in zip(before, ends, strict=True):
         stop = start
-        while stop + 1 < len(ends[side]) and ends[side][stop + 1] - ends[side][start] <= room:
+        while stop + 1 < len(side_ends) and side_ends[stop + 1] - side_ends[start] <= room:
             stop += 1
         # a word that is wider than its row has a row of its own
-        stop = max(stop, min(start + 1, len(ends[side]) - 1))
-        shortest = start + math.ceil(MIN_ROW_FILL * (stop - start))
-        choices.append(range(stop, shortest - 1, -1))
-    best = choices[0][0], choices[1][0]
-    if best == (len(ends[0]) - 1, len(ends[1]) - 1):
-        return best
-    fewest = len(links) + 1
-    for source_end in choices[0]:
-        for target_end in choices[1]:
-            crossing = sum((source < source_end) != (target < target_end) for source, target in links)
-            if crossing < fewest:
-                fewest = crossing
-                best = source_end, target_end
-    return best
+        stop = max(stop, min(start + 1, len(side_ends) - 1))
+        shortest.append(start + math.ceil(MIN_ROW_FILL * (stop - start)))
+        longest.append(stop)
+    if longest == [len(side_ends) - 1 for side_ends in ends]:
+        return longest[0], longest[1]
+    choices = np.subtract(longest, shortest) + 1
+    # the first end, counted from the shortest row, that is behind each word of a link
+    first_ends = np.clip(links - shortest + 1, 0, choices)
+    counts = np.zeros(choices + 1, int)
+    np.add.at(counts, tuple(first_ends.T), 1)
+    both_before = counts.cumsum(axis=0).cumsum(axis=1)
+    # a link leads out of a row if one of its words alone is before the end
+    leading_out = (both_before[:, -1:] + both_before[-1:] - 2 * both_before)[:-1, :-1]
+    source_end, target_end = np.argwhere(leading_out == leading_out.min())[-1] + shortest  # the longest row
+    return int(source_end), int(target_end)

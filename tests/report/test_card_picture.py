@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -201,6 +204,27 @@ def test_rows_are_cut_where_no_link_crosses() -> None:
         assert all((a < next_s) == (b < next_t) for a, b in links)
     wide = cut_into_rows([[500.0, 500.0], [1.0]], [], room=60.0, gap=2.0)
     assert wide == [(0, 0), (1, 1), (2, 1)]
+
+
+@given(st.data())
+def test_a_row_ends_where_the_fewest_links_lead_out(data: st.DataObject) -> None:
+    """Count all links for each end of a row; of equal ends the last one is chosen."""
+    sizes = data.draw(st.tuples(st.integers(1, 12), st.integers(1, 12)))
+    word_pairs = st.tuples(*(st.integers(0, size - 1) for size in sizes))
+    links = data.draw(st.lists(word_pairs, max_size=20))
+    words_per_row = data.draw(st.integers(1, 6))
+    cuts = cut_into_rows([[10.0] * size for size in sizes], links, room=10.0 * words_per_row, gap=0.0)
+    assert cuts[-1] == sizes
+    for before, after in pairwise(cuts):
+        longest = [min(start + words_per_row, size) for start, size in zip(before, sizes, strict=True)]
+        ends = product(
+            *(
+                range(stop, start + math.ceil(0.6 * (stop - start)) - 1, -1)
+                for start, stop in zip(before, longest, strict=True)
+            )
+        )
+        fewest = min(ends, key=lambda end: sum((s < end[0]) != (t < end[1]) for s, t in links))
+        assert after == (sizes if longest == [*sizes] else fewest)
 
 
 def test_percents_are_whole_and_do_not_round_to_certainty() -> None:
