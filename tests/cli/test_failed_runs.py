@@ -6,15 +6,11 @@ damaged, on a disk without any room, and on one whose room ends with the last by
 
 from __future__ import annotations
 
-import gc
-import io
-import os
 import shutil
 import sqlite3
 import sys
-import warnings
-from collections.abc import Collection
-from contextlib import closing
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,19 +18,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.cli.commands import demo_command, report_command
 from nmtalign.external import transformer
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
-from nmtalign.report.heatmap import draw_heatmap
-from nmtalign.vectors.storage import load_embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.cli.running import import_all
+from tests.cli.running import run
 from tests.cli.test_types import ALL, is_output
 
 resource = pytest.importorskip("resource")
-TOY = toy_bitext(120, seed=5)
+TOY = toy_bitext(30, seed=5)
 NO_TEXT = b"\xff\n"
 ALIGN = "align source target --model model --workers 1 "
 BAD_ROW = b"few 1\n"
@@ -91,7 +84,7 @@ CASES = [
     Case("posteriors", ALIGN + "-o links-out --posteriors out.npz"),
     Case("posteriors", ALIGN + "-o links-out --posteriors out.parquet"),
     Case(
-        "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
+        "out_shards", ALIGN + "--out-shards out --shard-pairs 12", again="--resume", gone="out/000001.links"
     ),
     Case("cache", FROM + "--cache cache -o out", again="--layer 2"),
     Case("output", FROM + "-o out"),
@@ -117,11 +110,11 @@ CASES = [
     Case("output", "convert links --from pharaoh --to talp -o out", bad="links"),
     Case("output", "phrases " + LINKED + "-o out", bad="links"),
     Case("output", "project " + LINKED + "--tags tags --tags-format bio -o out", bad="tags"),
-    Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.pdf", bad="pairs"),
-    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.png", bad="pairs"),
-    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.svg", bad="pairs"),
-    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.tsv", bad="pairs"),
-    Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.npz", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 1,30 -o out.pdf", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 30 -o out.png", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 30 -o out.svg", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 30 -o out.tsv", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 1,30 -o out.npz", bad="pairs"),
     Case("output", "report source target --model model --sample 5 -o out.html"),
     Case("output", "vectors convert x.vec out --to word2vec", "x.vec", TWO_WORDS),
     Case("output", "vectors convert x.vec out --to word2vec-binary", "x.vec", TWO_WORDS),
@@ -169,17 +162,13 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sample").mkdir()
     for path in bundled_path("en_fr_sample").iterdir():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        (folder / "sample" / path.name).write_text("".join(lines[:5]), encoding="utf-8")
+        short = [lines[n] for n in (25, 264, 98)]
+        (folder / "sample" / path.name).write_text("".join(short), encoding="utf-8")
     words = [f"word{n}" for n in range(200)]
     for name in ("x.vec", "y.vec"):
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
         rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
         (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
-    figure = draw_heatmap(aligner.align(*TOY.words[0]).matrix)
-    for kind in ("pdf", "png", "svg"):
-        figure.savefig(io.BytesIO(), format=kind)
-    load_embeddings(folder / "x.vec")  # what both import, all processes have
-    import_all()
     return folder
 
 
@@ -197,47 +186,41 @@ def cached(folder: Path) -> set[tuple[str, bytes]]:
         return set(file.execute("SELECT key, value FROM similarities"))
 
 
-def attempt(folder: Path, line: str, limit: int | None = None) -> tuple[int, str]:
-    """Run the program in a process of its own, whose files have no room for more bytes than `limit`."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone
-        child = os.fork()
-    if not child:
-        work(folder, line.split(), writing, limit)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as said:
-        err = said.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), err
+@pytest.fixture
+def small_work(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the encoder return made-up vectors, and the demo draw and report few pairs."""
+    monkeypatch.setattr(transformer.Encoder, "check", lambda encoder: None)
+    monkeypatch.setattr(transformer.Encoder, "identity", [])
+    monkeypatch.setattr(transformer.Encoder, "vectors", vectors)
+    monkeypatch.setattr(demo_command, "LINES_IN_PDF", (1,))
+    monkeypatch.setattr(demo_command, "COMPARED_LINE", 2)
+    monkeypatch.setattr(report_command, "DEFAULT_SAMPLE_PAIRS", 3)
+    monkeypatch.setattr(
+        demo_command,
+        "bundled_path",
+        lambda name: inputs / "sample" if "sample" in name else bundled_path(name),
+    )
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the first half of a compiled file would be kept
 
 
-def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> None:
-    code = 99
-    gc.freeze()  # a collection would touch, and so copy, all objects of the first process
+@contextmanager
+def room_for(limit: int | None) -> Iterator[None]:
+    """Let no file of this process grow beyond `limit` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
-        os.chdir(folder)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(stderr, "w", buffering=1)
-        transformer.Encoder.check = lambda encoder: None
-        transformer.Encoder.identity = []
-        transformer.Encoder.vectors = vectors
-        small_demo(folder)
-        if limit is not None:
-            sys.dont_write_bytecode = True  # the first half of a compiled file would be kept
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        main(arguments)
-    except SystemExit as end:
-        code = int(end.code or 0)
-        sys.stderr.flush()
+        yield
     finally:
-        os._exit(code)
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def small_demo(folder: Path) -> None:
-    """Let the demo align, draw and report the few pairs of the folder `sample`."""
-    demo_command.LINES_IN_PDF, demo_command.COMPARED_LINE = (1,), 2
-    demo_command.bundled_path = lambda name: folder / "sample" if "sample" in name else bundled_path(name)
-    report_command.DEFAULT_SAMPLE_PAIRS = 3
+def attempt(line: str, capsys: pytest.CaptureFixture[str], limit: int | None = None) -> tuple[int, str]:
+    """Run the program on a disk whose files have no room for more bytes than `limit`."""
+    capsys.readouterr()
+    with room_for(limit):
+        code = run(*line.split())
+    return code, capsys.readouterr().err
 
 
 def vectors(encoder: Any, pairs: dict[int, tuple[list[str], list[str]]]) -> list[Any]:
@@ -249,15 +232,18 @@ def vectors(encoder: Any, pairs: dict[int, tuple[list[str], list[str]]]) -> list
     return [(of_side(source), of_side(target)) for source, target in pairs.values()]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.usefixtures("small_work")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.line.replace("/", "-"))
-def test_a_failed_run_leaves_what_was_there(case: Case, inputs: Path, tmp_path: Path):
+def test_a_failed_run_leaves_what_was_there(
+    case: Case, inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
     for ending, package in (("parquet", "pyarrow"), ("zst", "zstandard")):
         if ending in case.line:
             pytest.importorskip(package)
     folder = tmp_path / "work"
     shutil.copytree(inputs, folder)
-    code, err = attempt(folder, case.line)
+    monkeypatch.chdir(folder)
+    code, err = attempt(case.line, capsys)
     assert code == 0, err
     files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
     written = [folder / path for path in files if not (inputs / path).exists()]
@@ -271,23 +257,24 @@ def test_a_failed_run_leaves_what_was_there(case: Case, inputs: Path, tmp_path: 
     before = contents(folder)
     outputs = {path.relative_to(folder).parts[0] for path in written}
     for limit in (0, largest - 1):
-        fails(folder, line, before, limit, outputs)
+        fails(folder, line, before, capsys, limit, outputs)
     if case.bad:
         bad = folder / case.bad
         bad.write_bytes(b"".join(bad.read_bytes().splitlines(keepends=True)[:-1]) + case.tail)
-        fails(folder, line, contents(folder))
+        fails(folder, line, contents(folder), capsys)
 
 
 def fails(
     folder: Path,
     line: str,
     before: dict[str, tuple[int, bytes]],
+    capsys: pytest.CaptureFixture[str],
     limit: int | None = None,
     outputs: Collection[str] = (),
 ) -> None:
     """Check a run that fails; on a full disk, the message names one of the `outputs`."""
     kept = cached(folder)
-    code, err = attempt(folder, line, limit)
+    code, err = attempt(line, capsys, limit)
     assert kept <= cached(folder)
     assert code in ((1, 4) if limit is not None else (2, 3)), err
     assert "nmtalign: error: " in err
