@@ -188,9 +188,9 @@ def test_faults_of_the_data_are_told_as_ever(client):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_path):
     for side, path in zip(("en", "fr"), text, strict=True):
-        (tmp_path / side).write_bytes(path.read_bytes() * 9)
+        (tmp_path / side).write_bytes(path.read_bytes() * 4)
     arguments = ["align", tmp_path / "en", tmp_path / "fr", "--out-shards", tmp_path / "shards"]
-    arguments += ["--shard-pairs", 100, "--engine", "dask", "--workers", 1]
+    arguments += ["--shard-pairs", 30, "--engine", "dask", "--workers", 1]
     program = [sys.executable, "-m", "nmtalign", *map(str, arguments)]
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
     wait_for(lambda: list((tmp_path / "shards").glob("0*.json")))
@@ -200,7 +200,7 @@ def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_p
     assert "--resume resumes the run" in told
     assert "Traceback" not in told
     assert run(*arguments[:7], "--resume", "-o", tmp_path / "links", "--workers", 1) == 0
-    assert (tmp_path / "links").read_bytes() == wanted["links"] * 9
+    assert (tmp_path / "links").read_bytes() == wanted["links"] * 4
 
 
 def test_what_cannot_be_reached_is_said(text, tmp_path, monkeypatch, capsys):

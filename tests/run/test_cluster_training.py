@@ -33,7 +33,7 @@ PRIOR = Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch) -> None:
     """Let a small text have several parts and ranges."""
-    monkeypatch.setattr("nmtalign.training.encoded_bitext.CLUSTER_PART_CELLS", 7_500)
+    monkeypatch.setattr("nmtalign.training.encoded_bitext.CLUSTER_PART_CELLS", 15_000)
 
 
 def settings(**options: Any) -> TrainingJob:
