@@ -16,7 +16,7 @@ from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus.sides import encode_both_sides
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
-from nmtalign.text import bitext as chunks
+from nmtalign.text import chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
