@@ -1,4 +1,4 @@
-"""NumPy's files, read with care: no pickles, and no array larger than its file."""
+"""Files of NumPy and Parquet, read with care: no pickles, and no array larger than its file may claim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 
 from nmtalign.arrays import NUMERIC_KINDS, AnyArray, Longs
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, require_extra
 from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, open_binary
 from nmtalign.files.paths import reraise_as_data_error
 
@@ -29,6 +29,10 @@ FREE_ARRAY_BYTES = 1 << 26  # any archive of arrays may decompress to this size
 _DOUBLE_BYTES = 8  # bytes of a number in double precision
 _NOT_ARRAYS = "not a readable file of arrays"
 _TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+
+
+def _max_array_bytes(path: str | Path) -> int:
+    return max(FREE_ARRAY_BYTES, MAX_COMPRESSION_RATIO * os.path.getsize(path))
 
 
 class NpzReader(ExitStack):
@@ -51,7 +55,7 @@ class NpzReader(ExitStack):
             if len(self._members) < len(infos):
                 raise DataError("expected arrays of different names, found two of the same name")
             claimed = sum(info.file_size for info in infos)
-            self._most = max(FREE_ARRAY_BYTES, MAX_COMPRESSION_RATIO * os.path.getsize(path))
+            self._most = _max_array_bytes(path)
             if claimed > self._most:
                 expected = f"expected an archive that decompresses to at most {self._most:,} bytes"
                 raise DataError(f"{expected}, found {claimed:,}")
@@ -310,3 +314,38 @@ def _mapping_of(array: AnyArray) -> Any:
     while isinstance(base.base, np.ndarray):
         base = base.base
     return base.base if isinstance(base, np.memmap) else None
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+def import_parquet() -> Any:
+    """Return the package pyarrow, with its module of Parquet."""
+    with require_extra("parquet", "a Parquet file needs the package pyarrow"):
+        import pyarrow.parquet
+    return pyarrow
+
+
+def check_parquet_values(metadata: Any, columns: Sequence[str], path: Path) -> None:
+    """Raise DataError if columns have too many values: in a file, equal values take next to no space.
+
+    A value counts as if it had double precision; the bound is that of an archive of arrays.
+    """
+    claimed = 0
+    for group_number in range(metadata.num_row_groups):
+        group = metadata.row_group(group_number)
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema.partition(".")[0] in columns:
+                claimed += max(column.total_uncompressed_size, _DOUBLE_BYTES * column.num_values)
+    most = _max_array_bytes(path)
+    if claimed > most:
+        raise DataError(f"expected columns that decompress to at most {most:,} bytes, found {claimed:,}")
+
+
+def texts_of_parquet(array: Any) -> list[Any]:
+    """Return the texts of an array; equal ones are one object if the column is read as a dictionary."""
+    if not hasattr(array, "indices"):
+        return list(array.to_pylist())
+    distinct = array.indices.unique().drop_null()
+    texts = dict(zip(distinct.to_pylist(), array.dictionary.take(distinct).to_pylist(), strict=True))
+    return [texts.get(number) for number in array.indices.to_pylist()]

@@ -21,7 +21,13 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Longs, offsets_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.array_files import NpzReader, NpzWriter
+from nmtalign.files.array_files import (
+    NpzReader,
+    NpzWriter,
+    check_parquet_values,
+    import_parquet,
+    texts_of_parquet,
+)
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.files.sniffing import HEAD_BYTES, is_numpy_archive
@@ -55,15 +61,7 @@ def check_batch_path(path: str | Path) -> None:
     if ending not in BATCH_FORMATS:
         raise UsageError(f"{path}: expected a file name ending in {' or '.join(BATCH_FORMATS)}")
     if ending == ".parquet":
-        _import_parquet()
-
-
-def _import_parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("a Parquet file needs pyarrow: pip install 'nmtalign[parquet]'") from None
-    return pyarrow
+        import_parquet()
 
 
 class TableWriter(AbstractContextManager["TableWriter"], Protocol):
@@ -109,7 +107,7 @@ class _ParquetFile:
     """Writes chunks of columns as row groups of a Parquet file, opened by us: errors then name it."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._arrow = _import_parquet()
+        self._arrow = import_parquet()
         self._file = file
         self._writer: Any = None
 
@@ -261,12 +259,17 @@ def _strings(encoded: AnyArray, sizes: AnyArray, path: Path) -> list[str]:
 def _read_parquet_batch(
     path: Path, wanted: Collection[str] | None
 ) -> Iterator[tuple[dict[str, Any], Columns]]:
-    arrow = _import_parquet()
+    arrow = import_parquet()
     with reraise_as_data_error(path, _FOREIGN), open(path, "rb") as file:
         try:
-            table = arrow.parquet.ParquetFile(file)
+            metadata = arrow.parquet.read_metadata(file)
+            columns = map(metadata.schema.column, range(metadata.num_columns))
+            texts = [column.path for column in columns if column.logical_type.type == "STRING"]
+            # a text as long as the file may be in each row: as a dictionary, equal texts are one object
+            table = arrow.parquet.ParquetFile(file, metadata=metadata, read_dictionary=texts)
             meta = _meta_from_json((table.schema_arrow.metadata or {}).get(b"nmtalign", b""), path)
             names = [name for name in table.schema_arrow.names if wanted is None or name in wanted]
+            check_parquet_values(metadata, names, path)
             for group in range(table.num_row_groups):
                 rows = table.read_row_group(group, names)
                 yield meta, {name: _column_of(rows[name]) for name in rows.column_names}
@@ -285,7 +288,8 @@ def _column_of(chunked: Any) -> Column:
 
 def _flat(array: Any) -> AnyArray | list[str]:
     is_text = "string" in str(array.type)
-    values: AnyArray | list[str] = array.to_pylist() if is_text else array.to_numpy(zero_copy_only=False)
+    values: AnyArray | list[str]
+    values = texts_of_parquet(array) if is_text else array.to_numpy(zero_copy_only=False)
     return values
 
 

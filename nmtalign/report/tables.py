@@ -28,7 +28,7 @@ from nmtalign.arrays import Reals
 from nmtalign.attention import entropy
 from nmtalign.display import abbreviate, short_repr, visible
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.array_files import NpzWriter
+from nmtalign.files.array_files import NpzWriter, import_parquet
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import as_path
@@ -298,11 +298,7 @@ def _open_parquet(out: BinaryIO, unit: LinkUnitName) -> Iterator[Callable[[Itera
 
     The file is opened by us: errors of one that pyarrow opens do not name it.
     """
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
+    arrow = import_parquet()
     kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
     schema = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
     if unit != "words":
@@ -314,7 +310,7 @@ def _open_parquet(out: BinaryIO, unit: LinkUnitName) -> Iterator[Callable[[Itera
             columns = [list(column) for column in zip(*chunk, strict=True)]
             file.write_table(arrow.table(columns, schema=schema))
 
-    with pyarrow.parquet.ParquetWriter(out, schema) as file:
+    with arrow.parquet.ParquetWriter(out, schema) as file:
         yield write
 
 

@@ -25,7 +25,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nmtalign.errors import DataError, UsageError, require_extra, warn_caller
+from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.files.array_files import import_parquet, texts_of_parquet
 from nmtalign.files.compressed import max_decompressed_size
 from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
@@ -442,10 +443,9 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
 def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[str, str]]:
     """Open a Parquet file, and choose its columns; DataError if it is too large, or a column is missing."""
-    with require_extra("parquet", "a Parquet file needs the package pyarrow"):
-        from pyarrow.parquet import ParquetFile
+    parquet = import_parquet().parquet
     with reraise_as_data_error(path, "expected a Parquet file"):
-        file = ParquetFile(path)
+        file = parquet.ParquetFile(path)
         names = [file.schema.column(n).path for n in range(len(file.schema))]
         columns = select or _side_columns(names)
         _check_parquet_size(file.metadata, columns, os.path.getsize(path))
@@ -454,7 +454,7 @@ def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[
             found = ", ".join(sorted(names))
             raise DataError(f"expected a column {column!r}, found {found}; choose source and target").at(path)
     # read_dictionary keeps equal texts as one object: many rows may share a text as long as the whole file
-    return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns)), columns
+    return parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns)), columns
 
 
 def _side_columns(names: list[str]) -> tuple[str, str]:
@@ -488,11 +488,7 @@ def _column_values(batch: Any, column: str) -> list[Any]:
     array = batch.column(first)
     for field in fields:
         array = compute.struct_field(array, field)
-    if not hasattr(array, "indices"):
-        return list(array.to_pylist())
-    distinct = array.indices.unique().drop_null()
-    texts = dict(zip(distinct.to_pylist(), array.dictionary.take(distinct).to_pylist(), strict=True))
-    return [texts.get(number) for number in array.indices.to_pylist()]
+    return texts_of_parquet(array)
 
 
 # --- gettext catalogues --------------------------------------------------------------------------

@@ -14,7 +14,9 @@ import pytest
 
 import nmtalign as na
 from nmtalign.decoding import batches
+from nmtalign.files import array_files
 from nmtalign.files.array_files import NpzWriter
+from nmtalign.links.saved_tables import read_tables
 from tests.aligner.batches import check_same_bits
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -277,3 +279,24 @@ def test_a_curve_of_links_that_were_chosen_in_different_ways_is_refused() -> Non
         na.evaluate(joined.choose(extract="argmax"), ["0-0", "", "0-0", "0-0"] * 2, curve=True).method
         == "argmax"
     )
+
+
+def test_a_parquet_file_of_repeated_values_takes_no_more_memory_than_it_may(tmp_path, monkeypatch):
+    """Equal values take next to no space in a file: rows without links, or one text in all rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "b.parquet"
+    na.load().align_batch([("the cat " * 1_000, "le chat " * 1_000)]).save(path)
+    table = pyarrow.parquet.read_table(path)
+    pyarrow.parquet.write_table(pyarrow.concat_tables([table] * 3), path)
+    [(_, columns)] = read_tables(path)
+    first, second, _ = columns["source_text"].values
+    assert first is second
+    assert columns["source_words"].values.count("cat") == 3_000
+    assert len(set(map(id, columns["source_words"].values))) == 2
+    na.load().align_batch([("", "")]).save(path)
+    empty = pyarrow.concat_tables([pyarrow.parquet.read_table(path)] * 20_000)
+    pyarrow.parquet.write_table(empty, path)
+    assert len(na.open_batch(path)) == 20_000
+    monkeypatch.setattr(array_files, "FREE_ARRAY_BYTES", 1 << 20)
+    with pytest.raises(na.DataError, match=r"b.parquet: expected columns .* at most 1,048,576"):
+        next(read_tables(path))
