@@ -12,7 +12,7 @@ _NAMES_OF_MODULE = {
     "aligner.aligner": "Aligner",
     "aligner.attention_learning": "learn_attention",
     "aligner.opening": "fit_to load vector_aligner",
-    "aligner.train": "train",
+    "aligner.training_steps": "train",
     "applications.bilingual_lexicon": "lexicon",
     "applications.concordance": "find write_index",
     "applications.conversion": "convert",

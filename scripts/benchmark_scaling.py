@@ -63,9 +63,8 @@ from _corpora import gold_pairs, hansard_pairs, lines_of, markdown, score, strip
 from benchmark_memory import describe, write_recycled
 
 from nmtalign.aligner.opening import load
-from nmtalign.aligner.train import train
 from nmtalign.aligner.training_job import TrainingJob
-from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.aligner.training_steps import train, train_aligner
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.run.cluster import ClusterProcesses, ClusterStore, align_on_cluster, connected

@@ -46,7 +46,7 @@ from _corpora import (
     tokenize,
 )
 
-from nmtalign.aligner.train import train
+from nmtalign.aligner.training_steps import train
 from nmtalign.errors import AdviceWarning
 from nmtalign.links.formats import format_pharaoh_batch
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from nmtalign.aligner.experts import MAX_TRUST_CELLS, Expert, estimate_trust, with_expert_votes, with_links
+from nmtalign.aligner.experts import MAX_TRUST_CELLS, Expert, estimate_trust, paired_with, with_expert_votes
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -293,7 +293,7 @@ class Aligner(TableResult):
         if expert is not None:
             check_same_pairs(checked, expert, "pairs and `expert`")
             aligner = aligner.with_given_links()
-            listed = list(with_links(listed, iter_links(expert)))
+            listed = list(paired_with(listed, iter_links(expert)))
         if not unit.is_plain:
             checked_lines = _checked_lines(listed)
             listed = list(unit.prepare_pairs(checked_lines, aligner.text_settings, aligner.languages))

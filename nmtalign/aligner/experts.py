@@ -24,12 +24,12 @@ from nmtalign.arrays import Doubles, Flags, Longs, Reals
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.units import PairToAlign, UnitCheck, expert_links_of
+from nmtalign.corpus.unit_fit import LinksCheck
+from nmtalign.corpus.units import PairToAlign, expert_links_of
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
+from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.files.paths import expand_home
-from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches, links_inside
-from nmtalign.links.formats import outside_link_error
+from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import DeviceName, LinkUnitName, MethodName
 from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
@@ -67,7 +67,7 @@ PSEUDO_VARIANCE = 5  # of posteriors
 PSEUDO_VARIANCE_OF_LINK = 0.2
 
 
-def with_links(
+def paired_with(
     pairs: Iterable[Pair],
     links: Iterable[frozenset[Link]],
     *,
@@ -88,7 +88,7 @@ def with_links(
         return DataError(text) if file is None else DataError(text).at(file)
 
     remaining_links = iter(links)
-    unit_check = UnitCheck(file, name=name)
+    check = LinksCheck(file, name=name, on_error=on_error)
     number = 0
     for number, pair in enumerate(pairs, 1):
         links_of_pair = next(remaining_links, None)
@@ -101,21 +101,11 @@ def with_links(
         # a pair that is too long is skipped, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
         if is_checked and links_of_pair:
-            words = words_of((source, target))
-            try:
-                links_inside(sorted(links_of_pair), len(words[0]), len(words[1]))
-                unit_check.add(number, links_of_pair, *words)
-            except DataError as outside:
-                placed = outside_link_error(outside, number, file)
-                if on_error is None:
-                    raise placed from None
-                on_error(number, placed)
-                links_of_pair = frozenset()
+            links_of_pair = check.inside(number, links_of_pair, *words_of((source, target)))
         yield PairToAlign(source, target, expert_links=links_of_pair)
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
-    if warning := unit_check.warning():
-        warn_caller(warning)
+    check.finish()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

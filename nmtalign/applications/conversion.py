@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from nmtalign.applications.markup import TaggedSegments
-from nmtalign.corpus.units import UnitCheck
-from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.corpus.unit_fit import LinksCheck
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.files.text_files import find_split_word
@@ -180,7 +180,7 @@ class Conversion:
         """Put the words of the texts into the records; those of NAACL may end early."""
         no_links = GoldAlignment((), ())
         padding = LinkRecord(no_links) if self.format == "naacl" else None
-        unit_check = UnitCheck(self.links)
+        check = LinksCheck(self.links)
         is_saved = is_batch_file(self.links)
         pairs = 0
         for pairs, (source, target) in enumerate(words, 1):
@@ -194,15 +194,13 @@ class Conversion:
                     with_words = replace(with_words, gold=record.gold, unit=record.unit)
                     self._check_unit(record)
                     _check_same_words(record, with_words, is_saved)
-                    unit_check.add(pairs, record.gold.possible, source, target)
+                    check.add(pairs, record.gold.possible, source, target)
                 except DataError as error:
                     bad.add(DataError(f"pair {pairs}: {error}; {WORD_COUNT_ADVICE}").at(self.links))
             yield with_words
         if next(records, None) is not None:
             raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {self.links}")
-        warning = unit_check.warning()
-        if warning:
-            warn_caller(warning)
+        check.finish()
 
     def _check_unit(self, record: LinkRecord) -> None:
         """Raise DataError if links of sub-words without these would get into a file of lines."""

@@ -306,7 +306,7 @@ def _find_by_scores(
 
 def _learn(pairs: Sequence[tuple[str, str]], numbers: Longs, workers: int | None) -> Aligner:
     """Learn an aligner from some pairs of the text, at most `MAX_LEARNED_PAIRS` at equal distances."""
-    from nmtalign.aligner.train import train  # `align`, which counts findings, does not need it
+    from nmtalign.aligner.training_steps import train  # `align`, which counts findings, does not need it
 
     step = math.ceil(len(numbers) / MAX_LEARNED_PAIRS)
     chosen = [pairs[number] for number in numbers[::step].tolist()]

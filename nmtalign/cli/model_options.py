@@ -98,7 +98,7 @@ def with_expert(
     `text_settings` splits lines into tokens. If bad records are marked, a bad line of links is taken as an
     empty one.
     """
-    from nmtalign.aligner.experts import with_links
+    from nmtalign.aligner.experts import paired_with
     from nmtalign.links.formats import check_unit, read_links, with_numbered_errors
 
     check_unit(expert, unit.expert_unit, encoding=encoding)
@@ -106,7 +106,7 @@ def with_expert(
     links = with_numbered_errors(partial(read_links, expert, encoding=encoding), on_error)
     words_of = partial(unit.expert_words, text_settings=text_settings, languages=languages)
     name = unit.expert_unit
-    return with_links(bitext, links, on_error=on_error, file=expert, words_of=words_of, name=name)
+    return paired_with(bitext, links, on_error=on_error, file=expert, words_of=words_of, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import click
 
 import nmtalign as na
-from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import FileType, TwoNames
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.errors import DataError, OnError, UsageError
@@ -249,7 +248,7 @@ class LinkedText:
         space alone. Bad pairs have no words.
         """
         from nmtalign.applications.linked_pairs import LinkedPair
-        from nmtalign.corpus.units import UnitCheck
+        from nmtalign.corpus.unit_fit import LinksCheck
         from nmtalign.links.formats import read_link_records
 
         bitext = self.bitext
@@ -259,35 +258,32 @@ class LinkedText:
         columns = pairs or bitext.read(bad.add), records
         lines = bad.track(zip_lines(columns, (bitext.files[0], self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
-        unit_check = UnitCheck(self.links)
+        check = LinksCheck(self.links, on_error=lambda number, error: bad.add(error))
         for number, (pair, record) in enumerate(lines, 1):
-            linked = None
-            links = record.gold.possible  # of the sure ones, too
-            if not bad.has_current:
-                linked = self._checked(pair, links, number, bad, separator)
-            if linked is not None and not record.has_words(linked.pair.source, linked.pair.target):
-                found = " ".join(record.source or ())
-                expected = f"expected links of {pair.source[:80]!r}, found links of {found[:80]!r}"
-                bad.add(DataError(f"{expected}; align this text again").at(self.links, line=number))
-                linked = None
-            if linked is not None:
-                unit_check.add(number, links, linked.pair.source, linked.pair.target)
-            yield linked or LinkedLine(pair._replace(source="", target=""), empty)
-        if warning := unit_check.warning():
-            warn(warning)
+            words = None if bad.has_current else self._words_of_pair(pair, number, bad, separator)
+            if words is not None:
+                links = check.inside(number, record.gold.possible, *words)  # of the sure ones, too
+                if not bad.has_current and not record.has_words(*words):
+                    found = " ".join(record.source or ())
+                    expected = f"expected links of {pair.source[:80]!r}, found links of {found[:80]!r}"
+                    bad.add(DataError(f"{expected}; align this text again").at(self.links, line=number))
+            if words is None or bad.has_current:
+                yield LinkedLine(pair._replace(source="", target=""), empty)
+                continue
+            source, target = words
+            alignment = na.Alignment(links, len(source), len(target))
+            yield LinkedLine(pair, LinkedPair(source, target, alignment))
+        check.finish()
 
-    def _checked(
+    def _words_of_pair(
         self,
         pair: SentencePair,
-        links: frozenset[na.Link],
         number: int,
         bad: BadRecords,
         separator: str | None,
-    ) -> LinkedLine | None:
-        """Return a pair with its links; None for a bad one."""
-        from nmtalign.applications.linked_pairs import LinkedPair
+    ) -> tuple[list[str], list[str]] | None:
+        """Return the words of both sides; None for a bad pair."""
         from nmtalign.files.text_files import find_split_word
-        from nmtalign.links.formats import WORD_COUNT_ADVICE
 
         try:
             source, target = self.text_settings.words_of_pair(pair)
@@ -298,12 +294,7 @@ class LinkedText:
             side, problem = cut
             bad.add_cut(problem, *self.bitext.place(number, side))
             return None
-        try:
-            alignment = na.Alignment(links, len(source), len(target))
-            return LinkedLine(pair, LinkedPair(source, target, alignment))
-        except DataError as error:
-            bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(self.links, line=number))
-            return None
+        return source, target
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,7 +169,7 @@ class KeptPosteriors:
             return f"{kept}; align the text again with this threshold"
         return ""
 
-    def with_links(self, links: LinkSettings) -> KeptPosteriors:
+    def choosing_by(self, links: LinkSettings) -> KeptPosteriors:
         """Return the same posteriors with the method that settings name; without any, with their own."""
         if not links.given:
             return self
@@ -249,7 +249,7 @@ def choose_from(
     if posteriors is None:
         found = "a pickled or saved batch has no aligner, and posteriors only if they were kept"
         raise UsageError(f"{found}; align the pairs again, with `posteriors=True` if the batch is to travel")
-    kept = posteriors.with_links(links)
+    kept = posteriors.choosing_by(links)
     return kept, kept.choose(kept.extraction)
 
 

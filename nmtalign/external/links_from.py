@@ -155,7 +155,7 @@ class Linker:
         """Which values a picture shows by default: attention itself, of similarities what links are from."""
         return "combined" if self.reduction is None else "forward"
 
-    def with_links(self, links: LinkSettings) -> Linker:
+    def choosing_by(self, links: LinkSettings) -> Linker:
         """Return a linker with another extraction; a published method keeps its own unless one is named."""
         is_named = links.extract is not None or links.symmetrize is not None
         if self.reduction is None and not is_named:
@@ -508,7 +508,7 @@ class LinkedTextOrigin(NamedTuple):
 
     def choose(self, links: LinkSettings) -> AlignedBatch:
         """Return the pairs with the links that other settings choose from the same matrices."""
-        origin = self._replace(linker=self.linker.with_links(links)) if links.given else self
+        origin = self._replace(linker=self.linker.choosing_by(links)) if links.given else self
         matrices = iter(self.given)
         batches = []
         while of_batch := list(islice(matrices, PAIRS_IN_MEMORY)):
@@ -611,7 +611,7 @@ def _attention_linker(
         reduction=reduction,
         chosen_by_text=chosen_by_text,
     )
-    return linker.with_links(source.links)
+    return linker.choosing_by(source.links)
 
 
 def _matrices_linker(source: SourceSettings, matrices: str | Path | Iterable[AnyArray]) -> Linker:

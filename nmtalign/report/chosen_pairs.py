@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,23 +17,15 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.regrouping import regroup_batch
-from nmtalign.corpus.units import UnitCheck
+from nmtalign.corpus.unit_fit import LinksCheck
 from nmtalign.errors import DataError, OnBadPair, UsageError, warn_caller
 from nmtalign.external.matrix_files import GivenPair
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
-from nmtalign.links.alignments import (
-    AlignedPair,
-    Alignment,
-    GoldAlignment,
-    Link,
-    links_inside,
-)
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Evaluation, evaluate
 from nmtalign.links.formats import (
-    LinksOfLine,
     are_corrections,
     check_unit,
-    outside_link_error,
     read_gold,
     read_link_records,
     read_links,
@@ -106,92 +98,71 @@ def read_corpus(
     if given is None and not typed:  # so positions count words
         for path in files.values():
             check_unit(path, encoding=encoding)
-    bad_lines = _BadLines(on_error)
+    bad_numbers: set[int] = set()
+
+    def add_bad(number: int, error: DataError) -> None:
+        assert on_error is not None
+        bad_numbers.add(number)
+        on_error(number, error)
+
+    note = None if on_error is None else add_bad
     columns: list[Iterable[Any]] = [pairs]
     for path in systems.values():
-        columns.append(bad_lines.watched(partial(read_links, path, encoding=encoding)))
+        columns.append(with_numbered_errors(partial(read_links, path, encoding=encoding), note))
     rows = zip_lines(columns, ["the bitext", *systems.values()])
-    golds: Sequence[GoldAlignment] | None = None
-    if gold is not None and are_corrections(gold):
-        golds = read_gold(gold, encoding=encoding)
-    elif gold is not None:
-        records = bad_lines.watched(partial(read_link_records, gold, encoding=encoding))
-        golds = [record.gold for record in records]
+    golds = None if gold is None else _read_golds(gold, encoding, note)
     attention = None if given is None else iter(given)
-    unit_checks = {name: UnitCheck(file) for name, file in files.items()}
+    checks = {} if typed else {name: LinksCheck(file, on_error=note) for name, file in files.items()}
     number = 0
     for number, (pair, *links) in enumerate(rows, 1):
         if golds is not None and number > len(golds):
             number += sum(1 for _ in rows)
             break
-        links_of_systems = dict(zip(systems, links, strict=True))
-        pair_gold = None if golds is None else golds[number - 1]
-        pair_attention = None if attention is None else next(attention)
-        words = words_between_spaces(pair) if pair_attention is None else pair_attention.pair.tokens
-        shape = len(words[0]), len(words[1])
-        possible = frozenset() if pair_gold is None else pair_gold.possible
-        if not typed:
-            bad_lines.check(number, {**links_of_systems, "gold": possible}, shape, files)
-        if number in bad_lines.numbers:
-            pair = SentencePair("", "")
-            pair_gold = None if golds is None else GoldAlignment((), ())
-            links_of_systems = dict.fromkeys(systems, frozenset())
-            pair_attention = None if attention is None else GivenPair(("", ""), EMPTY_PAIR, {})
-            words = ((), ())
-        for name, links_of_system in links_of_systems.items():
-            unit_checks[name].add(number, links_of_system, *words)
-        if pair_gold is not None:
-            unit_checks["gold"].add(number, pair_gold.possible, *words)
-        yield CorpusRecord(
+        record = CorpusRecord(
             number=0 if typed else number,
             pair=pair,
-            gold=pair_gold,
-            others=links_of_systems,
-            given=pair_attention,
+            gold=None if golds is None else golds[number - 1],
+            others=dict(zip(systems, links, strict=True)),
+            given=None if attention is None else next(attention),
             files=files,
             typed=typed,
         )
+        _check_links(record, checks)
+        yield _emptied(record) if number in bad_numbers else record
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
     if attention is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
-    for check in unit_checks.values():
-        if warning := check.warning():
-            warn_caller(warning)
+    for check in checks.values():
+        check.finish()
 
 
-class _BadLines:
-    """The numbers of pairs of which a line of links is bad; without a function, an error is raised."""
+def _read_golds(path: str | Path, encoding: str, on_error: OnBadPair | None) -> Sequence[GoldAlignment]:
+    if are_corrections(path):
+        return read_gold(path, encoding=encoding)
+    records = with_numbered_errors(partial(read_link_records, path, encoding=encoding), on_error)
+    return [record.gold for record in records]
 
-    def __init__(self, on_error: OnBadPair | None) -> None:
-        self.numbers: set[int] = set()
-        self._on_error = on_error
 
-    def watched(self, read: Callable[..., Iterator[LinksOfLine]]) -> Iterator[LinksOfLine]:
-        """Yield what `read` yields for the lines of a file, and note the bad ones."""
-        return with_numbered_errors(read, None if self._on_error is None else self._add)
+def _check_links(record: CorpusRecord, checks: Mapping[str, LinksCheck]) -> None:
+    """Check the gold links and those of other systems, each by the check of its file."""
+    given = record.given
+    words = words_between_spaces(record.pair) if given is None else given.pair.tokens
+    links_by_name = dict(record.others)
+    if record.gold is not None:
+        links_by_name["gold"] = record.gold.possible
+    for name, check in checks.items():
+        check.inside(record.number, links_by_name[name], *words)
 
-    def check(
-        self,
-        number: int,
-        links_by_name: Mapping[str, frozenset[Link]],
-        shape: tuple[int, int],
-        files: Mapping[str, str | Path],
-    ) -> None:
-        """Note a pair with links outside its words; without a function, raise the error."""
-        for name, links in links_by_name.items():
-            try:
-                links_inside(sorted(links), *shape)
-            except DataError as error:
-                outside = outside_link_error(error, number, files.get(name))
-                if self._on_error is None:
-                    raise outside from None
-                self._add(number, outside)
 
-    def _add(self, number: int, error: DataError) -> None:
-        assert self._on_error is not None
-        self.numbers.add(number)
-        self._on_error(number, error)
+def _emptied(record: CorpusRecord) -> CorpusRecord:
+    """Return the record of an empty pair in the place of a bad one."""
+    return record._replace(
+        pair=SentencePair("", ""),
+        gold=None if record.gold is None else GoldAlignment((), ()),
+        others=dict.fromkeys(record.others, frozenset()),
+        given=None if record.given is None else GivenPair(("", ""), EMPTY_PAIR, {}),
+    )
 
 
 class WorstSample(NamedTuple):

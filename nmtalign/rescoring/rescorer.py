@@ -28,7 +28,7 @@ from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.units import UnitCheck
+from nmtalign.corpus.unit_fit import LinksCheck
 from nmtalign.display import name_pair, with_plural
 from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import GoldAlignment, links_inside
@@ -373,7 +373,7 @@ def gold_of_pairs(
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
     numbered = dict(enumerate(gold, pairs - len(gold)))
-    unit_check = UnitCheck()
+    check = LinksCheck()
     first = pairs - len(gold)
     for n, links in list(numbered.items()):
         if not source.size(n) and not target.size(n):  # was too long, or bad
@@ -388,8 +388,8 @@ def gold_of_pairs(
             on_error(n + 1, placed)
             numbered[n] = GoldAlignment((), ())
         else:
-            unit_check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
-    if warning := unit_check.warning():
+            check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
+    if warning := check.warning():
         warn_caller(f"gold: {warning}")
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
     usable = {

@@ -16,8 +16,8 @@ from nmtalign.aligner.experts import (
     Trust,
     estimate_trust,
     expert_word_counts,
+    paired_with,
     with_expert_votes,
-    with_links,
 )
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import train_aligner
@@ -250,7 +250,7 @@ def test_soft_counts_reach_the_prior():
     by_hand = train_aligner(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
-    given = prepare(with_links(TOY.pairs, TOY.links), training_job(expert=Expert(), workers=1))
+    given = prepare(paired_with(TOY.pairs, TOY.links), training_job(expert=Expert(), workers=1))
     assert given.prior_links is given.text.expert_links
 
 
@@ -327,7 +327,7 @@ def test_no_opinion_is_no_expert(advised):
     """Of a text without links at all, and of single pairs."""
     alone, told = (
         train_aligner(pairs, training_job(expert=expert, workers=1))
-        for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
+        for pairs, expert in ((TOY.pairs, None), (paired_with(TOY.pairs, [frozenset()] * 40), Expert()))
     )
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
         np.testing.assert_array_equal(own, told.aligner.state().parts["scorer"].parts["lexicon"].arrays[name])
@@ -354,16 +354,16 @@ def test_the_same_links_in_any_company(advised):
     whole = advised.align_batch(TOY.pairs, expert=expert)
     pairs = [SentencePair(*pair) for pair in TOY.pairs]
     for chunks in (
-        align_chunks(advised, iter_chunks(with_links(pairs, expert), chunk_size=7), workers=1),
-        align_chunks(advised, iter_chunks(with_links(pairs, expert), chunk_size=3), workers=2),
+        align_chunks(advised, iter_chunks(paired_with(pairs, expert), chunk_size=7), workers=1),
+        align_chunks(advised, iter_chunks(paired_with(pairs, expert), chunk_size=3), workers=2),
     ):
         own = [chunk.batch for chunk in chunks]
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    alone = advised.align_one(next(with_links(pairs[1:2], expert[1:2])))
+    alone = advised.align_one(next(paired_with(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
-    trained = train_aligner(with_links(pairs, TOY.links), training_job(expert=Expert(), workers=2))
+    trained = train_aligner(paired_with(pairs, TOY.links), training_job(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(training_links(trained)) == links_of(again)
 
@@ -392,7 +392,7 @@ def test_links_of_words_are_those_of_their_tokens():
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
     aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99, 1)))
-    encoded = aligner.text_of_pairs(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
+    encoded = aligner.text_of_pairs(list(paired_with(lines, [frozenset({(0, 1)})] * 3)))
     weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
     assert annotated[:4, :4, :3].all()
@@ -404,7 +404,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     words = [f"w{n}" for n in range(600)]
     aligner = nmtalign.train(TOY.words, expert=TOY.links, preset="fast", workers=1)
     links = [{(n, 599 - n) for n in range(0, 600, 50)} | {(n, n) for n in range(600)}]
-    text = aligner.text_of_pairs(list(with_links([(words, words)], links)))
+    text = aligner.text_of_pairs(list(paired_with([(words, words)], links)))
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import train
+from nmtalign.aligner.training_steps import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.decoding.extraction_methods import make_extraction

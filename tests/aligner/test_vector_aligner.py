@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.opening import load, vector_aligner
-from nmtalign.aligner.train import train
+from nmtalign.aligner.training_steps import train
 from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link

@@ -19,7 +19,7 @@ FORMATS = {
 # A conversion checks, as all commands do, whether links fit the unit of their text
 EXCEPTIONS = {
     "nmtalign.applications.concordance": {"nmtalign.corpus.bitext_index"},
-    "nmtalign.applications.conversion": {"nmtalign.corpus.units", "nmtalign.links.saved_tables"},
+    "nmtalign.applications.conversion": {"nmtalign.corpus.unit_fit", "nmtalign.links.saved_tables"},
 }
 
 

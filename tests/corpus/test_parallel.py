@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from nmtalign.aligner.train import train
+from nmtalign.aligner.training_steps import train
 from nmtalign.corpus.parallel import (
     MIN_PARALLEL_CELLS,
     default_workers,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.opening import fit_to, load
-from nmtalign.aligner.train import train
+from nmtalign.aligner.training_steps import train
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.bitext import SentencePair, check_pair, read_bitext, read_pairs
 from nmtalign.text.chunks import iter_chunks

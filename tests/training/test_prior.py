@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import train
-from nmtalign.aligner.training_steps import train_aligner
+from nmtalign.aligner.training_steps import train, train_aligner
 from nmtalign.errors import UsageError
 from nmtalign.scorers.forms import FormCounts, FormPairCounts, FormPairs
 from nmtalign.text.tokenization import TextSettings

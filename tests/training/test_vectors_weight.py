@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from nmtalign.aligner.experts import Expert, with_links
+from nmtalign.aligner.experts import Expert, paired_with
 from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_steps import estimate, train_aligner
 from nmtalign.corpus.text import EncodedText
@@ -68,7 +68,7 @@ def test_vectors_that_do_not_fit_are_told_once_beside_an_expert():
     unfit = rotated(VECTORS[0]), VECTORS[1]
     warnings: list[str] = []
     job = training_job(vectors=unfit, expert=Expert(), warn=warnings.append, workers=1)
-    train_aligner(with_links(SHORT_TOY.pairs, SHORT_TOY.links), job)
+    train_aligner(paired_with(SHORT_TOY.pairs, SHORT_TOY.links), job)
     assert len([warning for warning in warnings if "the vectors do not fit the text" in warning]) == 1
 
 

@@ -27,7 +27,8 @@ from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.checks.findings import Finding
-    from nmtalign.corpus.units import LinkUnit, UnitFit
+    from nmtalign.corpus.unit_fit import UnitFit
+    from nmtalign.corpus.units import LinkUnit
     from nmtalign.links.alignments import GoldAlignment, Link
 
 
@@ -173,7 +174,7 @@ def _check_links(
     checked: CheckedLinksOptions,
 ) -> None:
     """Show which units of the text the positions in links fit; DataError if they fit none, or not --count."""
-    from nmtalign.corpus.units import fits_of_units, fitting_units
+    from nmtalign.corpus.unit_fit import fits_of_units, fitting_units
 
     links = str(checked.links)
     text_settings = TextSettings(checked.tokenizer or "simple", lowercase=False, unicode="none")

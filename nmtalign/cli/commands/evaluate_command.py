@@ -14,7 +14,7 @@ from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.cli.model_options import check_folder
 from nmtalign.cli.texts import BitextOptions, LinkedLine, LinkedText, PairsOptions
-from nmtalign.corpus.units import UnitFit
+from nmtalign.corpus.unit_fit import UnitFit
 from nmtalign.declarations import argument, setting
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links import evaluation
