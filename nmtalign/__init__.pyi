@@ -6,7 +6,7 @@ from nmtalign.aligner.attention_learning import learn_attention as learn_attenti
 from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
-from nmtalign.aligner.train import train as train
+from nmtalign.aligner.training_steps import train as train
 from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
 from nmtalign.applications.concordance import find as find
 from nmtalign.applications.concordance import write_index as write_index
