@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import OutputPrefix
@@ -335,17 +334,6 @@ def log_written(what: str, paths: list[str], progress: ProgressReporter) -> None
 # --- how outputs are formatted and written -------------------------------------------------------
 
 
-def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:
-    """Return the functions that format the outputs for which a batch of links suffices."""
-    from nmtalign.links import formats
-
-    return {
-        "links": formats.format_pharaoh_batch,
-        "probabilities": formats.format_probabilities_batch,
-        "pair_scores": formats.format_pair_scores_batch,
-    }
-
-
 def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Iterable[LinkRow]]:
     """Return a function that yields the rows of a table for an aligned chunk."""
     from nmtalign.report.tables import batch_rows, without_formulas
@@ -359,7 +347,7 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
 
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return a function that formats an output; the ending of `path` is the format of a table."""
-    from nmtalign.links.formats import format_costs, format_guided_batch, format_pharaoh_batch
+    from nmtalign.links import formats
 
     if output == "table":
         from nmtalign.report.tables import table_format, table_text
@@ -367,20 +355,33 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         kind = table_format(path)
         rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk), chunk.unit.name)
-    if output == "guided":
-        return lambda chunk: format_guided_batch(
-            chunk.batch, *chunk.strings_for_translation(), first=chunk.first + 1
-        )
-    if output == "costs":
+
+    def side(chunk: AlignedChunk) -> str:
+        return "".join(f"{' '.join(words)}\n" for words in chunk.side_for_translation(SIDES.index(output)))
+
+    def guided(chunk: AlignedChunk) -> str:
+        sides = chunk.strings_for_translation()
+        return formats.format_guided_batch(chunk.batch, *sides, first=chunk.first + 1)
+
+    def costs(chunk: AlignedChunk) -> str:
         is_json = format_ending(path) == ".jsonl"
-        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
-    if output in SIDES:
-        side = SIDES.index(output)
-        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in chunk.side_for_translation(side))
-    if output in ("forward", "reverse"):
-        return lambda chunk: format_pharaoh_batch((chunk.directions or {})[output])
-    text = formatters_of_links()[output]
-    return lambda chunk: text(chunk.batch)
+        return "" if chunk.costs is None else formats.format_costs(chunk.costs, for_opusfilter=is_json)
+
+    def direction(chunk: AlignedChunk) -> str:
+        return formats.format_pharaoh_batch((chunk.directions or {})[output])
+
+    formatters: dict[str, Callable[[AlignedChunk], str]] = {
+        "links": lambda chunk: formats.format_pharaoh_batch(chunk.batch),
+        "probabilities": lambda chunk: formats.format_probabilities_batch(chunk.batch),
+        "pair_scores": lambda chunk: formats.format_pair_scores_batch(chunk.batch),
+        "forward": direction,
+        "reverse": direction,
+        "source": side,
+        "target": side,
+        "guided": guided,
+        "costs": costs,
+    }
+    return formatters[output]
 
 
 def open_sink(
@@ -388,20 +389,7 @@ def open_sink(
 ) -> Sink:
     """Return a function that writes an aligned chunk, whose positions count `unit`, to an output."""
     if output in ("given", "attention"):
-        from nmtalign.external.matrix_files import LINKABLE, write_pair
-        from nmtalign.files.array_files import NpzWriter
-
-        archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
-
-        def write_matrices(chunk: AlignedChunk) -> None:
-            for number, given in enumerate(chunk.given or (), chunk.first + 1):
-                write_pair(archive, number, given)
-            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first + 1):
-                archive.write(f"pair-{number}", weights)
-                if not linkable.all():
-                    archive.write(f"{LINKABLE}-{number}", linkable)
-
-        return write_matrices
+        return _open_matrices(path, files, unit)
     if output == "posteriors":
         from nmtalign.decoding.batches import open_batch_file
 
@@ -422,3 +410,21 @@ def open_sink(
             file.flush()
 
     return write_lines
+
+
+def _open_matrices(path: str, files: AtomicFiles, unit: LinkUnitName) -> Sink:
+    """Return a function that writes the attention of a chunk, given or computed, to an archive."""
+    from nmtalign.external.matrix_files import LINKABLE, write_pair
+    from nmtalign.files.array_files import NpzWriter
+
+    archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
+
+    def write_matrices(chunk: AlignedChunk) -> None:
+        for number, given in enumerate(chunk.given or (), chunk.first + 1):
+            write_pair(archive, number, given)
+        for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first + 1):
+            archive.write(f"pair-{number}", weights)
+            if not linkable.all():
+                archive.write(f"{LINKABLE}-{number}", linkable)
+
+    return write_matrices

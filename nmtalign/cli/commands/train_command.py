@@ -22,7 +22,6 @@ from nmtalign.cli.outputs import (
     directions_of,
     explain_lost_work,
     files_of_sides,
-    formatters_of_links,
     log_findings,
     open_sink,
     pair_scores_option,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from nmtalign.aligner.training_job import TrainingJob
     from nmtalign.aligner.training_steps import TrainingResult
     from nmtalign.checks.checking import RunFindings
-    from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
     from nmtalign.run.stream import AlignedChunk
@@ -144,10 +142,9 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
-    from nmtalign.aligner.preparation import RandomSample, training_pairs
+    from nmtalign.aligner.preparation import RandomSample
     from nmtalign.aligner.training_steps import train_aligner
     from nmtalign.checks.checking import RunFindings
-    from nmtalign.corpus.regrouping import PiecesOfWords
     from nmtalign.corpus.units import link_unit
     from nmtalign.decoding.extraction_methods import make_extraction
     from nmtalign.training.checkpoint import TrainingRun
@@ -171,16 +168,9 @@ def train_command(
         client = _start_run(run, engine, job, stack)
         if client is not None:
             job = _with_cluster(job, client)
-        lines = sample.watched(_watch_findings(findings, bitext, bad_records, strict=preparation.strict))
-        pairs_of_lines = partial(training_pairs, job=job, unit=unit, limit=limit, encoding=bitext.encoding)
-        pairs = pairs_of_lines(
-            job.progress.count(lines),
-            add_expert_links=_expert_reader(job, unit, bitext, bad_records),
-        )
-        pieces = PiecesOfWords()
-        if unit.expands:
-            pairs = _keep_pieces(pairs, unit, job, pieces)
-        result = train_aligner(pairs, job)
+        text = _TrainingText(bitext, job, unit, limit)
+        lines = _watch_findings(findings, bitext, bad_records, strict=preparation.strict)
+        result = train_aligner(text.pairs_to_learn(sample.watched(lines), bad_records), job)
         extraction = make_extraction(links) if links.given else None
         aligner = replace(result.aligner, workers=engine.workers, extraction=extraction)
         where = "learned"
@@ -190,19 +180,9 @@ def train_command(
             where = f"model in {outputs.output}"
         job.progress.step(f"{where}{limit.closing_clause()}")
         if outputs.link_files:
-            directions = directions_of(links, outputs.link_files)
-            # bad records were reported at the first reading
-            again = pairs_of_lines(bitext.read(lambda error: None))
-            # the links of an expert are not read a second time, so such a text is aligned here
-            if client is None or aligner.expert is not None:
-                batches = _align_here(result, aligner, unit, pieces, directions)
-            else:
-                batches = _align_on_cluster(client, aligner, again, unit, directions)
-                again = pairs_of_lines(bitext.read(lambda error: None))
-            findings.add_links(batches[0], 0)
-            _write_links(batches, directions, outputs.link_files, stack)
-            if outputs.table is not None:
-                _write_table(outputs.table, _linked_chunks(again, batches[0], aligner, unit), unit, stack)
+            aligned = _align(text, result, aligner, client, directions_of(links, outputs.link_files))
+            findings.add_links(aligned.batch, 0)
+            _write_links(aligned, text, outputs.link_files, stack)
     # only now do the files have their names
     if run is not None:
         run.remove()
@@ -294,15 +274,6 @@ def _start_run(
     return client
 
 
-def _keep_pieces(
-    pairs: Iterable[Any], unit: LinkUnit, job: TrainingJob, pieces: PiecesOfWords
-) -> Iterator[Any]:
-    """Yield the pairs, and keep the pieces of their words."""
-    for pair in pairs:
-        pieces.add(unit.piece_lines(pair, job.text_settings, job.settings.languages))
-        yield pair
-
-
 def _with_cluster(job: TrainingJob, client: Client) -> TrainingJob:
     """Return the settings with a cluster that keeps the text and the counts of its word pairs."""
     from nmtalign.run.cluster import ClusterStore
@@ -310,95 +281,132 @@ def _with_cluster(job: TrainingJob, client: Client) -> TrainingJob:
     return replace(job, store=ClusterStore(client), memory=None)
 
 
-def _expert_reader(
-    job: TrainingJob,
-    unit: LinkUnit,
-    bitext: BitextOptions,
-    bad_records: BadRecords,
-) -> Callable[[Iterable[Any]], Iterator[Any]] | None:
-    """Return a function that adds the links of --expert to the pairs; None without --expert."""
-    expert = job.settings.expert
-    if expert is None:
-        return None
-    return partial(
-        model_options.with_expert,
-        expert=str(expert),
-        encoding=bitext.encoding,
-        unit=unit,
-        text_settings=job.text_settings,
-        languages=job.settings.languages,
-        bad=bad_records,
+class _TrainingText:
+    """The text of a run, how its lines become pairs, and the pieces of its words if links count these."""
+
+    def __init__(self, bitext: BitextOptions, job: TrainingJob, unit: LinkUnit, limit: LengthLimit) -> None:
+        from nmtalign.corpus.regrouping import PiecesOfWords
+
+        self.unit = unit
+        self.pieces = PiecesOfWords()
+        self._bitext = bitext
+        self._job = job
+        self._limit = limit
+
+    def pairs_to_learn(self, lines: Iterable[SentencePair], bad_records: BadRecords) -> Iterator[Any]:
+        """Yield the pairs of lines, with the links of --expert; their pieces are kept."""
+        for pair in self._pairs(self._job.progress.count(lines), self._expert_reader(bad_records)):
+            if self.unit.expands:
+                settings = self._job.settings
+                self.pieces.add(self.unit.piece_lines(pair, self._job.text_settings, settings.languages))
+            yield pair
+
+    def pairs_again(self) -> Iterator[Any]:
+        """Yield the pairs of the text, which is read again, without the links of an expert."""
+        # bad records were reported at the first reading
+        return self._pairs(self._bitext.read(lambda error: None))
+
+    def _pairs(
+        self,
+        lines: Iterable[SentencePair],
+        add_expert_links: Callable[[Iterable[Any]], Iterator[Any]] | None = None,
+    ) -> Iterator[Any]:
+        from nmtalign.aligner.preparation import training_pairs
+
+        return training_pairs(
+            lines,
+            self._job,
+            add_expert_links=add_expert_links,
+            unit=self.unit,
+            limit=self._limit,
+            encoding=self._bitext.encoding,
+        )
+
+    def _expert_reader(self, bad_records: BadRecords) -> Callable[[Iterable[Any]], Iterator[Any]] | None:
+        """Return a function that adds the links of --expert to the pairs; None without --expert."""
+        expert = self._job.settings.expert
+        if expert is None:
+            return None
+        return partial(
+            model_options.with_expert,
+            expert=str(expert),
+            encoding=self._bitext.encoding,
+            unit=self.unit,
+            text_settings=self._job.text_settings,
+            languages=self._job.settings.languages,
+            bad=bad_records,
+        )
+
+
+def _align(
+    text: _TrainingText,
+    result: TrainingResult,
+    aligner: na.Aligner,
+    client: Client | None,
+    directions: Mapping[str, Extraction],
+) -> AlignedChunk:
+    """Return the links of the training text, and those of directions, without its lines."""
+    from nmtalign.run.stream import AlignedChunk
+
+    # the links of an expert are not read a second time, so such a text is aligned here
+    if client is None or aligner.expert is not None:
+        batches = _align_here(text, result, aligner, directions)
+    else:
+        batches = _align_on_cluster(client, text, aligner, directions)
+    return AlignedChunk(
+        first=0,
+        lines=[],
+        batch=batches[0],
+        coverage=None,
+        text_settings=SPACE_SETTINGS if text.unit.aligned_unit == "words" else aligner.text_settings,
+        languages=aligner.languages,
+        unit=text.unit,
+        directions=dict(zip(directions, batches[1:], strict=True)),
     )
 
 
-def _write_links(
-    batches: Sequence[na.AlignedBatch],
-    directions: Mapping[str, Extraction],
-    paths: Mapping[str, str],
-    files: AtomicFiles,
-) -> None:
-    """Write the links of the training text and what belongs to them, and those of the directions."""
-    formats = formatters_of_links()
-    for name, format_batch in formats.items():
-        if name in paths:
-            files.text(paths[name]).write(format_batch(batches[0]))
-    for name, batch in zip(directions, batches[1:], strict=True):
-        files.text(paths[name]).write(formats["links"](batch))
-
-
-def _write_table(path: str, chunks: Iterator[AlignedChunk], unit: LinkUnit, files: AtomicFiles) -> None:
-    """Write one row per link of the training text."""
-    write = open_sink("table", path, files, escape_formulas=False, unit=unit.name)
-    for chunk in chunks:
-        write(chunk)
-
-
 def _align_here(
-    result: TrainingResult,
-    aligner: na.Aligner,
-    unit: LinkUnit,
-    pieces: PiecesOfWords,
-    directions: Mapping[str, Extraction],
+    text: _TrainingText, result: TrainingResult, aligner: na.Aligner, directions: Mapping[str, Extraction]
 ) -> list[na.AlignedBatch]:
-    """Return the links of the training text, and those of directions."""
     from nmtalign.corpus.regrouping import regroup_batch
     from nmtalign.links.selection import ANY_LINKS
 
-    batches = result.align([aligner.resolved_extraction, *directions.values()], unit.aligned_unit)
-    if not unit.expands:
+    batches = result.align([aligner.resolved_extraction, *directions.values()], text.unit.aligned_unit)
+    if not text.unit.expands:
         return batches
-    into_pieces = pieces.regroupings()
+    into_pieces = text.pieces.regroupings()
     return [regroup_batch(batch, into_pieces, one_link=ANY_LINKS) for batch in batches]
 
 
-def _linked_chunks(
-    pairs: Iterator[Any], batch: na.AlignedBatch, aligner: na.Aligner, unit: LinkUnit
-) -> Iterator[AlignedChunk]:
-    """Yield the pairs of the training text, which are read again, with their links."""
-    from nmtalign.run.stream import AlignedChunk
-
-    settings = SPACE_SETTINGS if unit.aligned_unit == "words" else aligner.text_settings
-    for first, lines in chunk_pairs(pairs):
-        links = batch[first : first + len(lines)]
-        yield AlignedChunk(first, lines, links, None, settings, aligner.languages, unit)
-
-
 def _align_on_cluster(
-    client: Client,
-    aligner: na.Aligner,
-    pairs: Iterator[Any],
-    unit: LinkUnit,
-    directions: Mapping[str, Extraction],
+    client: Client, text: _TrainingText, aligner: na.Aligner, directions: Mapping[str, Extraction]
 ) -> list[na.AlignedBatch]:
-    """Return the links of the training text, and those of directions; a cluster reads the text again."""
     from nmtalign.links.alignments import concatenate_batches
     from nmtalign.run.cluster import align_unit_on_cluster
     from nmtalign.run.stream import ChunkContents
 
+    chunks = na.iter_chunks(text.pairs_again())
     contents = ChunkContents(directions=directions)
-    parts = align_unit_on_cluster(client, aligner, na.iter_chunks(pairs), unit=unit, contents=contents)
+    parts = align_unit_on_cluster(client, aligner, chunks, unit=text.unit, contents=contents)
     batches = [[part.batch, *(part.directions or {}).values()] for part in parts]
     return [concatenate_batches(list(of_text)) for of_text in zip(*batches, strict=True)]
+
+
+def _write_links(
+    aligned: AlignedChunk, text: _TrainingText, paths: Mapping[str, str], files: AtomicFiles
+) -> None:
+    """Write the links of the training text and what belongs to them; a table needs the lines again."""
+    for name, path in paths.items():
+        write = open_sink(name, path, files, escape_formulas=False, unit=text.unit.name)
+        chunks = _with_lines(aligned, text.pairs_again()) if name == "table" else [aligned]
+        for chunk in chunks:
+            write(chunk)
+
+
+def _with_lines(aligned: AlignedChunk, pairs: Iterator[Any]) -> Iterator[AlignedChunk]:
+    """Yield the parts of the training text, with their lines."""
+    for first, lines in chunk_pairs(pairs):
+        yield aligned._replace(first=first, lines=lines, batch=aligned.batch[first : first + len(lines)])
 
 
 def _open_job(learning: TrainingSettings, bitext: BitextOptions, bad_records: BadRecords) -> TrainingJob:
