@@ -47,25 +47,21 @@ from nmtalign.report.card_reasons import (
     whole_percent,
     words_in_view,
 )
-from nmtalign.report.figure_layout import (
-    MIN_POINTS_ON_PAPER,
-    OPPOSITE_DIRECTIONS,
-    POINTS_PER_INCH,
-    Point,
-    cut_into_rows,
-    scale_figure,
-    text_width,
-    wrap_text,
-)
-from nmtalign.report.heatmap import kinds_of_links
+from nmtalign.report.curves import OPPOSITE_DIRECTIONS, cut_into_rows, kinds_of_links
 from nmtalign.report.style import (
     DEFAULT_FONT,
     MAX_TITLE_CHARS,
+    MIN_POINTS_ON_PAPER,
+    POINTS_PER_INCH,
+    Point,
     Theme,
     choose_fonts,
     fonts_for,
     new_figure,
+    scale_figure,
+    text_width,
     theme_of,
+    wrap_text,
 )
 from nmtalign.settings import PictureSettings
 

@@ -29,8 +29,8 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.evaluation import CurvePoint, ThresholdCurve
 from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card
-from nmtalign.report.figure_layout import scale_figure
-from nmtalign.report.heatmap import draw_curves, draw_on_axes, draw_panels
+from nmtalign.report.curves import draw_curves
+from nmtalign.report.heatmap import draw_on_axes, draw_panels
 from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.page_content import SamplePair, as_sample_pairs
 from nmtalign.report.style import (
@@ -40,6 +40,7 @@ from nmtalign.report.style import (
     new_figure,
     png_for_notebook,
     save_heatmaps,
+    scale_figure,
     svg_text,
     theme_of,
 )

@@ -20,40 +20,47 @@ from matplotlib.collections import PatchCollection
 from matplotlib.colors import Colormap, Normalize, PowerNorm, to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator
 from numpy.typing import NDArray
 
-from nmtalign.display import abbreviate, is_right_to_left, short_repr, visible
-from nmtalign.errors import DataError, UsageError, warn_caller
+from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, short_repr, visible
+from nmtalign.errors import UsageError, warn_caller
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
-from nmtalign.report.figure_layout import (
+from nmtalign.report.curves import (
     CURVE_STYLES,
-    LEGEND_CELL_INCHES,
-    MAX_LABEL_CHARS,
-    POINTS_PER_INCH,
-    CurveFigure,
-    PanelFigure,
-    PanelTexts,
-    label_axes,
+    DEFAULT_TITLE,
+    OPEN,
+    kinds_of_links,
+    links_inside,
+    tell_links,
 )
 from nmtalign.report.style import (
+    MARGIN_INCHES,
+    MARGIN_ON_PAPER_INCHES,
+    MAX_LABEL_CHARS,
     MAX_TITLE_CHARS,
+    MIN_POINTS_ON_PAPER,
+    POINTS_PER_INCH,
+    TITLE_POINTS,
     Theme,
+    flow,
     fonts_for,
     is_light,
+    new_figure,
+    text_width,
     theme_of,
+    wrap_text,
 )
 from nmtalign.settings import PictureSettings
 from nmtalign.validation import check_type, closest_name
 
 MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
 NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
-OPEN = "open"  # the kind of a possible gold link that is not linked, besides those of CURVE_STYLES
 NAME_OF_OPEN = "possible, not linked"
 HATCH_GRAY = "0.45"
 SUM_TOLERANCE = 1e-3
-DEFAULT_TITLE = "Word alignment"  # what a screen reader reads of a picture without a title
 TURNED_COLUMNS = "← columns run from right to left, as their sentence does"
 # What the values of a matrix are: the first note where all rows (or columns) sum to 1, else the second.
 NOTES_OF_VALUES = {
@@ -71,6 +78,27 @@ NOTES_OF_VALUES = {
 NUMBER_POINTS = 7  # of the smallest numbers that are written into cells
 NUMBER_SHARE = 20.0 / POINTS_PER_INCH  # of a cell, is the size of its number
 MAX_DRAWN_CELLS = 5_000  # cells of a larger matrix are dots of a picture
+
+# layout
+LABEL_PAD_INCHES = 0.08  # separates a label from its cell
+PANEL_GAP_INCHES = 0.3
+SCALE_INCHES = 1.0, 0.1  # width and height of the color scale
+SCALE_END_INCHES = 0.15  # half of the number at an end of the scale
+LEGEND_CELL_INCHES = 0.2
+LEGEND_ROW_INCHES = 0.3  # a cell, or the scale with its numbers
+LEGEND_GAP_INCHES = 0.14
+NOTE_LINE_INCHES = 0.16
+TITLE_LINE_INCHES = 0.2
+MIN_FIGURE_INCHES = 2.6
+MAX_PANEL_INCHES = 40.0
+MAX_CELL_INCHES = 0.5
+MAX_LABEL_CHARS_ON_PAPER = 16
+MIN_FONT_POINTS = 5.0
+MAX_FONT_POINTS = 16
+LABEL_SHARE = 0.7  # of a cell, is the size of its labels
+LABEL_PITCH = 1.1  # times its size is the least distance of a label from the next one
+PANEL_TITLE_POINTS = 9.5
+NOTE_POINTS = 8.0  # legend, color scale, spelled-out words
 
 
 def draw_heatmap(
@@ -191,21 +219,6 @@ def draw_panels(matrices: Mapping[str, AlignmentMatrix], settings: PictureSettin
     return panels.figure
 
 
-def tell_links(matrix: AlignmentMatrix, kinds: Mapping[Link, str]) -> str:
-    """Return a sentence pair and its links in words, for readers who do not see them."""
-    source, target = (
-        [visible(word) for word in side] for side in (matrix.source_tokens, matrix.target_tokens)
-    )
-    told = f"{' '.join(source)} – {' '.join(target)}."
-    listed = [
-        f"{source[link.source]} – {target[link.target]}"
-        + (f" ({kind})" if kind in ("wrong", "missed") else "")
-        for link, kind in sorted(kinds.items())
-        if kind != OPEN
-    ]
-    return f"{told} Links: {', '.join(listed)}." if listed else told
-
-
 def draw_on_axes(axes: Axes, matrix: AlignmentMatrix, settings: PictureSettings) -> None:
     """Draw the weights of one sentence pair into axes of the caller, without color bar, legend and notes.
 
@@ -264,8 +277,8 @@ def _make_content(matrices: Sequence[AlignmentMatrix], settings: PictureSettings
     """Return the content of a picture; raise the errors of :func:`draw_heatmap`."""
     first = _same_words(matrices)
     kinds = kinds_of_links(first, settings.links, settings.gold)
-    if settings.links is not None:
-        _, possible = _gold_links_inside(settings.gold, first)
+    if settings.links is not None and settings.gold is not None:
+        possible = links_inside(as_gold(settings.gold).possible, first)
         kinds |= dict.fromkeys(possible - kinds.keys(), OPEN)
     theme = theme_of(dark=bool(settings.dark))
     if settings.cmap is not None:
@@ -299,51 +312,6 @@ def _check_colors(colors: Any) -> None:
     closest = closest_name(colors, colormaps)
     advice = f"did you mean {closest!r}?" if closest else "pass the name of another, or a Colormap"
     raise UsageError(f"matplotlib has no color map {short_repr(colors)}; {advice}")
-
-
-def draw_curves(matrix: AlignmentMatrix, settings: PictureSettings) -> Figure:
-    """Draw the links of one sentence pair as curves between its words, as the report does.
-
-    The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
-    sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
-    are drawn: dashed if they are only possible. With `numbers`, each word has its position next to it. The
-    sentences are two lines, which are split into rows if they are long. Two sentences in opposite writing
-    directions are two columns. With `width` in inches, no text is smaller than 7 points.
-    """
-    kinds = kinds_of_links(matrix, settings.links, settings.gold)
-    tokens = matrix.source_tokens, matrix.target_tokens
-    sides = [[abbreviate(visible(word), MAX_LABEL_CHARS) or "␣" for word in side] for side in tokens]
-    weights = np.clip(matrix.weights, 0.0, 1.0)
-    shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
-    title = abbreviate(visible(settings.title), MAX_TITLE_CHARS)
-    with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind].mark for kind in shown)]):
-        board = CurveFigure(
-            sides,
-            sorted(kinds),
-            title,
-            shown,
-            theme_of(dark=bool(settings.dark)),
-            numbers=bool(settings.numbers),
-            width=settings.width,
-        )
-        for link, kind in sorted(kinds.items()):
-            board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
-    board.figure.title_and_description = title or DEFAULT_TITLE, tell_links(matrix, kinds)
-    return board.figure
-
-
-def kinds_of_links(
-    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
-) -> dict[Link, str]:
-    """Return the links to draw, each with its key in `CURVE_STYLES`."""
-    chosen = _links_inside(() if links is None else links, matrix)
-    if gold is None:
-        return dict.fromkeys(chosen, "both")
-    sure, possible = _gold_links_inside(gold, matrix)
-    if links is None:
-        return {link: "sure" if link in sure else "possible" for link in sure | possible}
-    kinds = {link: "hit" if link in possible else "wrong" for link in chosen}
-    return kinds | dict.fromkeys(sure - chosen, "missed")
 
 
 def crop_pair(
@@ -392,7 +360,7 @@ def crop_pair(
         texts=None,
     )
     if gold is not None:
-        sure, possible = (_links_inside(links, pair.matrix) for links in (gold.sure, gold.possible))
+        sure, possible = (links_inside(links, pair.matrix) for links in (gold.sure, gold.possible))
         gold = GoldAlignment(crop_links(sure).values(), crop_links(possible).values())
     return cropped, gold
 
@@ -404,28 +372,6 @@ def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
     if len({(matrix.source_tokens, matrix.target_tokens) for matrix in matrices}) > 1:
         raise UsageError("the panels of one picture show one sentence pair; found different words")
     return matrices[0]
-
-
-def _links_inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
-    """Return `links` as a set; raise DataError if the matrix does not have their positions."""
-    T, S = matrix.weights.shape
-    # an Alignment knows the numbers of words, other links do not
-    source = getattr(links, "source_length", S)
-    target = getattr(links, "target_length", T)
-    if (source, target) != (S, T):
-        sizes = f"{source} and {target}"
-        raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
-    return set(Alignment(links, S, T).links)
-
-
-def _gold_links_inside(
-    gold: GoldAlignment | LinksOfPair | None, matrix: AlignmentMatrix
-) -> tuple[set[Link], set[Link]]:
-    """Return sure and possible links, none without gold."""
-    if gold is None:
-        return set(), set()
-    links = as_gold(gold)
-    return _links_inside(links.sure, matrix), _links_inside(links.possible, matrix)
 
 
 def _color_norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
@@ -644,3 +590,260 @@ def _draw_legend(panels: PanelFigure, content: _Content) -> None:
             _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))
         else:
             _draw_marks(axes, {Link(0, 0): kind}, content.theme, LEGEND_CELL_INCHES, in_corner=False)
+
+
+# --- layout of the panels -------------------------------------------------------------------------
+
+
+class PanelTexts(NamedTuple):
+    """The texts of a figure of panels, besides the words of the sentence pair."""
+
+    title: str
+    panels: Sequence[str]  # the title of each panel
+    scale: str  # what the color scale shows
+    marks: Sequence[str]  # the names of the marks, for the legend
+    notes: Sequence[str]
+
+
+class PanelFigure:
+    """A figure with a labeled panel for each name; below them the color scale, a legend, and notes.
+
+    The figure is as large as its words need, or has a `width` in inches. Then no text is smaller than 7
+    points, and if there is no room for all labels, only every n-th word has one, which a warning says.
+    """
+
+    def __init__(
+        self,
+        matrix: AlignmentMatrix,
+        texts: PanelTexts,
+        theme: Theme,
+        columns: int | None = None,
+        width: float | None = None,
+    ) -> None:
+        self.figure = new_figure()
+        self.figure.set_facecolor(theme.card)
+        self._theme = theme
+        self._matrix = matrix
+        self._texts = texts
+        self._margin = MARGIN_INCHES if width is None else MARGIN_ON_PAPER_INCHES
+        spelled_out = self._make_labels(MAX_LABEL_CHARS if width is None else MAX_LABEL_CHARS_ON_PAPER)
+        square = max(3, math.ceil(math.sqrt(len(texts.panels))))
+        columns = min(columns or square, len(texts.panels))
+        if width is None:
+            self._choose_cell(columns)
+        else:
+            self._fit_cell(columns, width)
+        self._measure(width, spelled_out)
+        self._add_texts_and_panels()
+
+    def _make_labels(self, max_chars: int) -> list[str]:
+        """Make the labels of both sides; return the lines that spell abbreviated words out."""
+        tokens = self._matrix.source_tokens, self._matrix.target_tokens
+        words = [[visible(word) for word in side] for side in tokens]
+        short = [[abbreviate(word, max_chars) for word in side] for side in words]
+        self._labels = [mark_mirrored_words(side) for side in short]
+        word_of_label = dict(zip([*short[0], *short[1]], [*words[0], *words[1]], strict=True))
+        return [f"{label} = {word}" for label, word in word_of_label.items() if label != word]
+
+    def _choose_cell(self, columns: int) -> None:
+        """Choose the size of cells and labels; the figure becomes as large as they need."""
+        T, S = self._matrix.weights.shape
+        self._columns = columns
+        self.cell = _cell_inches(S, T, columns)
+        points = LABEL_SHARE * self.cell * POINTS_PER_INCH
+        self._font_size = max(MIN_FONT_POINTS, min(MAX_FONT_POINTS, points))
+        self._label_step = _label_step(self.cell, MIN_FONT_POINTS)
+
+    def _fit_cell(self, most_columns: int, width: float) -> None:
+        """Choose the panels of a row, and the size of cells and labels, for a width in inches."""
+        T, S = self._matrix.weights.shape
+        for columns in range(most_columns, 0, -1):
+            gaps = (columns - 1) * PANEL_GAP_INCHES + 2 * self._margin
+            for points in range(MAX_FONT_POINTS, MIN_POINTS_ON_PAPER - 1, -1):
+                left = self._widest(self._labels[1], points) + LABEL_PAD_INCHES
+                room = max(width - gaps - left, 0.2)
+                cell = min(room / (columns * max(S, 1)), MAX_CELL_INCHES, MAX_PANEL_INCHES / max(T, 1))
+                if points <= LABEL_SHARE * cell * POINTS_PER_INCH:
+                    break
+            if _label_step(cell, MIN_POINTS_ON_PAPER) == 1:
+                break
+        self._columns = columns
+        self.cell = cell
+        self._font_size = points
+        self._label_step = _label_step(cell, MIN_POINTS_ON_PAPER)
+        if self._label_step > 1:
+            pitch = LABEL_PITCH * MIN_POINTS_ON_PAPER / POINTS_PER_INCH
+            needed = math.ceil(10 * (gaps + left + S * pitch)) / 10
+            warn_caller(
+                f"{S} source words of {MIN_POINTS_ON_PAPER} points do not fit into {width:g} inches,"
+                f" so only one word in {self._label_step} has a label; pass a width of {needed:g} inches or"
+                " more, or fewer words"
+            )
+
+    def _measure(self, width: float | None, spelled_out: Sequence[str]) -> None:
+        """Compute the size of the figure from the sizes of its texts."""
+        T, S = self._matrix.weights.shape
+        self._width = max(S, 1) * self.cell
+        self._height = max(T, 1) * self.cell
+        source_labels, target_labels = self._labels
+        self._top = self._widest(source_labels, self._font_size) + LABEL_PAD_INCHES
+        self._left = self._widest(target_labels, self._font_size) + LABEL_PAD_INCHES
+        panels_width = self._left + self._columns * self._width + (self._columns - 1) * PANEL_GAP_INCHES
+        notes = [*self._texts.notes, *spelled_out]
+        self._start = self._margin
+        if width is None:
+            title_width = self._widest([self._texts.title], TITLE_POINTS)
+            room = max(panels_width, title_width, self._widest(notes, NOTE_POINTS), MIN_FIGURE_INCHES)
+        else:
+            room = width - 2 * self._margin
+            self._start += max(0.0, room - panels_width) / 2  # in the middle
+        titles = [self._texts.title] if self._texts.title else []
+        self._title_lines = self._wrap(titles, TITLE_POINTS, room)
+        self._notes = self._wrap(notes, NOTE_POINTS, room)
+        self._place_legend(room)
+        self._head = self._margin + TITLE_LINE_INCHES * len(self._title_lines)
+        if self._title_lines:
+            self._head += 0.1
+        self._row = (0.25 if any(self._texts.panels) else 0.0) + self._top + self._height
+        rows = math.ceil(len(self._texts.panels) / self._columns)
+        self._below = self._head + rows * self._row + (rows - 1) * PANEL_GAP_INCHES + 0.1
+        height = self._below + self._legend_height + NOTE_LINE_INCHES * len(self._notes) + self._margin
+        self.figure.set_size_inches(2 * self._margin + room, height)
+
+    def _place_legend(self, room: float) -> None:
+        """Place the color scale and the marks in lines: where each begins, from the corner of the legend."""
+        pictures = [SCALE_INCHES[0] + SCALE_END_INCHES + 0.04, *[LEGEND_CELL_INCHES] * len(self._texts.marks)]
+        names = [self._texts.scale, *self._texts.marks]
+        widths = [
+            picture + 0.06 + self._widest([name], NOTE_POINTS) + LEGEND_GAP_INCHES
+            for picture, name in zip(pictures, names, strict=True)
+        ]
+        self._legend_places = flow(widths, room + LEGEND_GAP_INCHES, LEGEND_ROW_INCHES)
+        self._legend_height = self._legend_places[-1][1] + LEGEND_ROW_INCHES
+
+    def _wrap(self, texts: Iterable[str], points: float, room: float) -> list[str]:
+        """Return the lines of texts in a room of some inches."""
+        return [
+            line for text in texts for line in wrap_text(self.figure, text, points, room * self.figure.dpi)
+        ]
+
+    def _widest(self, texts: Sequence[str], points: float) -> float:
+        """Return the width in inches of the widest of some texts, measured as lines of one text."""
+        lines = "\n".join(dict.fromkeys(texts))
+        return text_width(self.figure, lines, points) / self.figure.dpi
+
+    def _add_axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Add axes at a place given in inches from the upper left corner."""
+        figure_width, figure_height = self.figure.get_size_inches()
+        bottom = figure_height - top - height
+        return self.figure.add_axes(
+            (
+                left / figure_width,
+                bottom / figure_height,
+                width / figure_width,
+                height / figure_height,
+            )
+        )
+
+    def _write(self, text: str, left: float, top: float, points: float, **style: Any) -> None:
+        """Write a line of text at a place given in inches from the upper left corner.
+
+        `style` are properties of matplotlib's Text.
+        """
+        width, height = self.figure.get_size_inches()
+        style = {"ha": "left", "va": "center", "color": self._theme.ink} | style
+        self.figure.text(left / width, 1 - top / height, text, size=points, parse_math=False, **style)
+
+    def _add_texts_and_panels(self) -> None:
+        """Add the title, the panels with their labels, and the notes."""
+        for number, line in enumerate(self._title_lines):
+            self._write(line, self._margin, self._margin + 0.08 + TITLE_LINE_INCHES * number, TITLE_POINTS)
+        self.axes: list[Axes] = []
+        for number, name in enumerate(self._texts.panels):
+            row, column = divmod(number, self._columns)
+            left = self._start + self._left + column * (self._width + PANEL_GAP_INCHES)
+            top_of_row = self._head + row * (self._row + PANEL_GAP_INCHES)
+            top = top_of_row + self._row - self._height
+            axes = self._add_axes(left, top, self._width, self._height)
+            self.axes.append(axes)
+            pad = LABEL_PAD_INCHES * POINTS_PER_INCH / 2
+            style = {"pad": pad, "labelsize": self._font_size, "labelcolor": self._theme.ink}
+            _write_labels(axes, self._labels, self._label_step, style, with_rows=column == 0)
+            if name:
+                self._write(name, left, top_of_row + 0.08, PANEL_TITLE_POINTS, weight="bold")
+        for number, note in enumerate(self._notes):
+            top = self._below + self._legend_height + NOTE_LINE_INCHES * (number + 0.5)
+            self._write(note, self._margin, top, NOTE_POINTS, color=self._theme.soft)
+
+    def add_color_scale(self, image: Any) -> None:
+        """Draw the color scale of an image as the first part of the legend, with its name behind it."""
+        x, y = self._legend_places[0]
+        left, top = self._margin + x + SCALE_END_INCHES, self._below + y + 0.03
+        width, height = SCALE_INCHES
+        axes = self._add_axes(left, top, width, height)
+        middle = 0.25 if isinstance(image.norm, PowerNorm) else 0.5  # a square-root scale is half way there
+        low, high = image.get_clim()
+        ticks = FixedLocator([low + share * (high - low) for share in (0, middle, 1)])
+        scale = self.figure.colorbar(image, cax=axes, ticks=ticks, format="%.3g", orientation="horizontal")
+        scale.outline.set(edgecolor=self._theme.line, linewidth=0.5)
+        scale.ax.tick_params(
+            labelsize=NOTE_POINTS, length=0, pad=2, labelcolor=self._theme.soft, color=self._theme.soft
+        )
+        self._write(self._texts.scale, left + width + 0.1, top + height / 2, NOTE_POINTS)
+
+    def add_legend(self) -> list[Axes]:
+        """Write the names of the marks behind the color scale; return an empty cell before each."""
+        cells: list[Axes] = []
+        for name, (x, y) in zip(self._texts.marks, self._legend_places[1:], strict=True):
+            left, top = self._margin + x, self._below + y
+            cell = self._add_axes(left, top, LEGEND_CELL_INCHES, LEGEND_CELL_INCHES)
+            cell.set_axis_off()
+            cells.append(cell)
+            middle = top + LEGEND_CELL_INCHES / 2
+            self._write(name, left + LEGEND_CELL_INCHES + 0.06, middle, NOTE_POINTS)
+        return cells
+
+
+def _label_step(cell: float, points: float) -> int:
+    """Return which n-th words get labels, so that labels of some points do not overlap in small cells."""
+    return math.ceil(LABEL_PITCH * points / POINTS_PER_INCH / max(cell, 1e-3))
+
+
+def _write_labels(
+    axes: Axes,
+    labels: Sequence[Sequence[str]],
+    step: int,
+    style: Mapping[str, Any],
+    *,
+    with_rows: bool = True,
+) -> None:
+    """Write every n-th source word on top, rotated by 90 degrees, and every n-th target word on the left.
+
+    `style` are parameters of matplotlib's ticks.
+    """
+    source, target = labels
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, **style)
+    axes.set_xticks(range(len(source))[::step], source[::step], rotation=90, parse_math=False)
+    axes.set_yticks(range(len(target))[::step], target[::step] if with_rows else [], parse_math=False)
+    axes.spines[:].set_visible(False)
+
+
+def label_axes(axes: Axes, matrix: AlignmentMatrix, cell: float) -> None:
+    """Write the words of a matrix on top and on the left of axes whose cells have a side of `cell` inches."""
+    font_size = max(MIN_FONT_POINTS, min(MAX_FONT_POINTS, LABEL_SHARE * cell * POINTS_PER_INCH))
+    labels = [
+        mark_mirrored_words([abbreviate(visible(word), MAX_LABEL_CHARS) for word in words])
+        for words in (matrix.source_tokens, matrix.target_tokens)
+    ]
+    _write_labels(axes, labels, _label_step(cell, MIN_FONT_POINTS), {"labelsize": font_size})
+
+
+def _cell_inches(S: int, T: int, columns: int) -> float:
+    """Return the side of a cell: large for few words, never so small that labels cannot be read."""
+    longest = max(S, T, 1)
+    if columns == 1:
+        wanted = min(max(6.3 / longest, 0.16), MAX_CELL_INCHES)
+    else:
+        wanted = min(max(13.0 / (columns * longest), 0.12), 0.3)
+    return min(wanted, MAX_PANEL_INCHES / longest)

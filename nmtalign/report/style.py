@@ -21,10 +21,13 @@ import numpy as np
 from fontTools.unicodedata import script, script_name
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import Collection, PathCollection
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontEntry
+from matplotlib.font_manager import FontEntry, FontProperties
 from matplotlib.ft2font import FT2Font
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal
 from matplotlib.text import Text
 
@@ -343,6 +346,87 @@ def _ignore_missing_glyphs() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+# --- sizes and texts ------------------------------------------------------------------------------
+
+Point = tuple[float, float]
+
+POINTS_PER_INCH = 72.0
+MARGIN_INCHES = 0.15
+MARGIN_ON_PAPER_INCHES = 0.04  # of a picture of a given width, whose page has margins of its own
+MIN_POINTS_ON_PAPER = 7  # of the texts of a picture of a given width, as conferences ask
+TITLE_POINTS = 11.0
+MAX_LABEL_CHARS = 24  # longer words are abbreviated, and spelled out below the picture
+
+
+def text_width(figure: Figure, text: str, points: float, font: FontProperties | None = None) -> float:
+    """Return the width of a text in pixels, in a font or in the default one."""
+    label = figure.text(0, 0, text, fontproperties=font, size=points, parse_math=False)
+    width = label.get_window_extent().width
+    label.remove()
+    return float(width)
+
+
+def wrap_text(figure: Figure, text: str, points: float, room: float) -> list[str]:
+    """Return the lines of a text that is at most `room` pixels wide, unless a word is wider."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(figure, longer, points) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+_TICK_LENGTHS = ("labelsize", "pad", "length")  # of the ticks of an axis, in points
+
+
+def scale_figure(figure: Figure, width: float, height: float) -> None:
+    """Give a figure another size in inches; all that it shows is scaled with it, and stays inside.
+
+    If the size has other proportions, the picture is in its middle.
+    """
+    old_width, old_height = figure.get_size_inches()
+    factor = min(width / old_width, height / old_height)
+    share = factor * old_width / width, factor * old_height / height  # of the new figure
+    margin = (1 - share[0]) / 2, (1 - share[1]) / 2
+    for axes in figure.axes:
+        box = axes.get_position()
+        left, bottom = margin[0] + share[0] * box.x0, margin[1] + share[1] * box.y0
+        axes.set_position((left, bottom, share[0] * box.width, share[1] * box.height))
+        for axis in (axes.xaxis, axes.yaxis):
+            lengths = {name: value for name, value in axis.get_tick_params().items() if name in _TICK_LENGTHS}
+            axis.set_tick_params(**{name: factor * value for name, value in lengths.items()})
+        for text in axes.texts:
+            text.set_fontsize(factor * text.get_fontsize())
+    for text in figure.texts:
+        x, y = text.get_position()
+        text.set_position((margin[0] + share[0] * x, margin[1] + share[1] * y))
+        text.set_fontsize(factor * text.get_fontsize())
+    for kind in (Patch, Line2D):
+        for shape in figure.findobj(kind):
+            assert isinstance(shape, (Patch, Line2D))
+            shape.set_linewidth(factor * shape.get_linewidth())
+    for shapes in figure.findobj(Collection):
+        shapes.set_linewidth([factor * line for line in np.atleast_1d(shapes.get_linewidth())])
+        if isinstance(shapes, PathCollection):
+            shapes.set_sizes([factor**2 * size for size in shapes.get_sizes()])
+    figure.set_size_inches(width, height)
+
+
+def flow(widths: Sequence[float], room: float, row_height: float) -> list[Point]:
+    """Place parts of some widths in lines of a room: where each begins, from the corner of the first."""
+    places: list[Point] = []
+    x = y = 0.0
+    for width in widths:
+        if x and x + width > room:
+            x = 0.0
+            y += row_height
+        places.append((x, y))
+        x += width
+    return places
 
 
 # --- files ---------------------------------------------------------------------------------------

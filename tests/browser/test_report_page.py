@@ -22,7 +22,7 @@ from nmtalign.report.card_reasons import (
     pinned_word,
     whole_percent,
 )
-from nmtalign.report.heatmap import kinds_of_links
+from nmtalign.report.curves import kinds_of_links
 from nmtalign.report.page_content import SamplePair, most_instructive
 from tests.browser.conftest import actions, show_one_panel, wait, wait_until_drawn, wait_until_still
 from tests.report.sample_pairs import (

@@ -25,7 +25,7 @@ from matplotlib.text import Text
 import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.display import abbreviate, single_line
-from nmtalign.report import heatmap, style
+from nmtalign.report import curves, style
 from nmtalign.report.drawing import draw
 from nmtalign.report.heatmap import crop_pair, draw_heatmap
 from nmtalign.report.style import save_heatmaps, theme_of
@@ -43,7 +43,7 @@ def matrix(T: int = 6, S: int = 5, seed: int = 0) -> AlignmentMatrix:
 
 
 def draw_curves(matrix: AlignmentMatrix, **settings: Any) -> Figure:
-    return heatmap.draw_curves(matrix, PictureSettings(**settings))
+    return curves.draw_curves(matrix, PictureSettings(**settings))
 
 
 def texts(labels: list) -> list[str]:
