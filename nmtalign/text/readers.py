@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from nmtalign.errors import DataError, UsageError, warn_caller
-from nmtalign.files.array_files import import_parquet, texts_of_parquet
 from nmtalign.files.compressed import max_decompressed_size
 from nmtalign.files.paths import reraise_as_data_error
 from nmtalign.files.sniffing import PAIR_FORMATS_READ, check_pair_file
@@ -443,6 +442,8 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
 def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[str, str]]:
     """Open a Parquet file, and choose its columns; DataError if it is too large, or a column is missing."""
+    from nmtalign.files.array_files import import_parquet  # which imports NumPy
+
     parquet = import_parquet().parquet
     with reraise_as_data_error(path, "expected a Parquet file"):
         file = parquet.ParquetFile(path)
@@ -483,6 +484,8 @@ def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> N
 def _column_values(batch: Any, column: str) -> list[Any]:
     """Return the values of a column, which may be inside a struct; equal texts are one object."""
     from pyarrow import compute
+
+    from nmtalign.files.array_files import texts_of_parquet
 
     first, *fields = column.split(".")
     array = batch.column(first)
