@@ -17,9 +17,10 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
 
 TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # the limit of the process, or of the machine
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the file size limit
@@ -176,3 +177,71 @@ def require_extra(name: str, need: str, advice: str = "") -> Iterator[None]:
         yield
     except ImportError:
         raise UsageError(f"{need}: pip install 'nmtalign[{name}]'{advice}") from None
+
+
+# --- bad records ---------------------------------------------------------------------------------
+
+Record = TypeVar("Record")
+
+
+class BadRecords:
+    """Records that cannot be read, and pairs with words that an output cannot contain.
+
+    The first error is raised; with `report`, this function is called with the number of the record, counted
+    from 1, and the message. `advice` ends the raised error of a word that an output cannot contain.
+    """
+
+    def __init__(self, report: Callable[[int, str], object] | None = None, advice: str = "") -> None:
+        # the bad records of each file that was tracked, counted from 0
+        self.of_files: list[set[int]] = []
+        self._bad_numbers: set[int] = set()
+        self._report_error = report
+        self._advice = "" if report is not None else advice
+        self._done = 0  # how many records are done
+        self._last = 0  # the number of the last bad record
+
+    @property
+    def count(self) -> int:
+        """The number of bad records; a pair with several bad lines counts once."""
+        return len(self._bad_numbers)
+
+    @property
+    def are_marked(self) -> bool:
+        """Whether bad records become empty ones."""
+        return self._report_error is not None
+
+    @property
+    def has_current(self) -> bool:
+        """Whether the record that is being read is bad."""
+        return self._last == self._done + 1
+
+    def add(self, error: DataError) -> None:
+        """Raise the error of the record that is being read, or report it."""
+        self._last = self._done + 1
+        self._report(self._last, error)
+
+    def add_to(self, number: int, error: DataError) -> None:
+        """Raise or report the error of a pair, from 1; one is enough for a pair that becomes empty."""
+        if number not in self._bad_numbers:
+            self._report(number, error)
+
+    def _report(self, number: int, error: DataError) -> None:
+        if self._report_error is None:
+            raise error
+        self._bad_numbers.add(number)
+        self._report_error(number, str(error))
+
+    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
+        """Add the problem that :func:`nmtalign.files.text_files.find_split_word` found in a record."""
+        self.add(DataError(f"{problem}{self._advice}").at(path, line=line))
+
+    def track(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the records of a file and count them, to know the number of a bad one."""
+        self._done = self._last = 0
+        bad_records: set[int] = set()
+        self.of_files.append(bad_records)
+        for record in records:
+            if self.has_current:
+                bad_records.add(self._done)
+            yield record
+            self._done += 1

@@ -1,19 +1,17 @@
 """Conversion of files of links from one format to another.
 
-:func:`convert` stops at the first bad record. The command passes its own :class:`BadRecordSink`, which
-may report bad records and go on.
+:func:`convert` stops at the first bad record; the command may report bad records and go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from nmtalign.applications.markup import TaggedSegments
 from nmtalign.corpus.unit_fit import LinksCheck
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.files.text_files import find_split_word
@@ -41,38 +39,6 @@ from nmtalign.text.bitext import read_bitext
 from nmtalign.validation import check_bool, check_choice, check_select
 
 WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
-
-
-class BadRecordSink(Protocol):
-    """An object that collects bad records."""
-
-    @property
-    def has_current(self) -> bool:
-        """Whether the record that is being read is bad."""
-
-    def add(self, error: DataError) -> None:
-        """Raise the error of the record that is being read, or report it."""
-
-    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add the problem of a word that the written format cannot contain."""
-
-    def track(self, records: Iterable[LinkRecord]) -> Iterator[LinkRecord]:
-        """Yield the records, and count them."""
-
-
-class _FirstError:
-    """Raises the first error of a record."""
-
-    has_current = False
-
-    def add(self, error: DataError) -> None:
-        raise error
-
-    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        raise DataError(problem).at(path, line=line)
-
-    def track(self, records: Iterable[LinkRecord]) -> Iterator[LinkRecord]:
-        return iter(records)
 
 
 @dataclass(frozen=True)
@@ -108,7 +74,7 @@ class Conversion:
         if self.select is not None and "tmx" not in (self.format, self.to):
             raise UsageError("`select` chooses the languages of a TMX file, and there is none; remove it")
 
-    def write(self, path: str | Path, files: AtomicFiles, bad: BadRecordSink) -> None:
+    def write(self, path: str | Path, files: AtomicFiles, bad: BadRecords) -> None:
         """Write the file of the other format."""
         if self.texts is None or self.to not in LINKED_FILES:
             files.text(path).writelines(self.lines(bad))
@@ -118,7 +84,7 @@ class Conversion:
         for record in bad.track(self._with_words(self._read(bad), words, bad)):
             segments.set_links("" if bad.has_current else format_gold(record.gold))
 
-    def lines(self, bad: BadRecordSink) -> Iterator[str]:
+    def lines(self, bad: BadRecords) -> Iterator[str]:
         """Yield the lines of each record, without words and links if the format cannot contain its words."""
         separator = WORD_SEPARATORS.get(self.to)
         for number, record in enumerate(bad.track(self._records(bad)), 1):
@@ -134,7 +100,7 @@ class Conversion:
                 record = _inverted(record)
             yield format_record(record, format=self.to, number=number)
 
-    def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+    def _records(self, bad: BadRecords) -> Iterator[LinkRecord]:
         """Return the records of the links, with the words of the texts if these are given."""
         records = self._read(bad)
         if self.texts is None:
@@ -142,14 +108,14 @@ class Conversion:
         pairs = read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
         return self._with_words(records, map(self.words_of, pairs), bad)
 
-    def _read(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+    def _read(self, bad: BadRecords) -> Iterator[LinkRecord]:
         if self.given is not None:
             return self.given
         if self.format in LINKED_FILES:
             return self._read_segments(bad)
         return read_link_records(self.links, format=self.format, encoding=self.encoding, on_error=bad.add)
 
-    def _read_segments(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+    def _read_segments(self, bad: BadRecords) -> Iterator[LinkRecord]:
         """Yield the links in a TMX or XLIFF file, with the words of each pair; DataError if it has none."""
         segments = TaggedSegments(self.links, self.format, self.select, lambda part: None)
         has_links = False
@@ -175,7 +141,7 @@ class Conversion:
         self,
         records: Iterator[LinkRecord],
         words: Iterator[tuple[list[str], list[str]]],
-        bad: BadRecordSink,
+        bad: BadRecords,
     ) -> Iterator[LinkRecord]:
         """Put the words of the texts into the records; those of NAACL may end early."""
         no_links = GoldAlignment((), ())
@@ -313,4 +279,4 @@ def convert(
         words_of=_split_at_spaces,
     )
     with AtomicFiles() as files:
-        conversion.write(as_path(path), files, _FirstError())
+        conversion.write(as_path(path), files, BadRecords())

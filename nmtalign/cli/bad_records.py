@@ -1,7 +1,4 @@
-"""Bad records: records that cannot be read, and pairs with words that an output cannot contain.
-
-``--on-error`` decides what happens to them.
-"""
+"""``--on-error``: what happens to records that cannot be read, and to words that an output cannot contain."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from nmtalign.cli.messages import as_options, log, options_of_command, printable
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.errors import BadRecords, DataError, OnError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted
 from nmtalign.text.bitext import SentencePair
@@ -22,66 +19,7 @@ if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
 
 
-class BadRecords:
-    """Raises the first error of a record, or with `report` reports each error.
-
-    `report` is called with the number of the record, counted from 1, and the message.
-    """
-
-    def __init__(self, report: Callable[[int, str], object] | None = None) -> None:
-        # the bad records of each file that was tracked, counted from 0
-        self.of_files: list[set[int]] = []
-        self._bad_numbers: set[int] = set()
-        self._report_error = report
-        self._done = 0  # how many records are done
-        self._last = 0  # the number of the last bad record
-
-    @property
-    def count(self) -> int:
-        """The number of bad records; a pair with several bad lines counts once."""
-        return len(self._bad_numbers)
-
-    @property
-    def are_marked(self) -> bool:
-        """Whether bad records become empty ones."""
-        return self._report_error is not None
-
-    @property
-    def has_current(self) -> bool:
-        """Whether the record that is being read is bad."""
-        return self._last == self._done + 1
-
-    def add(self, error: DataError) -> None:
-        """Raise the error of the record that is being read, or report it."""
-        self._last = self._done + 1
-        self._report(self._last, error)
-
-    def add_to(self, number: int, error: DataError) -> None:
-        """Raise or report the error of a pair, from 1; one is enough for a pair that becomes empty."""
-        if number not in self._bad_numbers:
-            self._report(number, error)
-
-    def _report(self, number: int, error: DataError) -> None:
-        if self._report_error is None:
-            raise error
-        self._bad_numbers.add(number)
-        self._report_error(number, str(error))
-
-    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add the problem that :func:`nmtalign.files.text_files.find_split_word` found in a record."""
-        advice = "" if self.are_marked else ", or skip the pair with `on_error=skip-marked`"
-        self.add(DataError(f"{problem}{advice}").at(path, line=line))
-
-    def track(self, records: Iterable[Counted]) -> Iterator[Counted]:
-        """Yield the records of a file and count them, to know the number of a bad one."""
-        self._done = self._last = 0
-        bad_records: set[int] = set()
-        self.of_files.append(bad_records)
-        for record in records:
-            if self.has_current:
-                bad_records.add(self._done)
-            yield record
-            self._done += 1
+_ADVICE_ON_SPLIT_WORDS = ", or skip the pair with `on_error=skip-marked`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +36,7 @@ class ErrorOptions(Settings):
 
     def open(self, files: AtomicFiles) -> BadRecords:
         """Return what happens to bad records."""
-        return BadRecords() if self.on_error == "stop" else BadRecords(_warn_of_record)
+        return BadRecords(_warn_of_record if self.on_error == "skip-marked" else None, _ADVICE_ON_SPLIT_WORDS)
 
     def say(self, bad: BadRecords) -> None:
         """Log how many records were bad."""
@@ -135,7 +73,7 @@ class ListedErrorOptions(ErrorOptions):
                 "--on-error skip-marked and --error-report FILE must be used together; add the missing one"
             )
         if path is None:
-            return BadRecords()
+            return BadRecords(None, _ADVICE_ON_SPLIT_WORDS)
         file = files.text(path)
 
         def write(number: int, message: str) -> None:

@@ -28,8 +28,8 @@ from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
-    from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.errors import BadRecords
     from nmtalign.external.links_from import Linker
     from nmtalign.external.matrix_files import TokenizedPair
     from nmtalign.external.word_encoders import WordEncoder

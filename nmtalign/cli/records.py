@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.messages import warn
 from nmtalign.cli.outputs import refuse_unknown_text
 from nmtalign.cli.parameter_types import NumberList
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError
+from nmtalign.errors import BadRecords, DataError
 from nmtalign.names import SubwordMarks, UnicodeForm, UnknownPolicy
 from nmtalign.settings import EncoderSettings, WordSettings
 from nmtalign.text.bitext import SentencePair

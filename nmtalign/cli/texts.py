@@ -28,8 +28,8 @@ from nmtalign.text.xml_bitexts import languages_of_memory
 
 if TYPE_CHECKING:
     from nmtalign.applications.linked_pairs import LinkedPair
-    from nmtalign.cli.bad_records import BadRecords
     from nmtalign.corpus.units import LinkUnit
+    from nmtalign.errors import BadRecords
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
 

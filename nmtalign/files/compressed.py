@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 from weakref import WeakSet
 
 from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, UsageError, error_text, require_extra
@@ -108,7 +108,7 @@ def _open_input(path: str | Path) -> BinaryIO:
         raise
 
 
-def _open_zip_member(file: io.BufferedReader) -> _ZipMember:
+def _open_zip_member(file: io.BufferedReader) -> IO[bytes]:
     """Return a decompressor of the only file in a zip archive; a DataError if there are several.
 
     Folders, and what macOS adds to archives, do not count.
@@ -130,27 +130,7 @@ def _open_zip_member(file: io.BufferedReader) -> _ZipMember:
         files = f"{len(members)} files ({', '.join(shown)})" if members else "no file"
         raise DataError(f"expected one file, found a ZIP archive of {files}; unpack it, and name the file")
     with reraise_as_data_error(file.name, "the file in the zip archive cannot be unpacked"):
-        return _ZipMember(archive, members[0])
-
-
-class _ZipMember(io.RawIOBase):
-    """Decompresses a file of a zip archive; closing it closes the archive."""
-
-    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-        self._archive = archive
-        self._opened = archive.open(member)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._opened.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        super().close()
-        self._archive.close()
+        return archive.open(members[0])
 
 
 class _BoundedReader(io.RawIOBase):

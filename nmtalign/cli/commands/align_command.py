@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
-from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions, look_ahead, without_split_words
+from nmtalign.cli.bad_records import ListedErrorOptions, look_ahead, without_split_words
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import detail, log, open_progress
 from nmtalign.cli.outputs import (
@@ -28,7 +28,7 @@ from nmtalign.cli.outputs import (
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import UsageError
+from nmtalign.errors import BadRecords, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import CellValues, SubwordMarks
 from nmtalign.progress import ProgressReporter

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
+from nmtalign.cli.bad_records import ListedErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress
 from nmtalign.cli.model_options import JUDGED_PAIRS, load_given
@@ -18,7 +18,7 @@ from nmtalign.cli.outputs import OutputFileOptions, log_findings, log_written, r
 from nmtalign.cli.texts import EscapedBitextOptions, languages_in_paths, languages_option
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import LinkUnitName, SubwordMarks

@@ -12,7 +12,7 @@ import click
 import nmtalign as na
 from nmtalign.applications.conversion import Conversion, TextsOfLinks
 from nmtalign.cli import texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress
 from nmtalign.cli.outputs import OutputFileOptions, log_written
@@ -21,7 +21,7 @@ from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.decoding.batches import read_batches
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import find_split_line, zip_lines
 from nmtalign.links.alignments import Link

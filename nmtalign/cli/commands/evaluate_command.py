@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import nmtalign as na
-from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_json, print_text, printable, warn
 from nmtalign.cli.model_options import check_folder
 from nmtalign.cli.texts import BitextOptions, LinkedLine, LinkedText, PairsOptions
 from nmtalign.corpus.unit_fit import UnitFit
 from nmtalign.declarations import argument, setting
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.links import evaluation
 from nmtalign.links.alignments import links_inside
 from nmtalign.links.evaluation import Difference, compare_evaluations, count_matches

@@ -16,13 +16,13 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import open_progress, printable
 from nmtalign.cli.texts import BitextOptions, LinkedText
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import split_characters, with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
 from nmtalign.text.chunks import chunk_pairs

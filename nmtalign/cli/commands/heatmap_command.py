@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 import nmtalign as na
-from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.parameter_types import INPUT
@@ -26,7 +25,7 @@ from nmtalign.cli.records import (
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.declarations import Settings, argument, setting
 from nmtalign.display import abbreviate, with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.external.matrix_files import read_pairs_with_attention
 from nmtalign.names import CellValues
 from nmtalign.report.chosen_pairs import CorpusRecord, align_record, other_alignments, weights_of_parts

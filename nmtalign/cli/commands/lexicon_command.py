@@ -25,7 +25,7 @@ from nmtalign.applications.bilingual_lexicon import (
 )
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair, read_linked_lines
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, print_text, shows_progress, warn
 from nmtalign.cli.parameter_types import OutputPrefix
@@ -34,7 +34,7 @@ from nmtalign.corpus.regrouping import into_pieces, regroup_links
 from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import path_of_prefix
 from nmtalign.files.text_files import find_split_word

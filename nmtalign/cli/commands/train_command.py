@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
-from nmtalign.cli.bad_records import BadRecords, ListedErrorOptions
+from nmtalign.cli.bad_records import ListedErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import (
@@ -32,7 +32,7 @@ from nmtalign.cli.outputs import (
 )
 from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.declarations import Settings, setting
-from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
+from nmtalign.errors import BadRecords, DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.files.atomic_output import AtomicFiles, check_parent_folder
 from nmtalign.names import LinkUnitName, SubwordMarks
 from nmtalign.settings import LinkSettings, TrainingSettings
