@@ -53,15 +53,6 @@ def check_choice(value: Any, known: Iterable[str], what: str) -> None:
         raise UsageError(f"expected one of the {what} {', '.join(known)}, found {found}")
 
 
-def check_choices(values: Iterable[Any], known: Iterable[str], what: str) -> None:
-    """Raise UsageError if one of the values is not in `known`; `what` describes the values."""
-    known = tuple(known)
-    for value in values:
-        if not (isinstance(value, str) and value in known):
-            found = f"{short_repr(value)}{hint_at_closest(value, known)}"
-            raise UsageError(f"expected {what} among {', '.join(known)}, found {found}")
-
-
 def check_select(select: Any) -> tuple[str, str] | None:
     """Return the names or numbers of both sides as text; raise UsageError for anything else."""
     if select is None:

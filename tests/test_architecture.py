@@ -71,9 +71,7 @@ OF_RESULTS = {
 MOST_FILES = 15  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 # modules that draw: they import matplotlib, and others import them when something is drawn
-PICTURES = {
-    f"nmtalign.report.{name}" for name in ("style", "curves", "heatmap", "card_picture", "drawing")
-}
+PICTURES = {f"nmtalign.report.{name}" for name in ("style", "curves", "heatmap", "card_picture", "drawing")}
 OF_PICTURES = {"matplotlib", "fontTools"}
 
 

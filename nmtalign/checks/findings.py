@@ -5,6 +5,8 @@ Lines count from 0 inside this package; a finding that is shown counts them from
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "hint"]
@@ -112,3 +114,78 @@ class Finding(NamedTuple):
     @property
     def advice(self) -> str:
         return KINDS[self.kind].advice
+
+
+FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
+
+
+def row_of_finding(finding: Finding) -> tuple[int, int, str, str, str, str, str]:
+    """Return a finding as a row of a table, with the lines counted from 1."""
+    last = finding.line if finding.last is None else finding.last
+    return (
+        finding.line + 1,
+        last + 1,
+        finding.side,
+        finding.kind,
+        finding.severity,
+        finding.value,
+        finding.advice,
+    )
+
+
+def in_order_of_lines(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order of their lines and kinds."""
+    order = {kind: rank for rank, kind in enumerate(KINDS)}
+    return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
+
+
+# --- numbers of findings of each kind -------------------------------------------------------------
+
+
+@dataclass
+class KindCount:
+    """The number of findings of a kind, and the first of them."""
+
+    kind: str
+    count: int
+    first: Finding
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind].severity
+
+    def describe(self, files: Mapping[str, str]) -> str:
+        """Return a sentence; `files` are the names of the sides, if they are files of lines."""
+        kind = KINDS[self.kind]
+        unit = "line" if files else "pair"
+        place = f"{unit} {self.first.line + 1:,}"
+        if self.first.last is not None and self.first.last > self.first.line:
+            place = f"{unit}s {self.first.line + 1:,} to {self.first.last + 1:,}"
+        if self.first.side in files:
+            place += f" of {files[self.first.side]}"
+        says_more = self.kind in ("slip", "no-partner") and self.first.value
+        value = f", {self.first.value}" if says_more else ""
+        where = f"first in {place}{value}" if self.count > 1 else f"in {place}{value}"
+        return f"{kind.plural}: {self.count:,}, {where}; {kind.advice}"
+
+
+class KindCounts:
+    """The number of findings of each kind that occurs, with the first finding."""
+
+    def __init__(self, findings: Iterable[Finding] = ()) -> None:
+        self._counts: dict[str, KindCount] = {}
+        self.add_all(findings)
+
+    def add_all(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            if finding.kind in self._counts:
+                self._counts[finding.kind].count += 1
+            else:
+                self._counts[finding.kind] = KindCount(finding.kind, 1, finding)
+
+    def __iter__(self) -> Iterator[KindCount]:
+        """Yield the counts, errors first."""
+        ranks = {kind: rank for rank, kind in enumerate(KINDS)}
+        return iter(
+            sorted(self._counts.values(), key=lambda count: (count.severity != "error", ranks[count.kind]))
+        )

@@ -23,7 +23,8 @@ from nmtalign.settings import LinkSettings
 from nmtalign.text.chunks import LengthLimit
 
 if TYPE_CHECKING:
-    from nmtalign.checks.checking import KindCount, RunFindings
+    from nmtalign.checks.findings import KindCount
+    from nmtalign.checks.lines import RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
@@ -210,7 +211,7 @@ def write_chunks(
     If `strict`, raise DataError once too few words are known, or something is wrong with the text; if no
     option names a model, once too few words are known.
     """
-    from nmtalign.checks.checking import RunFindings
+    from nmtalign.checks.lines import RunFindings
     from nmtalign.corpus.coverage import Coverage
 
     links = 0

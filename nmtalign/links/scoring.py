@@ -45,7 +45,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, links_inside
 from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.results import TableResult
-from nmtalign.validation import check_choices, check_number, check_same_pairs, check_type
+from nmtalign.validation import check_choice, check_number, check_same_pairs, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
@@ -105,7 +105,7 @@ class Counts(HasScores):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        check_choices([metric], METRICS, "metrics")
+        check_choice(metric, METRICS, "metrics")
         return float(scores_of_counts(np.array(astuple(self)))[metric])
 
 
@@ -290,7 +290,7 @@ class ExpectedScores(HasScores):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        check_choices([metric], METRICS, "metrics")
+        check_choice(metric, METRICS, "metrics")
         return self.values[metric]
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from nmtalign.links.scoring import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.text.chunks import MAX_MATRIX_CELLS
-from nmtalign.validation import check_choices, reject_exhausted
+from nmtalign.validation import check_choice, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
 # lengths of the longer sentence of the pair that a report shows first
@@ -110,7 +110,7 @@ class SamplePair:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:
             return sorted(self.choices[part].links)
-        check_choices([part], self.parts, "parts")
+        check_choice(part, self.parts, "parts")
         return [(s, t) for t, s in enumerate(_best_columns(self.parts[part], None)) if s >= 0]
 
 

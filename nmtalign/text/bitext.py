@@ -57,7 +57,7 @@ from nmtalign.text.readers import (
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_bool,
-    check_choices,
+    check_choice,
     check_same_index,
     check_select,
     is_iterable,
@@ -151,7 +151,7 @@ def read_bitext(
         raise UsageError(
             f"expected a function that takes an error as `on_error`, found {short_repr(on_error)}"
         )
-    check_choices([format], ("auto", *PAIR_FILE_FORMATS), "a bitext format")
+    check_choice(format, ("auto", *PAIR_FILE_FORMATS), "bitext formats")
     check_bool(unescape, "unescape")
     sides = check_select(select)
     files = [expand_home(path) for path in ((source,) if target is None else (source, target))]

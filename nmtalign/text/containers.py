@@ -73,15 +73,6 @@ def _place_of_fault(fault: CellFault) -> tuple[int, int]:
     return fault.row, SIDES.index(fault.side)
 
 
-def _find_fault(value: Any) -> Literal["missing", "line-break"] | None:
-    """Return why a cell is not a line of text; None for text, and for anything that is checked later."""
-    if isinstance(value, str):
-        return "line-break" if "\n" in value else None
-    is_nan = isinstance(value, float) and value != value
-    is_missing = value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")  # of pandas
-    return "missing" if is_missing else None
-
-
 def check_cells(
     columns: tuple[Iterable[Any], Iterable[Any]],
     frame_index: Any = None,
@@ -91,18 +82,15 @@ def check_cells(
     faults: list[CellFault] = []
     for side, column in zip(SIDES, columns, strict=True):
         for row, value in enumerate(column):
-            kind = _find_fault(value)
-            if kind is not None:
-                faults.append(CellFault(row, side, kind, value))
+            repair_cell(value, row, side, faults)
     if not faults:
         return
     first = min(faults, key=_place_of_fault)
     same_kind = [fault for fault in faults if fault.kind == first.kind]
     same_kind.sort(key=_place_of_fault)
     if first.kind == "missing":
-        message = (
-            f"expected a line of text or a list of words as {first.side}, found {short_repr(first.value)}"
-        )
+        expected = f"expected a line of text or a list of words as {first.side}"
+        message = f"{expected}, found {short_repr(first.value)}"
     else:
         message = f"expected one line a side, found a line break in the {first.side}"
     if len(same_kind) > 1:
@@ -137,12 +125,18 @@ def repair_rows(rows: Iterable[Any], faults: list[CellFault]) -> Iterator[Any]:
 
 
 def repair_cell(value: Any, row: int, side: Side, faults: list[CellFault]) -> Any:
-    """Return a cell of :func:`repair_rows`."""
-    kind = _find_fault(value)
-    if kind is None:
+    """Return a cell of :func:`repair_rows`; what is neither text nor missing is checked later."""
+    if isinstance(value, str):
+        if "\n" not in value:
+            return value
+        faults.append(CellFault(row, side, "line-break", value))
+        return value.replace("\n", " ")
+    is_nan = isinstance(value, float) and value != value
+    is_missing = value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")  # of pandas
+    if not is_missing:
         return value
-    faults.append(CellFault(row, side, kind, value))
-    return "" if kind == "missing" else value.replace("\n", " ")
+    faults.append(CellFault(row, side, "missing", value))
+    return ""
 
 
 def as_table(value: Any) -> PairTable | None:

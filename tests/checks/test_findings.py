@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import nmtalign as na
 from nmtalign.checks import lines
-from nmtalign.checks.checking import FINDING_COLUMNS, KindCounts, LowScoreRuns, find_in_lines
-from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.findings import FINDING_COLUMNS, KINDS, Finding, KindCounts
 from nmtalign.checks.line_languages import find_languages
-from nmtalign.checks.lines import find_mojibake, find_slips, find_unusual_lengths
+from nmtalign.checks.lines import LowScoreRuns, find_in_lines, find_mojibake, find_slips, find_unusual_lengths
 from nmtalign.names import SIDES
 from nmtalign.text import slips
 from nmtalign.text.chunks import chunk_pairs

@@ -212,7 +212,7 @@ def test_formats_that_do_not_fit_the_files(tmp_path):
         read_bitext(path, path, format="tsv")
     with pytest.raises(UsageError, match="two files, found one"):
         read_bitext(path, format="moses")
-    with pytest.raises(UsageError, match="among auto, moses, fast-align"):
+    with pytest.raises(UsageError, match="one of the bitext formats auto, moses, fast-align"):
         list(read_bitext(path, format="bars"))
     with pytest.raises(UsageError, match="only one side"):
         list(read_bitext("-", "-"))

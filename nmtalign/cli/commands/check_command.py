@@ -137,7 +137,8 @@ def check_command(
     if checked.given:
         raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     blas.start_with_one_thread()
-    from nmtalign.checks.checking import KindCounts, find_all
+    from nmtalign.checks.checking import find_all
+    from nmtalign.checks.findings import KindCounts
 
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
@@ -293,7 +294,7 @@ def _why(fits: list[UnitFit]) -> str:
 
 def write_findings(findings: Sequence[Finding], file: TextIO) -> None:
     """Write findings as a table with tabs between its columns."""
-    from nmtalign.checks.checking import FINDING_COLUMNS, row_of_finding
+    from nmtalign.checks.findings import FINDING_COLUMNS, row_of_finding
 
     writer = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
     writer.writerow(FINDING_COLUMNS)

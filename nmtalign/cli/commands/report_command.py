@@ -8,8 +8,8 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 
 import nmtalign as na
-from nmtalign.checks.checking import find_in_lines
 from nmtalign.checks.findings import Finding
+from nmtalign.checks.lines import find_in_lines
 from nmtalign.cli import parameter_types
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command

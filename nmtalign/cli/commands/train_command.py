@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.training_job import TrainingJob
     from nmtalign.aligner.training_steps import TrainingResult
-    from nmtalign.checks.checking import RunFindings
+    from nmtalign.checks.lines import RunFindings
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.decoding.extraction_methods import Extraction
     from nmtalign.run.stream import AlignedChunk
@@ -144,7 +144,7 @@ def train_command(
     blas.start_with_one_thread()  # before NumPy is imported, or it has no effect
     from nmtalign.aligner.preparation import RandomSample
     from nmtalign.aligner.training_steps import train_aligner
-    from nmtalign.checks.checking import RunFindings
+    from nmtalign.checks.lines import RunFindings
     from nmtalign.corpus.units import link_unit
     from nmtalign.decoding.extraction_methods import make_extraction
     from nmtalign.training.checkpoint import TrainingRun
