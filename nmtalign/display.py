@@ -160,6 +160,11 @@ def is_right_to_left(words: Iterable[str]) -> bool:
     return _first_direction(words) in ("R", "AL")
 
 
+def are_opposite(source: Iterable[str], target: Iterable[str]) -> bool:
+    """Return whether two sentences are written in opposite directions."""
+    return is_right_to_left(source) != is_right_to_left(target)
+
+
 def mark_mirrored_words(words: Sequence[str]) -> Sequence[str]:
     """Return the words of a sentence, with right-to-left marks around those whose brackets face to the left.
 

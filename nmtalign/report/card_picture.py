@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.collections import Collection, PatchCollection, PolyCollection
@@ -21,7 +21,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
-from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, visible
+from nmtalign.display import abbreviate, are_opposite, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.links.alignments import AlignedPair, Link
 from nmtalign.links.inputs import as_gold
 from nmtalign.names import SIDES
@@ -47,7 +47,16 @@ from nmtalign.report.card_reasons import (
     whole_percent,
     words_in_view,
 )
-from nmtalign.report.curves import OPPOSITE_DIRECTIONS, cut_into_rows, kinds_of_links
+from nmtalign.report.curves import (
+    OPPOSITE_DIRECTIONS,
+    CurveMeasures,
+    PlacedWords,
+    cut_into_rows,
+    kinds_of_links,
+    line_width,
+    place_in_columns,
+    place_in_rows,
+)
 from nmtalign.report.style import (
     DEFAULT_FONT,
     MAX_TITLE_CHARS,
@@ -72,23 +81,15 @@ CARD_COLUMN_GAP_POINTS = 48.0
 MIN_ROOM_FOR_TWO_POINTS = 640.0  # the inspector with the matrix beside it
 
 CARD_WORD_POINTS = 20.0
-ROW_WORD_POINTS = 15.0  # long pairs are split into rows
 SENTENCE_POINTS = 15.0
 FACT_POINTS = 13.0
 HEAD_LINE_POINTS = 20.0
 CARD_NOTE_POINTS = 12.0
 SMALL_WORD_POINTS = 11.0
 
-CURVE_HEIGHT_POINTS = 136.0
-ROW_HEIGHT_POINTS = 124.0  # one row of a long pair, with the space below it
-ROW_CURVE_HEIGHT_POINTS = 50.0
 COLUMN_ROW_HEIGHT_POINTS = 32.0
-CURVE_WIDTH_OF_COLUMNS_POINTS = 200.0
-MIN_CURVE_WIDTH_OF_COLUMNS_POINTS = 60.0
 MAX_ROWS_IN_LINE = 25  # of a matrix beside columns, whose rows are the words
 MIN_WORD_GAP_POINTS = 8.0
-MAX_WORD_GAP_POINTS = 56.0
-MAX_ROW_WORD_GAP_POINTS = 24.0
 LINK_END_GAP_POINTS = 8.0  # two links of a word end side by side
 
 CELL_POINTS = 22.0
@@ -114,7 +115,20 @@ MIN_BAR_POINTS = 60.0
 BAR_NUMBER_POINTS = 56.0  # room for the number behind a bar
 KEY_ROW_POINTS = 28.0
 
-
+LARGE_WORDS = CurveMeasures(  # of a pair whose lines fit
+    word_points=CARD_WORD_POINTS,
+    word_gaps=(MIN_WORD_GAP_POINTS, 56.0),
+    line_distance=164.0,
+    row_distance=124.0,
+    column_gaps=(60.0, 200.0),
+    column_distance=COLUMN_ROW_HEIGHT_POINTS,
+    edge=0.8 * CARD_WORD_POINTS,
+    column_edge=6.0,
+    reach=0.58,
+)
+SMALL_WORDS = LARGE_WORDS._replace(  # of a long pair, which is cut into rows, and of columns
+    word_points=15.0, word_gaps=(MIN_WORD_GAP_POINTS, 24.0), line_distance=78.0, edge=0.8 * 15.0
+)
 SIGNS = {"wrong": "×", "missed": "+"}
 MEANINGS = {
     "hit": "a link that people made, too; the thicker, the surer",
@@ -405,7 +419,7 @@ def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
             card.write_bold(line, card.left, y, SENTENCE_POINTS)
             x = card.left + card.bold_width(line, SENTENCE_POINTS) + 16
     facts = facts_of(content)
-    if _are_opposite(content):
+    if are_opposite(*content.tokens):
         facts.append((OPPOSITE_DIRECTIONS, ""))
     for number, (fact, kind) in enumerate(facts):
         width = card.width(fact, FACT_POINTS)
@@ -422,65 +436,46 @@ def _draw_head(card: _Canvas, content: CardContent, title: str) -> float:
 
 def _sides(content: CardContent) -> tuple[Sequence[str], Sequence[str]]:
     """Return the words of both sentences as they are shown."""
-    source = [shown_word(word) for word in content.matrix.source_tokens]
-    target = [shown_word(word) for word in content.matrix.target_tokens]
+    source, target = ([shown_word(word) for word in side] for side in content.tokens)
     return mark_mirrored_words(source), mark_mirrored_words(target)
-
-
-def _are_opposite(content: CardContent) -> bool:
-    source, target = content.matrix.source_tokens, content.matrix.target_tokens
-    return is_right_to_left(source) != is_right_to_left(target)
-
-
-class _Word(NamedTuple):
-    """A word of the curves: its middle, its width, and its row."""
-
-    x: float
-    y: float
-    width: float
-    row: int
 
 
 def _draw_curves(card: _Canvas, content: CardContent, matrix: _MatrixLayout, top: float) -> float:
     """Draw the words and the curves between them, perhaps with the matrix; return where they end."""
     sides = _sides(content)
     widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
-    lines = [sum(side) + MIN_WORD_GAP_POINTS * max(0, len(side) - 1) for side in widths]
-    size = CARD_WORD_POINTS
-    down = _are_opposite(content)
-    if down:
-        size = ROW_WORD_POINTS
-        widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
+    if are_opposite(*content.tokens):
+        widths = _scaled_widths(widths, SMALL_WORDS)
         room = card.room
         if matrix.go_in_line(room - _columns_width(widths)):
             room -= matrix.width + CARD_COLUMN_GAP_POINTS
             top += matrix.top
-        words = _words_in_columns(card, widths, top, room)
+        words = place_in_columns(widths, SMALL_WORDS, (card.left, top), room)
         if matrix.is_in_line:
-            edge = max(word.x + word.width / 2 for word in words[1])
+            edge = max(word.x + word.width / 2 for word in words.sides[1])
             matrix.draw(edge + CARD_COLUMN_GAP_POINTS / 2, top - matrix.top - COLUMN_ROW_HEIGHT_POINTS / 2)
-    elif max(lines) <= card.room:
+    elif max(line_width(side, MIN_WORD_GAP_POINTS) for side in widths) <= card.room:
         one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
-        words = _words_in_rows(card, widths, one_row, sides, top, CURVE_HEIGHT_POINTS)
+        words = place_in_rows(sides, widths, one_row, LARGE_WORDS, (card.left, top), card.room)
     else:
-        size = ROW_WORD_POINTS
-        widths = _scaled_widths(widths, size / CARD_WORD_POINTS)
+        widths = _scaled_widths(widths, SMALL_WORDS)
         cuts = cut_into_rows(widths, content.links, card.room, MIN_WORD_GAP_POINTS + 2)
-        words = _words_in_rows(card, widths, cuts, sides, top, ROW_CURVE_HEIGHT_POINTS)
+        words = place_in_rows(sides, widths, cuts, SMALL_WORDS, (card.left, top), card.room)
+    size = words.measures.word_points
     if card.pin is not None:
-        _draw_attention(card, content, card.pin, words, size, down=down)
-    _draw_links(card, content, words, size, down=down)
-    for side, placed in enumerate(words):
+        _draw_attention(card, content, card.pin, words)
+    _draw_links(card, content, words)
+    for side, placed in enumerate(words.sides):
         for position, (word, place) in enumerate(zip(sides[side], placed, strict=True)):
             if card.is_pinned(side, position):
                 card.ground(
                     place.x - place.width / 2 - 6, place.y - 0.75 * size, place.width + 12, 1.5 * size
                 )
             card.write_word(side, position, word, place.x, place.y, size, "center")
-    bottom = max([top, *(word.y for placed in words for word in placed)])
-    _draw_rings(card, content, words, size, down=down)
-    if not down:
-        for words_of_side, y in zip(sides, (top, top + CURVE_HEIGHT_POINTS + 28), strict=True):
+    bottom = max([top, *(word.y for placed in words.sides for word in placed)])
+    _draw_rings(card, content, words)
+    if not words.down:
+        for words_of_side, y in zip(sides, (top, top + LARGE_WORDS.line_distance), strict=True):
             if not words_of_side:
                 card.write(
                     NO_WORDS, card.width_of_card / 2, y, FACT_POINTS, ha="center", color=card.theme.soft
@@ -491,71 +486,17 @@ def _draw_curves(card: _Canvas, content: CardContent, matrix: _MatrixLayout, top
     return bottom + 36
 
 
-def _scaled_widths(widths: Sequence[Sequence[float]], factor: float) -> list[list[float]]:
+def _scaled_widths(widths: Sequence[Sequence[float]], measures: CurveMeasures) -> list[list[float]]:
+    factor = measures.word_points / CARD_WORD_POINTS
     return [[factor * width for width in side] for side in widths]
-
-
-def _words_in_rows(
-    card: _Canvas,
-    widths: Sequence[Sequence[float]],
-    cuts: Sequence[tuple[int, int]],
-    sides: Sequence[Sequence[str]],
-    top: float,
-    curve_height: float,
-) -> list[list[_Word]]:
-    """Place the words in two lines for each row; both are spread, as far as the gaps allow."""
-    max_gap = MAX_WORD_GAP_POINTS if len(cuts) == 2 else MAX_ROW_WORD_GAP_POINTS
-    placed: list[list[_Word]] = [[], []]
-    for row in range(len(cuts) - 1):
-        parts = [widths[side][cuts[row][side] : cuts[row + 1][side]] for side in (0, 1)]
-        full = max(sum(part) + max_gap * max(0, len(part) - 1) for part in parts)
-        full = min(card.room, full)
-        for side, part in enumerate(parts):
-            y = top + ROW_HEIGHT_POINTS * row + (curve_height + 28) * side
-            gap = (full - sum(part)) / max(1, len(part) - 1)
-            gap = max(min(gap, max_gap), min(gap, MIN_WORD_GAP_POINTS))
-            line = sum(part) + gap * max(0, len(part) - 1)
-            turned = is_right_to_left(sides[side])
-            x = card.left + (card.room - line) / 2
-            if turned:
-                x += line
-            for width in part:
-                center = x - width / 2 if turned else x + width / 2
-                placed[side].append(_Word(center, y, width, row))
-                x += -(width + gap) if turned else width + gap
-    return placed
 
 
 def _columns_width(widths: Sequence[Sequence[float]]) -> float:
     """Return how wide two columns of words are, with the curves between them."""
-    return sum(max(side, default=0.0) for side in widths) + CURVE_WIDTH_OF_COLUMNS_POINTS
+    return sum(max(side, default=0.0) for side in widths) + SMALL_WORDS.column_gaps[1]
 
 
-def _words_in_columns(
-    card: _Canvas, widths: Sequence[Sequence[float]], top: float, room: float
-) -> list[list[_Word]]:
-    """Place the words of each side in a column, in the middle of a room that begins at the left edge."""
-    words_width = sum(max(side, default=0.0) for side in widths)
-    curve_width = CURVE_WIDTH_OF_COLUMNS_POINTS
-    if words_width + curve_width > room:
-        curve_width = max(MIN_CURVE_WIDTH_OF_COLUMNS_POINTS, room - words_width)
-    start = card.left + max(0.0, room - words_width - curve_width) / 2
-    inner = start + max(widths[0], default=0.0)
-    outer = inner + curve_width
-    source = [
-        _Word(inner - width / 2, top + COLUMN_ROW_HEIGHT_POINTS * row, width, 0)
-        for row, width in enumerate(widths[0])
-    ]
-    target = [
-        _Word(outer + width / 2, top + COLUMN_ROW_HEIGHT_POINTS * row, width, 0)
-        for row, width in enumerate(widths[1])
-    ]
-    return [source, target]
-
-
-def _link_shifts(
-    links: Iterable[Link], words: Sequence[Sequence[_Word]], *, down: bool
-) -> dict[Link, list[float]]:
+def _link_shifts(links: Iterable[Link], words: PlacedWords) -> dict[Link, list[float]]:
     """Return how far the two ends of each link are from the middle of their words, so that none coincide."""
     shifts: dict[Link, list[float]] = {link: [0.0, 0.0] for link in links}
     for side in (0, 1):
@@ -565,27 +506,23 @@ def _link_shifts(
         for position, group in groups.items():
             if len(group) < 2:
                 continue
-            room = COLUMN_ROW_HEIGHT_POINTS / 2 if down else words[side][position].width
+            room = COLUMN_ROW_HEIGHT_POINTS / 2 if words.down else words.sides[side][position].width
             step = min(LINK_END_GAP_POINTS, max(0.0, room - 4) / (len(group) - 1))
-            others = words[1 - side]
-            group.sort(key=lambda link: others[link[1 - side]].y if down else others[link[1 - side]].x)
+            others = words.sides[1 - side]
+            group.sort(key=lambda link: others[link[1 - side]].y if words.down else others[link[1 - side]].x)
             for number, link in enumerate(group):
                 shifts[link][side] = step * (number - (len(group) - 1) / 2)
     return shifts
 
 
-def _draw_links(
-    card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float, *, down: bool
-) -> None:
+def _draw_links(card: _Canvas, content: CardContent, words: PlacedWords) -> None:
     """Draw the curves, and links from one row to another as stubs at both of their ends."""
-    shifts = _link_shifts(sorted(content.kinds), words, down=down)
+    shifts = _link_shifts(sorted(content.kinds), words)
     drawn: list[Sequence[Point]] = []
     signs: list[Point] = []
     for link, (source_shift, target_shift) in shifts.items():
         kind = content.kinds[link]
-        source = words[0][link.source]
-        target = words[1][link.target]
-        points = _curve_points(source, target, size, (source_shift, target_shift), down=down)
+        points = words.course(link, (source_shift, target_shift))
         color = card.theme.of_kind(kind)
         missed = kind == "missed"
         width = 2.0 if missed else 1 + 2 * content.probability(link)
@@ -593,14 +530,14 @@ def _draw_links(
         if is_own:
             width = 2.5 if missed else 4.0
         is_dim = card.pin is not None and not is_own
-        if source.row != target.row:  # a curve would run through words
+        if words.leads_out(link):  # a curve would run through words
             alpha = DIM_ALPHA if is_dim else 1.0 if is_own else STUB_ALPHA
             for x, y, down_or_up in ((*points[0], CARD_STUB_POINTS), (*points[3], -CARD_STUB_POINTS)):
                 card.line([(x, y), (x, y + down_or_up)], color, width, dashed=missed, alpha=alpha)
             x, y = points[0]
             places = [(x + shift, y + CARD_STUB_POINTS + 6) for shift in SHIFTS_OF_STUB_SIGNS]
         else:
-            if card.pin is None and not any(_crosses_flat(other, points, down=down) for other in drawn):
+            if card.pin is None and not any(_crosses_flat(other, points, down=words.down) for other in drawn):
                 # a halo, so that one curve passes over the other
                 card.line(points, card.theme.card, 7, curved=True)
             card.line(points, color, width, dashed=missed, alpha=DIM_ALPHA if is_dim else 1.0, curved=True)
@@ -654,36 +591,13 @@ def _direction_at(points: Sequence[Point], parameter: float) -> Point:
     return x, y
 
 
-def _curve_points(
-    source: _Word, target: _Word, size: float, shifts: tuple[float, float] = (0.0, 0.0), *, down: bool
-) -> list[Point]:
-    """Return the four points of the curve between two words, whose ends are shifted along the words."""
-    if down:
-        x, y = source.x + source.width / 2 + 6, source.y + shifts[0]
-        u, v = target.x - target.width / 2 - 6, target.y + shifts[1]
-        reach = 0.58 * (u - x)
-        return [(x, y), (x + reach, y), (u - reach, v), (u, v)]
-    x, y = source.x + shifts[0], source.y + 0.8 * size
-    u, v = target.x + shifts[1], target.y - 0.8 * size
-    reach = 0.58 * (v - y)
-    return [(x, y), (x, y + reach), (u, v - reach), (u, v)]
-
-
 def _middle(points: Sequence[Point]) -> Point:
     """Return the middle of a curve that is symmetric."""
     (x, y), (u, v) = points[0], points[-1]
     return (x + u) / 2, (y + v) / 2
 
 
-def _draw_attention(
-    card: _Canvas,
-    content: CardContent,
-    pin: PinnedWord,
-    words: Sequence[Sequence[_Word]],
-    size: float,
-    *,
-    down: bool,
-) -> None:
+def _draw_attention(card: _Canvas, content: CardContent, pin: PinnedWord, words: PlacedWords) -> None:
     """Draw a violet curve from the pinned word to each word that it looks at, two with a number."""
     weights, none = attention_of(pin)
     labeled = np.argsort(-weights, kind="stable")[:MAX_LABELED_CURVES].tolist()
@@ -691,24 +605,25 @@ def _draw_attention(
         if weight < MIN_SHOWN_WEIGHT:
             continue
         link = pin.cell(position)
-        points = _curve_points(words[0][link.source], words[1][link.target], size, down=down)
+        points = words.course(link)
         card.line(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight, curved=True)
         if position in labeled:
             x, y = _middle(points)
             told = whole_percent(content.probability(link))
-            if down:
+            if words.down:
                 _write_weight(card, told, x, y - 8, "center")
             else:
                 _write_weight(card, told, x - 10, y, "right")
     if none is not None and none >= MIN_SHOWN_WEIGHT:
-        word = words[0 if pin.is_source else 1][pin.position]
+        word = words.sides[0 if pin.is_source else 1][pin.position]
         away = -1 if pin.is_source else 1
         text = f"{NO_PARTNER} {whole_percent(none)}"
-        if down:
+        if words.down:
             x = word.x + away * (word.width / 2 + 12)
             _write_weight(card, text, x, word.y, "right" if pin.is_source else "left")
         else:
-            _write_weight(card, text, word.x, word.y + away * 1.25 * size, "center")
+            y = word.y + away * 1.25 * words.measures.word_points
+            _write_weight(card, text, word.x, y, "center")
 
 
 def _write_weight(
@@ -740,20 +655,18 @@ def _words_of_parts(parts: Sequence[Part]) -> list[list[Part]]:
     return [word for word in words if word]
 
 
-def _draw_rings(
-    card: _Canvas, content: CardContent, words: Sequence[Sequence[_Word]], size: float, *, down: bool
-) -> None:
+def _draw_rings(card: _Canvas, content: CardContent, words: PlacedWords) -> None:
     """Mark words without a link, where their curves would end: below and above words, or beside columns."""
     for side, alone in enumerate(content.alone()):
         toward_curves = 1 if side == 0 else -1
         for position in alone:
-            word = words[side][position]
-            if down:
-                x = word.x + toward_curves * (word.width / 2 + 6 + RING_POINTS)
+            word = words.sides[side][position]
+            if words.down:
+                x = word.x + toward_curves * (word.width / 2 + words.measures.column_edge + RING_POINTS)
                 y = word.y
             else:
                 x = word.x
-                y = word.y + toward_curves * (0.8 * size + RING_POINTS)
+                y = word.y + toward_curves * (words.measures.edge + RING_POINTS)
             card.circle(x, y, RING_POINTS, card.theme.card, card.theme.soft)
 
 

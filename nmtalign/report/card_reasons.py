@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nmtalign.display import abbreviate, is_right_to_left, visible, with_plural
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, BothWords, GoldAlignment, Link
 from nmtalign.names import SIDES, Side
 from nmtalign.report.packing import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
 from nmtalign.report.page_content import best_sources, best_targets
@@ -50,6 +50,11 @@ class CardContent:
     gold: GoldAlignment | None
     threshold: float | None  # what a link needs
     has_second_words: bool  # links of second words, which need less
+
+    @property
+    def tokens(self) -> BothWords:
+        """The source words and the target words."""
+        return self.matrix.source_tokens, self.matrix.target_tokens
 
     @property
     def links(self) -> list[Link]:
@@ -200,7 +205,7 @@ def _explain_missed(content: CardContent, gold: GoldAlignment, missed: Link) -> 
     sources = sorted(source for source, target in gold.sure if target == missed.target)
     targets = sorted(target for source, target in gold.sure if source == missed.source)
     links = set(content.links)
-    words = content.matrix.source_tokens, content.matrix.target_tokens
+    words = content.tokens
     if len(sources) > len(targets):
         partners, others = sources, words[0]
         word, lost = words[1][missed.target], missed.source
@@ -277,8 +282,7 @@ def closest_calls(content: CardContent) -> list[Bar]:
     bars: list[Bar] = []
     for _, _, link in sorted(calls)[:MAX_CLOSE_CALLS]:
         # the mark keeps the source word first, in whatever direction it is written
-        words = content.matrix.source_tokens, content.matrix.target_tokens
-        numbers = (_occurrence(side, position) for side, position in zip(words, link, strict=True))
+        numbers = (_occurrence(side, position) for side, position in zip(content.tokens, link, strict=True))
         numbered = map(str.__add__, content.names(link), numbers)
         name = LEFT_TO_RIGHT_MARK + " – ".join(map(_isolated, numbered))
         limit = None if link in links else threshold

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
-from nmtalign.display import abbreviate, is_right_to_left, mark_mirrored_words, visible
+from nmtalign.display import abbreviate, are_opposite, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
@@ -44,11 +45,6 @@ WORD_POINTS = 12.0
 WORD_POINTS_ON_PAPER = (12.0, 10.0, 8.0)  # the first at which a pair needs no rows, else the last
 LEGEND_POINTS = 9.0
 WORD_GAP_POINTS = 10.0
-LINE_GAP_POINTS = 58.0  # the curves are between the two lines
-COLUMN_GAP_POINTS = 110.0  # the curves are between the two columns
-MIN_COLUMN_GAP_POINTS = 40.0
-ROW_GAP_POINTS = 30.0  # separates the rows of a long pair
-COLUMN_WORD_POINTS = 18.0  # height of a word in a column, with the space below it
 MAX_LINE_POINTS = 720.0  # longer sentences are cut into rows
 STUB_POINTS = 10.0
 STUB_OPACITY = 0.6
@@ -82,6 +78,124 @@ CURVE_STYLES = {
 OPEN = "open"  # the kind of a possible gold link that is not linked, of which there is no curve
 
 
+class CurveMeasures(NamedTuple):
+    """How far apart words are in a picture, and how its curves bend."""
+
+    word_points: float  # the size of the words
+    word_gaps: tuple[float, float]  # the least and the largest between the words of a line
+    line_distance: float  # from the source words of a row to its target words
+    row_distance: float
+    column_gaps: tuple[float, float]  # the least and the largest between the two columns
+    column_distance: float  # from a word of a column to the next one
+    edge: float  # from the middle of a line of words to the ends of its curves
+    column_edge: float  # from a word of a column to the ends of its curves
+    reach: float  # the share of its way at which a curve bends
+
+
+class PlacedWord(NamedTuple):
+    """A word of a picture: its middle, its width, and its row."""
+
+    x: float
+    y: float
+    width: float
+    row: int
+
+
+@dataclass(frozen=True)
+class PlacedWords:
+    """Where the words of both sides are: in two lines for each row, or in two columns (`down`)."""
+
+    sides: Sequence[Sequence[PlacedWord]]
+    measures: CurveMeasures
+    down: bool
+
+    def course(self, link: tuple[int, int], shifts: tuple[float, float] = (0.0, 0.0)) -> list[Point]:
+        """Return the four points of a link's curve, whose ends are shifted along the words."""
+        source, target = (side[position] for side, position in zip(self.sides, link, strict=True))
+        if self.down:
+            x, y = source.x + source.width / 2 + self.measures.column_edge, source.y + shifts[0]
+            u, v = target.x - target.width / 2 - self.measures.column_edge, target.y + shifts[1]
+            reach = self.measures.reach * (u - x)
+            return [(x, y), (x + reach, y), (u - reach, v), (u, v)]
+        x, y = source.x + shifts[0], source.y + self.measures.edge
+        u, v = target.x + shifts[1], target.y - self.measures.edge
+        reach = self.measures.reach * (v - y)
+        return [(x, y), (x, y + reach), (u, v - reach), (u, v)]
+
+    def leads_out(self, link: tuple[int, int]) -> bool:
+        """Return whether the words of a link are in different rows."""
+        return self.sides[0][link[0]].row != self.sides[1][link[1]].row
+
+
+def line_width(widths: Sequence[float], gap: float) -> float:
+    """Return how wide words are as a line."""
+    return sum(widths) + gap * max(0, len(widths) - 1)
+
+
+def place_in_rows(
+    sides: Sequence[Sequence[str]],
+    widths: Sequence[Sequence[float]],
+    cuts: Sequence[tuple[int, int]],
+    measures: CurveMeasures,
+    corner: Point,
+    room: float,
+) -> PlacedWords:
+    """Place words of some widths in two lines for each row; both are spread, as far as the gaps allow.
+
+    `cuts` are those of :func:`cut_into_rows`; the first words are at the height of the corner.
+    """
+    left, top = corner
+    least, largest = measures.word_gaps
+    placed: list[list[PlacedWord]] = [[], []]
+    for row, (before, after) in enumerate(pairwise(cuts)):
+        parts = [widths[side][before[side] : after[side]] for side in (0, 1)]
+        full = min(room, max(line_width(part, largest) for part in parts))
+        for side, part in enumerate(parts):
+            y = top + measures.row_distance * row + measures.line_distance * side
+            gap = (full - sum(part)) / max(1, len(part) - 1)
+            gap = max(min(gap, largest), min(gap, least))
+            turned = is_right_to_left(sides[side])
+            edge = left + (room - line_width(part, gap)) / 2
+            line: list[PlacedWord] = []
+            for width in reversed(part) if turned else part:
+                line.append(PlacedWord(edge + width / 2, y, width, row))
+                edge += width + gap
+            placed[side] += reversed(line) if turned else line
+    return PlacedWords(placed, measures, down=False)
+
+
+def place_in_columns(
+    widths: Sequence[Sequence[float]], measures: CurveMeasures, corner: Point, room: float
+) -> PlacedWords:
+    """Place the words of each side in a column; the columns are in the middle of their room."""
+    left, top = corner
+    columns = [max(side, default=0.0) for side in widths]
+    least, largest = measures.column_gaps
+    gap = max(least, min(largest, room - sum(columns)))
+    inner = left + max(0.0, room - sum(columns) - gap) / 2 + columns[0]
+    placed = [
+        [
+            PlacedWord(edge + outward * width / 2, top + measures.column_distance * row, width, 0)
+            for row, width in enumerate(side)
+        ]
+        for side, edge, outward in zip(widths, (inner, inner + gap), (-1, 1), strict=True)
+    ]
+    return PlacedWords(placed, measures, down=True)
+
+
+MEASURES = CurveMeasures(
+    word_points=WORD_POINTS,
+    word_gaps=(WORD_GAP_POINTS, WORD_GAP_POINTS),
+    line_distance=58.0,
+    row_distance=88.0,
+    column_gaps=(40.0, 110.0),
+    column_distance=18.0,
+    edge=0.75 * WORD_POINTS,
+    column_edge=4.0,
+    reach=0.5,
+)
+
+
 class CurveFigure:
     """A figure with the words of both sides in two lines, and curves between them.
 
@@ -101,107 +215,95 @@ class CurveFigure:
         numbers: bool,
         width: float | None = None,
     ) -> None:
-        self._sides = [mark_mirrored_words(side) for side in sides]
         self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
         self.figure.set_facecolor(theme.card)
-        self._theme = theme
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
-        self._turned = [is_right_to_left(side) for side in self._sides]
-        self.down = self._turned[0] != self._turned[1]
+        self._theme = theme
+        self._sides = [mark_mirrored_words(side) for side in sides]
+        self._down = are_opposite(*self._sides)
+        self._note = OPPOSITE_DIRECTIONS if self._down else ""
+        self._title = title
+        self._kinds = kinds
+        self._has_numbers = numbers
         self._number_room = NUMBER_ROOM_POINTS if numbers else 0.0
-        self._is_on_paper = width is not None
-        if width is None:
-            margin = MARGIN_INCHES * POINTS_PER_INCH
-            room = MAX_LINE_POINTS
-            widths = self._word_widths(WORD_POINTS)
-        else:
-            margin = MARGIN_ON_PAPER_INCHES * POINTS_PER_INCH
-            room = width * POINTS_PER_INCH - 2 * margin
-            for points in WORD_POINTS_ON_PAPER:
-                widths = self._word_widths(points)
-                if self._words_width(widths) <= room:
-                    break
-        words_width = self._words_width(widths)
-        cuts = [(0, 0), (len(self._sides[0]), len(self._sides[1]))]
-        if not self.down and words_width > room:
-            cuts = cut_into_rows(widths, links, room, WORD_GAP_POINTS)
-            words_width = room
+        self._margin = POINTS_PER_INCH * (MARGIN_INCHES if width is None else MARGIN_ON_PAPER_INCHES)
+        words_width = self._fit_words(links, width)
+        self._choose_room(words_width, width)
+        self._place_texts_and_words()
+        self._write_texts()
 
-        note = OPPOSITE_DIRECTIONS if self.down else ""
-        legend_widths = [self._legend_width(kind) for kind in kinds]
+    def _fit_words(self, links: Iterable[tuple[int, int]], width: float | None) -> float:
+        """Choose the size of the words and their rows; return how wide they are."""
+        room = MAX_LINE_POINTS if width is None else width * POINTS_PER_INCH - 2 * self._margin
+        column_gap = MEASURES.column_gaps[width is None]
+        for points in (WORD_POINTS,) if width is None else WORD_POINTS_ON_PAPER:
+            widths = [[text_width(self.figure, word, points) for word in side] for side in self._sides]
+            words_width = max(line_width(side, WORD_GAP_POINTS) for side in widths)
+            if self._down:
+                columns = [max(side, default=0.0) for side in widths]
+                words_width = sum(columns) + column_gap + 2 * self._number_room
+            if words_width <= room:
+                break
+        row_distance = MEASURES.row_distance + 2 * self._number_room
+        self._measures = MEASURES._replace(word_points=points, row_distance=row_distance)
+        self._widths = widths
+        self._cuts = [(0, 0), (len(widths[0]), len(widths[1]))]
+        if words_width <= room or self._down:
+            return words_width
+        self._cuts = cut_into_rows(widths, links, room, WORD_GAP_POINTS)
+        return room
+
+    def _choose_room(self, words_width: float, width: float | None) -> None:
+        """Choose the width of the figure inside its margins."""
+        self._legend_widths = [self._legend_width(kind) for kind in self._kinds]
         if width is None:
-            title_width = text_width(self.figure, title, TITLE_POINTS)
-            note_width = text_width(self.figure, note, LEGEND_POINTS)
-            room = max(words_width, sum(legend_widths), title_width, note_width)
-        elif words_width > room:
-            least = math.ceil(10 * (words_width + 2 * margin) / POINTS_PER_INCH) / 10
+            title_width = text_width(self.figure, self._title, TITLE_POINTS)
+            note_width = text_width(self.figure, self._note, LEGEND_POINTS)
+            self._room = max(words_width, sum(self._legend_widths), title_width, note_width)
+            return
+        self._room = width * POINTS_PER_INCH - 2 * self._margin
+        if words_width > self._room:
+            least = math.ceil(10 * (words_width + 2 * self._margin) / POINTS_PER_INCH) / 10
             raise UsageError(f"words in two columns need a width of {least:g} inches, found {width:g}")
-        title_lines = wrap_text(self.figure, title, TITLE_POINTS, room) if title else []
-        legend_places = flow(legend_widths, room, LEGEND_HEIGHT_POINTS)
-        legend_height = legend_places[-1][1] + LEGEND_HEIGHT_POINTS if kinds else 0.0
-        note_height = NOTE_HEIGHT_POINTS if note else 0.0
 
-        top = margin + TITLE_HEIGHT_POINTS * len(title_lines)
-        bottom = self._place_words(widths, cuts, top, margin, room)
-        height = bottom + note_height + legend_height + margin
-        self.figure.set_size_inches((room + 2 * margin) / POINTS_PER_INCH, height / POINTS_PER_INCH)
-        self._axes.set(xlim=(0, room + 2 * margin), ylim=(height, 0))  # y goes down
-        for number, line in enumerate(title_lines):
-            self._write(line, margin, margin + 6 + TITLE_HEIGHT_POINTS * number, TITLE_POINTS, ha="left")
-        self._write_words(widths, numbers=numbers)
-        note_y = height - margin - 4 - legend_height
-        self._write(note, margin, note_y, LEGEND_POINTS, ha="left", color=theme.soft)
-        for kind, (x, y) in zip(kinds, legend_places, strict=True):
-            self._draw_legend(kind, margin + x, note_y + LEGEND_HEIGHT_POINTS + y)
+    def _place_texts_and_words(self) -> None:
+        """Compute where title, words and legend are, and the height of the figure."""
+        titles = [self._title] if self._title else []
+        self._title_lines = [
+            line for text in titles for line in wrap_text(self.figure, text, TITLE_POINTS, self._room)
+        ]
+        bottom = self._place_words(self._margin + TITLE_HEIGHT_POINTS * len(self._title_lines))
+        self._legend_places = flow(self._legend_widths, self._room, LEGEND_HEIGHT_POINTS)
+        legend_height = self._legend_places[-1][1] + LEGEND_HEIGHT_POINTS if self._kinds else 0.0
+        self._note_y = bottom + (NOTE_HEIGHT_POINTS if self._note else 0.0) - 4
+        width, height = self._room + 2 * self._margin, self._note_y + 4 + legend_height + self._margin
+        self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
+        self._axes.set(xlim=(0, width), ylim=(height, 0))  # y goes down
 
-    def _place_words(
-        self,
-        widths: Sequence[Sequence[float]],
-        cuts: Sequence[tuple[int, int]],
-        top: float,
-        left: float,
-        room: float,
-    ) -> float:
-        """Choose where curves end: the place of each word, and its row; return where the words end."""
-        self._ends: list[list[Point]] = [[], []]  # of both sides
-        self._rows: list[list[int]] = [[], []]
-        if self.down:
-            top += COLUMN_WORD_POINTS / 2
-            columns = [max([0.0, *side]) for side in widths]
-            spare = room - self._words_width(widths) if self._is_on_paper else 0.0
-            gap = min(COLUMN_GAP_POINTS, self._column_gap + spare)
-            left_edge = left + (room - sum(columns) - gap) / 2 + columns[0]
-            for side, x in enumerate((left_edge, left_edge + gap)):
-                self._ends[side] = _column_points(x, top, len(self._sides[side]))
-            return top + COLUMN_WORD_POINTS * max(map(len, self._sides)) - COLUMN_WORD_POINTS / 2
-        top += self._number_room + WORD_POINTS / 2
-        row_height = LINE_GAP_POINTS + ROW_GAP_POINTS + 2 * self._number_room
-        for row, (before, after) in enumerate(pairwise(cuts)):
-            for side in (0, 1):
-                row_widths = widths[side][before[side] : after[side]]
-                start = left + (room - _line_width(row_widths)) / 2
-                centers = _word_centers(row_widths, start, turned=self._turned[side])
-                y = top + row_height * row + LINE_GAP_POINTS * side
-                self._ends[side] += [(x, y) for x in centers]
-                self._rows[side] += [row] * len(centers)
-        return top + row_height * (len(cuts) - 2) + LINE_GAP_POINTS + WORD_POINTS / 2 + self._number_room
+    def _place_words(self, top: float) -> float:
+        """Place the words below a height; return where they end."""
+        measures = self._measures
+        if self._down:
+            corner = self._margin + self._number_room, top + measures.column_distance / 2
+            room = self._room - 2 * self._number_room
+            self._words = place_in_columns(self._widths, measures, corner, room)
+            return top + measures.column_distance * max(map(len, self._sides))
+        edge = self._number_room + WORD_POINTS / 2
+        corner = self._margin, top + edge
+        self._words = place_in_rows(self._sides, self._widths, self._cuts, measures, corner, self._room)
+        rows = len(self._cuts) - 1
+        return top + edge + measures.row_distance * (rows - 1) + measures.line_distance + edge
 
-    def _word_widths(self, points: float) -> list[list[float]]:
-        """Return the width of each word at a size, which is that of the figure from now on."""
-        self._word_points = points
-        return [[text_width(self.figure, word, points) for word in side] for side in self._sides]
-
-    @property
-    def _column_gap(self) -> float:
-        """The least space for curves between two columns."""
-        return MIN_COLUMN_GAP_POINTS if self._is_on_paper else COLUMN_GAP_POINTS
-
-    def _words_width(self, widths: Sequence[Sequence[float]]) -> float:
-        """Return how wide two columns are at least, or the wider line of words."""
-        if not self.down:
-            return max(map(_line_width, widths))
-        return sum(max([0.0, *side]) for side in widths) + self._column_gap + 2 * self._number_room
+    def _write_texts(self) -> None:
+        """Write title, words, note and legend."""
+        for number, line in enumerate(self._title_lines):
+            y = self._margin + 6 + TITLE_HEIGHT_POINTS * number
+            self._write(line, self._margin, y, TITLE_POINTS, ha="left")
+        self._write_words()
+        self._write(self._note, self._margin, self._note_y, LEGEND_POINTS, ha="left", color=self._theme.soft)
+        for kind, (x, y) in zip(self._kinds, self._legend_places, strict=True):
+            self._draw_legend(kind, self._margin + x, self._note_y + LEGEND_HEIGHT_POINTS + y)
 
     def _write(self, text: str, x: float, y: float, points: float, **style: Any) -> None:
         """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
@@ -209,20 +311,22 @@ class CurveFigure:
         baseline = y + 0.35 * points
         self._axes.text(x, baseline, text, size=points, parse_math=False, **style)
 
-    def _write_words(self, widths: Sequence[Sequence[float]], *, numbers: bool) -> None:
+    def _write_words(self) -> None:
         """Write the words of both sides, and their positions on the side that no curve reaches."""
+        points = self._measures.word_points
         for side, outward in ((0, -1), (1, 1)):
-            for position, word in enumerate(self._sides[side]):
-                x, y = self._ends[side][position]
-                if self.down:
-                    self._write(word, x, y, self._word_points, ha="right" if side == 0 else "left")
-                    number_x = x + outward * (widths[side][position] + 9)
-                    number_y = y
+            placed = zip(self._sides[side], self._words.sides[side], strict=True)
+            for position, (word, place) in enumerate(placed):
+                if self._down:
+                    edge = place.x - outward * place.width / 2
+                    self._write(word, edge, place.y, points, ha="right" if side == 0 else "left")
+                    number_x = edge + outward * (place.width + 9)
+                    number_y = place.y
                 else:
-                    self._write(word, x, y, self._word_points)
-                    number_x = x
-                    number_y = y + NUMBER_ROOM_POINTS * outward
-                if numbers:
+                    self._write(word, place.x, place.y, points)
+                    number_x = place.x
+                    number_y = place.y + NUMBER_ROOM_POINTS * outward
+                if self._has_numbers:
                     self._write(str(position), number_x, number_y, LEGEND_POINTS - 1, color=self._theme.soft)
 
     def _legend_width(self, kind: str) -> float:
@@ -239,28 +343,12 @@ class CurveFigure:
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
         """Draw a link; the likelier, the wider. One from a row to another is a stub at both of its ends."""
-        source, target = link
-        course = self._course(link)
-        width = 1 + 1.6 * weight
-        if self.down or self._rows[0][source] == self._rows[1][target]:
-            self._draw(course, kind, width)
-            return
-        (x, y), (u, v) = course[0], course[-1]
-        stubs = [(x, y), (x, y + STUB_POINTS), (u, v - STUB_POINTS), (u, v)]
-        self._draw(stubs, kind, width, are_stubs=True)
-
-    def _course(self, link: tuple[int, int]) -> list[Point]:
-        """Return the two ends of a curve, and the points between them that it bends to."""
-        source, target = link
-        x, y = self._ends[0][source]
-        u, v = self._ends[1][target]
-        if self.down:
-            x, u = x + 4, u - 4
-            middle = (x + u) / 2
-            return [(x, y), (middle, y), (middle, v), (u, v)]
-        y, v = y + WORD_POINTS * 0.75, v - WORD_POINTS * 0.75
-        middle = (y + v) / 2
-        return [(x, y), (x, middle), (u, middle), (u, v)]
+        course = self._words.course(link)
+        is_cut = self._words.leads_out(link)
+        if is_cut:
+            (x, y), (u, v) = course[0], course[-1]
+            course = [(x, y), (x, y + STUB_POINTS), (u, v - STUB_POINTS), (u, v)]
+        self._draw(course, kind, 1 + 1.6 * weight, are_stubs=is_cut)
 
     def _draw(self, course: Sequence[Point], kind: str, width: float, *, are_stubs: bool = False) -> None:
         """Draw a curve along four points, with its mark on the middle; or a stub at each of its ends."""
@@ -285,26 +373,6 @@ class CurveFigure:
             ground = {"boxstyle": "circle,pad=0.05", "facecolor": self._theme.card, "edgecolor": "none"}
             middle = (x + u) / 2, (y + v) / 2
             self._write(style.mark, *middle, 10, color=color, weight="bold", bbox=ground)
-
-
-def _line_width(widths: Sequence[float]) -> float:
-    """Return how wide words are as a line."""
-    return sum(widths) + WORD_GAP_POINTS * (len(widths) - 1)
-
-
-def _column_points(x: float, top: float, count: int) -> list[Point]:
-    """Return where the words of a column are."""
-    return [(x, top + COLUMN_WORD_POINTS * number) for number in range(count)]
-
-
-def _word_centers(widths: Sequence[float], start: float, *, turned: bool) -> list[float]:
-    """Return the middle of each word of a line, which runs from right to left if it is turned."""
-    centers: list[float] = []
-    edge = start
-    for width in reversed(widths) if turned else widths:
-        centers.append(edge + width / 2)
-        edge += width + WORD_GAP_POINTS
-    return centers[::-1] if turned else centers
 
 
 def cut_into_rows(

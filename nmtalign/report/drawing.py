@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import as_real_array
-from nmtalign.display import is_right_to_left, short_repr
+from nmtalign.display import are_opposite, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
@@ -361,9 +361,7 @@ def _card_height(pair: AlignedPair) -> int:
     longest = max(1, *map(len, pair.tokens))
     # the words of many are in rows, and the matrix is below the text instead of beside it
     height = min(max(700 + 13 * longest, 300 + 31 * longest), MAX_CARD_PIXELS)
-    source, target = pair.tokens
-    in_columns = is_right_to_left(source) != is_right_to_left(target)
-    return height + 20 * longest if in_columns else height
+    return height + 20 * longest if are_opposite(*pair.tokens) else height  # words in columns
 
 
 # --- precision against recall over thresholds ----------------------------------------------------
