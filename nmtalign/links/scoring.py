@@ -48,6 +48,7 @@ from nmtalign.results import TableResult
 from nmtalign.validation import check_choice, check_number, check_same_pairs, check_type
 
 MAX_SAMPLES = 1_000_000
+DRAWS_PER_BLOCK = 1 << 16  # of the bootstrap; bounds memory
 METRICS = ("precision", "recall", "f1", "aer")
 LinkPairs = Iterable[tuple[int, int]] | Alignment
 
@@ -177,8 +178,14 @@ class Bootstrap:
         """
         random = np.random.default_rng(self.seed)
         N = len(table)
-        draws = (np.bincount(random.integers(0, N, N), minlength=N) for _ in range(self.samples))
-        return np.array([times @ table for times in draws]).reshape(-1, table.shape[1])
+        samples_per_block = max(1, DRAWS_PER_BLOCK // max(1, N))
+        sums = [np.empty((0, table.shape[1]))]
+        for begin in range(0, self.samples, samples_per_block):
+            count = min(samples_per_block, self.samples - begin)
+            drawn = random.integers(0, N, (count, N)) + N * np.arange(count)[:, None]  # rows share no number
+            times = np.bincount(drawn.ravel(), minlength=count * N).reshape(count, 1, N)
+            sums.append((times @ table)[:, 0])
+        return np.concatenate(sums)
 
     def interval(self, scores: NDArray[np.float64]) -> tuple[float, float]:
         """Return the percentile interval of the known scores."""

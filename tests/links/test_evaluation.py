@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 import nmtalign as na
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links import scoring
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.evaluation import (
     THRESHOLDS,
@@ -108,6 +109,17 @@ def test_the_same_seed_gives_the_same_intervals():
     assert one == two
     assert one.intervals != other.intervals
     assert one.settings == "pairs:200|bootstrap:1000|confidence:0.95|seed:1"
+
+
+@pytest.mark.parametrize(("N", "draws_per_block"), [(1, 1000), (7, 100), (7, 1), (60, 1000)])
+def test_samples_drawn_in_blocks_are_those_drawn_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, N: int, draws_per_block: int
+):
+    monkeypatch.setattr(scoring, "DRAWS_PER_BLOCK", draws_per_block)
+    table = np.random.default_rng(N).random((N, 3))
+    one_by_one = np.random.default_rng(5)
+    expected = [table[one_by_one.integers(0, N, N)].sum(axis=0) for _ in range(50)]
+    np.testing.assert_allclose(Bootstrap(50, seed=5).draw(table), expected, rtol=1e-12)
 
 
 def test_paired_bootstrap_tells_a_difference_from_none():
