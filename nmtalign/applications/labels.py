@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nmtalign.applications.linked_pairs import LinkedLines
 from nmtalign.errors import DataError
 from nmtalign.names import LabelFormat
+from nmtalign.text.paired_files import is_row_without_word, sentence_blocks
 
 MAX_SPANS_PER_WORD = 100  # overlapping spans
 NO_LABEL = "_"  # in plain labels, stands for a target word without a link
@@ -261,7 +262,6 @@ _COLUMN_COUNT = 10
 _FORM = 1
 _PROJECTED = slice(3, 6)  # UPOS, XPOS and FEATS
 _UNSPECIFIED = "_"
-_NO_WORD = re.compile(r"\d+[-.]\d+\t")  # the row of a multiword token or of an empty node
 
 
 def read_sentences(lines: Iterable[str], path: str) -> Iterator[str]:
@@ -270,21 +270,16 @@ def read_sentences(lines: Iterable[str], path: str) -> Iterator[str]:
     >>> list(read_sentences(["# text = a", "1\\ta", "", "", "1\\tb"], "sentences.conllu"))
     ['# text = a\\n1\\ta', '1\\tb']
     """
-    block: list[str] = []
-    length = 0
-    for number, line in enumerate(lines, 1):
-        if line:
-            block.append(line)
+    for block in sentence_blocks(lines):
+        rows: list[str] = []
+        length = 0
+        for number, line in block:
+            rows.append(line)
             length += len(line) + 1
             if length > MAX_SENTENCE_CHARS:
                 limit = f"at most {MAX_SENTENCE_CHARS:,} characters"
                 raise DataError(f"expected sentences of {limit}").at(path, line=number)
-        elif block:
-            yield "\n".join(block)
-            block = []
-            length = 0
-    if block:
-        yield "\n".join(block)
+        yield "\n".join(rows)
 
 
 def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
@@ -326,7 +321,7 @@ def with_target_rows(projected: str, target: str) -> str:
     for line in target.split("\n"):
         if line.startswith("# text ="):
             text = line
-        elif _NO_WORD.match(line):
+        elif is_row_without_word(line):
             columns = line.split("\t", 1)
             number, separator = re.findall(r"^\d+|[-.]", columns[0])[:2]
             rows_before.setdefault(int(number) + (separator == "."), []).append(line)
@@ -352,7 +347,7 @@ def _parse_sentence(sentence: str) -> tuple[list[str], list[list[str]]]:
         if line.startswith("#"):
             comments.append(line)
             continue
-        if _NO_WORD.match(line):
+        if is_row_without_word(line):
             continue
         row = line.split("\t")
         if len(row) != _COLUMN_COUNT or row[0] != str(len(rows) + 1):

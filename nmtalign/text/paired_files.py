@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nmtalign.errors import DataError, warn_caller
 from nmtalign.files.compressed import format_ending
@@ -27,7 +28,8 @@ from nmtalign.text.containers import pair_or_error
 _CONLLU_COLUMNS = 10
 _find_sentence_id = re.compile(r"#\s*sent_id\s*=\s*(.+)").fullmatch
 _is_word = re.compile(r"\d+").fullmatch
-_is_left_out = re.compile(r"\d+-\d+|\d+\.\d+").fullmatch
+is_row_without_word = re.compile(r"\d+[-.]\d+\t").match  # of a multiword token or of an empty node
+Line = TypeVar("Line", bound=str | DataError)
 
 
 class _Sentence(NamedTuple):
@@ -56,27 +58,33 @@ def read_conllu_pairs(
 
 
 def _iter_sentences(path: str | Path, encoding: str) -> Iterator[_Sentence]:
-    words: list[str] = []
-    sentence_id = None
-    error: DataError | None = None
-    is_open = False  # whether rows or comments of a sentence have been read
-    for number, line in enumerate(try_lines(path, encoding=encoding), 1):
-        if isinstance(line, DataError):
-            error, is_open = error or line, True
-        elif line.strip():
-            is_open = True
-            if found := _find_sentence_id(line.strip()):
+    for block in sentence_blocks(try_lines(path, encoding=encoding)):
+        words: list[str] = []
+        sentence_id = None
+        error: DataError | None = None
+        for number, line in block:
+            if isinstance(line, DataError):
+                error = error or line
+            elif found := _find_sentence_id(line.strip()):
                 sentence_id = found[1]
             elif not line.startswith("#"):
                 try:
                     words += _words_of_row(line)
                 except DataError as problem:
                     error = error or problem.at(path, line=number)
-        elif is_open:
-            yield _Sentence(error or " ".join(words), sentence_id)
-            words, sentence_id, error, is_open = [], None, None, False
-    if is_open:
         yield _Sentence(error or " ".join(words), sentence_id)
+
+
+def sentence_blocks(lines: Iterable[Line]) -> Iterator[Iterator[tuple[int, Line]]]:
+    """Yield the numbered lines of each sentence of CoNLL-U, to be read before those of the next one."""
+    for is_text, block in groupby(enumerate(lines, 1), key=_has_text):
+        if is_text:
+            yield block
+
+
+def _has_text(numbered: tuple[int, str | DataError]) -> bool:
+    _, line = numbered
+    return isinstance(line, DataError) or bool(line.strip())
 
 
 def _words_of_row(line: str) -> list[str]:
@@ -84,7 +92,7 @@ def _words_of_row(line: str) -> list[str]:
     columns = line.rstrip("\r").split("\t")
     if len(columns) != _CONLLU_COLUMNS:
         raise DataError(f"expected {_CONLLU_COLUMNS} columns with tabs between, found {len(columns)}")
-    if _is_left_out(columns[0]):
+    if is_row_without_word(line):
         return []
     if not _is_word(columns[0]) or not columns[1]:
         raise DataError(f"expected the number of a word and the word, found {line[:60]!r}")

@@ -11,6 +11,7 @@ from tests.test_architecture import LAYERS, PATHS, folder, module_tree
 FORMATS = {
     "nmtalign.links.formats",
     "nmtalign.text.containers",
+    "nmtalign.text.paired_files",
     "nmtalign.text.punctuation",
     "nmtalign.text.subwords",
     "nmtalign.text.xml_bitexts",
