@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from nmtalign.arrays import AnyArray
+    from nmtalign.dictionaries.reading import GivenDictionaries
     from nmtalign.external.word_encoders import WordEncoderInput
     from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.inputs import GoldInput, LinksInput, LinksOfPair
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.text.tokenization import Languages
-    from nmtalign.training.dictionary_prior import GivenDictionaries
 
 # --- text ----------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from nmtalign.aligner.experts import (
 )
 from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Doubles
+from nmtalign.dictionaries.reading import Dictionary, open_dictionaries
 from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.external.word_encoders import WordEncoder, load_word_encoder
 from nmtalign.files.paths import resolve_path
@@ -27,10 +28,6 @@ from nmtalign.state import is_model
 from nmtalign.text.bitext import is_line_pair
 from nmtalign.text.languages import check_language_codes, known_language, lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
-from nmtalign.training.dictionary_prior import (
-    Dictionary,
-    open_dictionaries,
-)
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
 from nmtalign.training.encoded_bitext import default_memory, memory_bytes
 from nmtalign.training.prior import Prior, similar_words

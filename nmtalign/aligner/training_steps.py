@@ -34,6 +34,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.decoding.decoder import Decoder
 from nmtalign.decoding.extraction_methods import Extraction
+from nmtalign.dictionaries.reading import GivenDictionaries
 from nmtalign.display import with_plural
 from nmtalign.errors import advise, warn_caller
 from nmtalign.external.word_encoders import WordEncoderInput
@@ -53,7 +54,6 @@ from nmtalign.settings import EncoderSettings, TrainingSettings, WordSettings
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, named_languages, read_pairs
 from nmtalign.text.tokenization import Languages, check_languages
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
-from nmtalign.training.dictionary_prior import GivenDictionaries
 from nmtalign.training.em import EMIterations, Estimate, Estimator
 from nmtalign.training.prior import Prior
 from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.text_files import without_line_end
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment
 from nmtalign.results import with_frame_index
-from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides, words_of_doc
+from nmtalign.text.containers import (
+    PairTable,
+    SideNames,
+    Table,
+    as_table,
+    choose_sides,
+    words_of_doc,
+)
 from nmtalign.validation import advise_on_repeated_index, is_iterable, reject_exhausted
 
 if TYPE_CHECKING:
@@ -20,23 +27,9 @@ LineOrWords = str | Sequence[str]  # a line, whose words are separated by spaces
 PairLinks = str | Iterable[tuple[int, int]]  # a Pharaoh line, or (source, target) positions
 
 
-class PolarsFrame(Protocol):
-    """A DataFrame of polars, to type checkers."""
-
-    def iter_rows(self) -> Iterator[tuple[Any, ...]]: ...
-
-
-class NamedColumns(Protocol):
-    """A table of pyarrow or a data set of Hugging Face, to type checkers."""
-
-    @property
-    def column_names(self) -> Any: ...
-
-
-LinkedPairs = Iterable["AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
-LinkedTable: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | PolarsFrame | NamedColumns"
-# a table has columns of the sides and of the links; pandas is not imported here, so its class is a string
-LinkedBitext = Union[LinkedPairs, LinkedTable]  # noqa: UP007
+LinkedPairs = Iterable[AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]]
+LinkedTable = Table | Mapping[str, Sequence[Any]]  # columns of the sides and of the links
+LinkedBitext = LinkedPairs | LinkedTable
 
 WordSpans = Sequence[tuple[int, int]]  # start and end of each word, in characters
 BothSpans = tuple[WordSpans | None, WordSpans | None]

@@ -1,4 +1,4 @@
-"""Open a bilingual dictionary of any known format, which is detected from its content.
+"""Open bilingual dictionaries: objects of Python, and files of any known format, which their content tells.
 
 Other formats are recognized by their endings and first bytes; the error names the program that converts them.
 """
@@ -7,18 +7,29 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from nmtalign.dictionaries.entries import Entry, JumpCount, Unused, Wanted, check_size, every_headword
+from nmtalign.dictionaries.entries import (
+    MAX_WEIGHT,
+    Entry,
+    JumpCount,
+    Unused,
+    Wanted,
+    check_size,
+    every_headword,
+)
 from nmtalign.dictionaries.line_dictionaries import languages_of_file, read_lines_of
 from nmtalign.display import short_repr, with_plural
-from nmtalign.errors import DataError, error_text, warn_caller
+from nmtalign.errors import DataError, UsageError, error_text, warn_caller
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.files.text_files import check_encoding
+from nmtalign.text.containers import PairTable, Table, as_table
+from nmtalign.text.headers import find_side_columns, language_of_column
+from nmtalign.validation import check_number
 
 if TYPE_CHECKING:
     import pandas
@@ -161,6 +172,173 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> pandas.Data
         for headword in entry.headwords:
             rows += [(headword, translation, entry.weight) for translation in entry.glosses]
     return pandas.DataFrame(rows, columns=["headword", "translation", "weight"])
+
+
+# --- dictionaries in memory ----------------------------------------------------------------------
+
+MAX_TABLE_COLUMNS = 10  # a dictionary of Python with more keys has words
+
+DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
+TranslationsOfWord = str | Sequence[str] | Mapping[str, float]
+GivenDictionary = str | Path | Table | Mapping[str, TranslationsOfWord] | Iterable[DictionaryRow]
+GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
+
+
+@dataclass(frozen=True)
+class DictionaryRows:
+    """A dictionary in memory, with the same entries as one in a file."""
+
+    path: str  # what messages call it
+    rows: Sequence[tuple[str, str, float]]  # headword, translation, weight
+    columns: tuple[str, str] = ("", "")  # the names of the columns of a table
+
+    def named_languages(self) -> tuple[list[str], list[str]]:
+        """Return the languages of headwords and of translations that the columns name."""
+        languages = [language_of_column(name) for name in self.columns]
+        return [languages[0]] if languages[0] else [], [languages[1]] if languages[1] else []
+
+    def entries(self, wanted: Wanted, jumps: list[JumpCount]) -> Iterator[Entry]:
+        """Yield the entries of wanted headwords; there are no jumps."""
+        chosen = wanted([headword for headword, *_ in self.rows])
+        for number, (headword, translation, weight) in enumerate(self.rows, 1):
+            if headword in chosen:
+                yield Entry(number, (headword,), (translation,), weight, is_clean=True)
+
+
+Dictionary = DictionaryFile | DictionaryRows
+
+
+def open_dictionaries(
+    given: GivenDictionaries | None, encoding: str = "utf-8", *, name: str = "prior"
+) -> list[Dictionary]:
+    """Return the dictionaries that a user gives as a parameter; a DataError now if there is no such file."""
+    if given is None:
+        return []
+    if isinstance(given, str | Path):
+        file = DictionaryFile(given, encoding)
+        file.check()
+        return [file]
+    if isinstance(given, Mapping) and not _is_table_of_columns(given, name):
+        return [_rows_of(given.items(), name)]
+    if isinstance(given, ItemsView):
+        return [_rows_of(given, name)]
+    table = as_table(given)
+    if table is not None:
+        return [_rows_of_table(table, name)]
+    if hasattr(given, "items") and hasattr(given, "index"):  # a Series of pandas, indexed by words
+        return [_rows_of(given.items(), name)]
+    if isinstance(given, Iterator):
+        given = list(given)  # such as zip(headwords, translations)
+    if not isinstance(given, Sequence) or isinstance(given, bytes):
+        expected = f"expected a path, a DataFrame, a dictionary or pairs as `{name}`"
+        raise UsageError(f"{expected}, found {short_repr(given)}")
+    if given and _is_dictionary_row(given[0]):
+        return [_rows_of(given, name)]
+    if (
+        isinstance(given, tuple)
+        and _is_dictionary_row(given)
+        and not any(as_path(str(path)).exists() for path in given)
+    ):
+        advice = f"a single pair goes in a list: [{short_repr(given)}]"
+        raise UsageError(f"expected word pairs, or files, as `{name}`, found {short_repr(given)}; {advice}")
+    several = cast(Sequence[GivenDictionary], given)
+    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding, name=name)]
+
+
+def _is_table_of_columns(given: Mapping[Any, Any], parameter: str) -> bool:
+    """Return whether a dictionary has columns, not translations of words.
+
+    A table has two columns, and perhaps ``weight``. They are ``headword`` and ``translation``, or have the
+    names of two sides and several entries in parallel. UsageError is raised for what may be both.
+    """
+    if any(isinstance(column, str | set | frozenset | Mapping) for column in given.values()):
+        return False
+    names = [str(name) for name in given if name != "weight"]
+    if set(names) == {"headword", "translation"}:
+        return True
+    if len(names) > MAX_TABLE_COLUMNS or not _has_side_names(names):
+        return False
+    lengths = [len(column) for column in given.values() if hasattr(column, "__len__")]
+    are_parallel = len(lengths) == len(given) and len(set(lengths)) == 1 and lengths[0] > 1
+    if len(names) == 2 and are_parallel:
+        return True
+    if len(names) > 2 and not are_parallel:
+        return False
+    found = f"found keys that may be words or names of columns: {short_repr(names)}"
+    advice = "write pairs, [(word, translation), ...], or a DataFrame"
+    raise UsageError(f"`{parameter}`: expected words with their translations, or columns, {found}; {advice}")
+
+
+def _has_side_names(names: Sequence[str]) -> bool:
+    """Return whether some of the names are those of two sides."""
+    if {"headword", "translation"} <= set(names):
+        return True
+    try:
+        return find_side_columns(names) is not None
+    except DataError:  # more than two names are those of sides
+        return True
+
+
+def _is_dictionary_row(value: object) -> bool:
+    """Return whether a value seems to be a headword and its translation, perhaps with a weight."""
+    return isinstance(value, tuple | list) and 2 <= len(value) <= 3 and isinstance(value[0], str)
+
+
+def _rows_of_table(table: PairTable, parameter: str) -> DictionaryRows:
+    """Return the dictionary of the columns of headwords, translations and, if there is one, weights.
+
+    Other columns are ignored. UsageError is raised if it is not clear which the first two are.
+    """
+    names = [str(name) for name in table.names]
+    places = [number for number, name in enumerate(names) if name != "weight"]
+    if {"headword", "translation"} <= set(names):
+        chosen = [names.index("headword"), names.index("translation")]
+    else:
+        try:
+            sides = find_side_columns([names[place] for place in places])
+        except DataError:  # more than two columns may be sides
+            sides = None
+        if sides is None and len(places) != 2:
+            expected = "expected the columns headword and translation, or two others and perhaps weight"
+            found = f"found the columns {', '.join(names)[:80]}"
+            raise UsageError(f"`{parameter}`: {expected}, {found}; choose two: table[['en', 'fr']]")
+        chosen = places if sides is None else [places[sides.source], places[sides.target]]
+    columns = names[chosen[0]], names[chosen[1]]
+    if "weight" in names:
+        chosen = [*chosen, names.index("weight")]
+    rows = _rows_of(zip(*(table.column(place) for place in chosen), strict=True), parameter)
+    return replace(rows, columns=columns)
+
+
+def _rows_of(given: Iterable[Any], parameter: str) -> DictionaryRows:
+    """Return the dictionary of the rows that a user gives as a parameter."""
+    rows = []
+    for number, row in enumerate(given):
+        place = f"row {number} of `{parameter}`"
+        is_row = isinstance(row, tuple | list) and 2 <= len(row) <= 3
+        weight = row[2] if is_row and len(row) > 2 else 1.0
+        translations = _translations_with_weights(row[1], weight) if is_row else []
+        words = [row[0], *(translation for translation, _ in translations)] if is_row else [row]
+        if not all(isinstance(word, str) for word in words):
+            is_missing = any(word is None or word != word for word in words)  # NaN differs from itself
+            advice = "; leave out rows without text, of a DataFrame with frame.dropna()" if is_missing else ""
+            expected = "expected a headword and a translation"
+            raise UsageError(f"{place}: {expected}, found {short_repr(row)}{advice}")
+        for translation, number_of_links in translations:
+            check_number(number_of_links, f"{place}: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
+            rows.append((row[0], translation, float(number_of_links)))
+    return DictionaryRows(parameter, rows)
+
+
+def _translations_with_weights(translations: Any, weight: Any) -> list[tuple[Any, Any]]:
+    """Return each translation of a headword with its weight: one, several, or a dictionary with weights."""
+    if isinstance(translations, Mapping):
+        return list(translations.items())
+    if hasattr(translations, "tolist"):  # an array, as a cell of a Parquet file
+        translations = translations.tolist()
+    if isinstance(translations, list | tuple | set | frozenset):
+        return [(translation, weight) for translation in translations]
+    return [(translations, weight)]
 
 
 # --- dictionaries of other formats, which another program converts to a word list ----------------

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
@@ -23,6 +23,27 @@ from nmtalign.validation import is_iterable
 TRANSLATION_COLUMN = "translation"  # its rows are dictionaries with one text per language
 MAX_LISTED_CELLS = 5  # an error shows at most this many
 ADVICE_ON_COLUMNS = "name both sides, such as `source='en'` and `target='fr'`"
+
+
+class Frame(Protocol):
+    """A DataFrame of pandas or polars, to type checkers."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns, in order; those of pandas need not be strings."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return the column with this name."""
+
+
+class NamedColumns(Protocol):
+    """A table of pyarrow or a data set of Hugging Face, to type checkers."""
+
+    @property
+    def column_names(self) -> Any: ...
+
+
+Table = Frame | NamedColumns
 
 
 class SideNames(NamedTuple):

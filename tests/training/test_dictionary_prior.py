@@ -18,6 +18,7 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_job import open_training_job
 from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.corpus.sides import encode_both_sides
+from nmtalign.dictionaries.reading import open_dictionaries
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
 from nmtalign.settings import TrainingSettings
@@ -29,7 +30,6 @@ from nmtalign.training.dictionary_prior import (
     WeightedWordPair,
     dictionary_pairs,
     known_parts,
-    open_dictionaries,
     possible_parts,
 )
 from tests.aligner.toy_language import training_job
