@@ -27,7 +27,6 @@ from nmtalign.corpus.sections import split_long_pairs
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.text import EncodedText, line_words_of
 from nmtalign.corpus.units import WORDS, LinkUnit
-from nmtalign.dictionaries.entries import JumpCount
 from nmtalign.errors import DataError
 from nmtalign.external.word_encoders import WORDS_PER_BATCH, WordEncoder
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
@@ -188,7 +187,6 @@ def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSid
     """Return the prior with the word pairs of the dictionaries that the text can have."""
     if not job.dictionaries:
         return job.prior
-    jumps: list[JumpCount] = []
     pairs = dictionary_pairs(
         job.dictionaries,
         (source, target),
@@ -199,7 +197,6 @@ def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSid
         lemmas=job.hyperparameters.lemmas,
         report=job.progress.note,
         warn=job.warn,
-        jumps=jumps,
     )
     prior = job.prior or Prior()
     return replace(
@@ -207,7 +204,7 @@ def _with_dictionaries(job: TrainingJob, source: EncodedSide, target: EncodedSid
         dictionary_pairs=pairs.words,
         compound_pairs=pairs.compounds,
         phrases=pairs.phrases,
-        jumps=width_counts(jumps),
+        jumps=width_counts(pairs.jumps),
     )
 
 

@@ -42,6 +42,7 @@ class DictionaryPairs(NamedTuple):
     words: list[WeightedWordPair]
     compounds: list[WeightedWordPair]  # words of the text and translations of their parts
     phrases: list[Phrase]  # words whose translation has several words, and the other way round
+    jumps: list[JumpCount]  # of those files of priors that have word pairs of the text
 
 
 # a headword and a translation of it, in the form in which words are looked up, and a weight
@@ -63,11 +64,8 @@ def dictionary_pairs(
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
-    jumps: list[JumpCount] | None = None,
 ) -> DictionaryPairs:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
-
-    The jumps of those files of priors that have such word pairs are added to `jumps`.
 
     The headwords of `bridges` are in a third language: the translations of a dictionary into this language
     are replaced by those of a bridge. `headwords` is the side whose language the other headwords are in; None
@@ -78,14 +76,11 @@ def dictionary_pairs(
     letters = SHARED_PREFIX_LETTERS if is_small else None
     both = zip(sides, lemmas, strict=True)
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
-    counts: WordPairWeights = {}
-    compounds: WordPairWeights = {}
-    phrases: dict[Phrase, None] = {}
+    collected = _CollectedPairs(sides, vocabularies, text_settings, languages)
     bridges = list(bridges)
     are_used = [False] * len(bridges)
     for dictionary in dictionaries:
-        jumps_of_file: list[JumpCount] = []
-        rows_of_languages = _wanted_rows(dictionary, vocabularies, text_settings, headwords, jumps_of_file)
+        rows_of_languages, jumps = _wanted_rows(dictionary, vocabularies, text_settings, headwords)
         rows_of_sources = [(str(dictionary.path), _rows_of_text(rows_of_languages, languages, vocabularies))]
         rows = list(chain.from_iterable(rows_of_languages.values()))
         for number, bridge in enumerate(bridges):
@@ -96,23 +91,14 @@ def dictionary_pairs(
         has_pairs = False
         for name, rows_of_source in rows_of_sources:
             side = headwords or _side_of_headwords(rows_of_source, vocabularies)
-            pairs, phrases_of_source = _word_pairs(
-                rows_of_source, side, vocabularies, text_settings, languages
-            )
-            if not pairs:
+            pair_count = collected.add(rows_of_source, side)
+            if not pair_count:
                 continue
             has_pairs = True
-            phrases.update(dict.fromkeys(phrases_of_source))
-            for n in (0, 1):
-                if vocabularies[n].parts:
-                    compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
-            with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
-            report(f"{name}: {len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}")
-            if jumps is not None:
-                jumps += jumps_of_file if side == "source" else map(_swapped, jumps_of_file)
-            jumps_of_file = []
-            for pair, weight in pairs.items():
-                counts[pair] = counts.get(pair, 0.0) + weight
+            collected.add_jumps(jumps, side)
+            with_jumps = f", {len(jumps):,} lines of jumps" if jumps else ""
+            report(f"{name}: {pair_count:,} word pairs for this text, headwords of the {side}{with_jumps}")
+            jumps = []
         if not has_pairs:
             problem = "no entry has words of both sides of the text"
             warn(f"{dictionary.path}: {problem}; {_question_about_languages(dictionary, languages)}")
@@ -120,9 +106,50 @@ def dictionary_pairs(
         if not is_used:
             expected = "expected headwords that are translations in a dictionary of `prior`"
             warn(f"{bridge.path}: {expected}, with translations of which the text has words; found none")
-    for pair in compounds.keys() & counts.keys():
-        del compounds[pair]
-    return DictionaryPairs(_as_list(counts), _as_list(compounds), list(phrases))
+    return collected.pairs()
+
+
+class _CollectedPairs:
+    """The word pairs of all dictionaries so far."""
+
+    def __init__(
+        self,
+        sides: tuple[EncodedSide, EncodedSide],
+        vocabularies: Sequence[_Vocabulary],
+        text_settings: TextSettings,
+        languages: Languages,
+    ) -> None:
+        self._sides = sides
+        self._vocabularies = vocabularies
+        self._text_settings = text_settings
+        self._languages = languages
+        self._words: WordPairWeights = {}
+        self._compounds: WordPairWeights = {}
+        self._phrases: dict[Phrase, None] = {}
+        self._jumps: list[JumpCount] = []
+
+    def add(self, rows: Sequence[_Row], side: Side) -> int:
+        """Add rows with headwords of a side, and return the number of their word pairs."""
+        pairs, phrases = _word_pairs(rows, side, self._vocabularies, self._text_settings, self._languages)
+        if pairs:
+            self._phrases.update(dict.fromkeys(phrases))
+        for n in (0, 1):
+            if self._vocabularies[n].parts:
+                self._compounds.update(_pairs_of_compounds(pairs, n, self._sides[n].words[1:]))
+        for pair, weight in pairs.items():
+            self._words[pair] = self._words.get(pair, 0.0) + weight
+        return len(pairs)
+
+    def add_jumps(self, jumps: Sequence[JumpCount], side: Side) -> None:
+        """Add the jumps of a file with headwords of a side."""
+        self._jumps += jumps if side == "source" else map(_swapped, jumps)
+
+    def pairs(self) -> DictionaryPairs:
+        """Return the word pairs; one that a dictionary has itself is not a compound."""
+        for pair in self._compounds.keys() & self._words.keys():
+            del self._compounds[pair]
+        words, compounds = _as_list(self._words), _as_list(self._compounds)
+        return DictionaryPairs(words, compounds, list(self._phrases), self._jumps)
 
 
 _MAX_LISTED_LANGUAGES = 5  # translations in Wiktionary may be into hundreds
@@ -222,12 +249,8 @@ def _wanted_rows(
     vocabularies: Sequence[_Vocabulary],
     text_settings: TextSettings,
     side: Side | None,
-    jumps: list[JumpCount],
-) -> _RowsOfLanguages:
-    """Return the translations of those headwords that may occur on a side of the text, or on any side.
-
-    The jumps of the dictionary are added to `jumps`.
-    """
+) -> tuple[_RowsOfLanguages, list[JumpCount]]:
+    """Return the translations of those headwords that may occur on a side of the text, or on any; jumps."""
     both_sides = vocabularies[0] | vocabularies[1]
     vocabulary = both_sides if side is None else vocabularies[SIDES.index(side)]
     # a tokenizer may split the headword, so that only its first letter is sure to begin a word
@@ -241,13 +264,14 @@ def _wanted_rows(
             possible |= {word for word in words if word[0] in letters}
         return {given for given, word in zip(candidates, words, strict=True) if word in possible}
 
-    return _normalized_rows(dictionary, wanted, text_settings, jumps)
+    return _normalized_rows(dictionary, wanted, text_settings)
 
 
 def _normalized_rows(
-    dictionary: Dictionary, wanted: Wanted, text_settings: TextSettings, jumps: list[JumpCount]
-) -> _RowsOfLanguages:
-    """Return the translations of wanted headwords; the jumps of the dictionary are added to `jumps`."""
+    dictionary: Dictionary, wanted: Wanted, text_settings: TextSettings
+) -> tuple[_RowsOfLanguages, list[JumpCount]]:
+    """Return the translations of wanted headwords, and the jumps of the dictionary."""
+    jumps: list[JumpCount] = []
     names: list[tuple[str, str]] = []  # of the languages of each row
     headwords: list[str] = []
     translations: list[str] = []
@@ -269,7 +293,7 @@ def _normalized_rows(
     rows_of_languages: _RowsOfLanguages = {}
     for name, row in zip(names, rows, strict=True):
         rows_of_languages.setdefault(name, []).append(row)
-    return rows_of_languages
+    return rows_of_languages, jumps
 
 
 def _rows_of_text(
@@ -314,7 +338,7 @@ def _rows_through(
         words = text_settings.normalized(candidates)
         return {given for given, word in zip(candidates, words, strict=True) if word in weights_of_pivots}
 
-    rows_of_languages = _normalized_rows(bridge, wanted, text_settings, [])
+    rows_of_languages, _ = _normalized_rows(bridge, wanted, text_settings)
     rows_of_bridge = [
         row for row in chain.from_iterable(rows_of_languages.values()) if row[0] in weights_of_pivots
     ]

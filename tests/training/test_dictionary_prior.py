@@ -175,7 +175,7 @@ def test_words_with_spaces_between_them_have_no_parts() -> None:
     sides = encode_both_sides([(["steamboat"], ["vapeur"])])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries([("boat", "vapeur")]), sides, TextSettings(), **options)
-    assert found == ([], [], [])
+    assert found == ([], [], [], [])
 
 
 def test_a_long_word_without_spaces_has_no_parts() -> None:
