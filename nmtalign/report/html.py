@@ -48,8 +48,8 @@ from nmtalign.report.packing import in_thousandths, null_thousandths, pack_weigh
 from nmtalign.report.page_content import (
     EMPTY_PAIR,
     OWN_LINKS,
-    Figure,
     SamplePair,
+    Statistic,
     as_sample_pairs,
     best_sources,
     best_targets,
@@ -82,7 +82,7 @@ def report_page(
     pairs: Sequence[SamplePair],
     *,
     title: str = "Word alignment",
-    corpus: Sequence[Figure] = (),
+    corpus: Sequence[Statistic] = (),
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
@@ -99,7 +99,7 @@ def report_page(
     """
     check_type(title, str, "a `title` as text")
     check_type(about, (str, type(None)), "text `about` the pairs")
-    _check_all(corpus, Figure, "figures of a `corpus`")
+    _check_all(corpus, Statistic, "statistics of a `corpus`")
     check_type(systems, (Mapping, type(None)), "`systems` as evaluations by name")
     _check_all(() if systems is None else list(systems.values()), Evaluation, "evaluations of `systems`")
     if isinstance(findings, Sequence):
@@ -112,22 +112,22 @@ def report_page(
         lines = [""] * last
     shown = {pair.line for pair in pairs}
     not_shown = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
-    figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
+    statistics = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
     shown_of_all = f"{len(pairs):,} of " if len(pairs) < len(lines) else ""
     sides = " → ".join(data["names"]) if all(data["languages"]) else ""
-    quality = error_of(figures) or ("" if corpus else expected_error(pairs))
+    quality = error_of(statistics) or ("" if corpus else expected_error(pairs))
     told = (sides, about, f"{shown_of_all}{with_plural(len(lines), 'pair')}", quality, date)
     data |= {
         "about": [visible(text) for text in told if text],
-        "headline": headline(figures),
-        "summary": [figure[:3] for figure in figures],
+        "headline": headline(statistics),
+        "summary": [statistic[:3] for statistic in statistics],
         "lines": len(lines),
         "text": _fingerprint_of_text(pairs, len(lines)) if text is None else text,
         "rest": not_shown,
         "corrections": _correction_data(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
-    parts = {"findings": findings_panel(findings), "summary": text_summary(pairs, figures, data)}
+    parts = {"findings": findings_panel(findings), "summary": text_summary(pairs, statistics, data)}
     parts["about"] = html.escape(" · ".join(data["about"]))
     return _fill_template(data, levels, title, parts=parts)
 
@@ -248,7 +248,7 @@ def write_report(
     target: ColumnName = None,
     gold: GoldInput | None = None,
     title: str = "Word alignment",
-    corpus: Sequence[Figure] = (),
+    corpus: Sequence[Statistic] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
     text: str | None = None,
@@ -277,8 +277,8 @@ def write_report(
         :class:`SamplePair`, which have their own, one Pharaoh line for each pair of the whole corpus.
     title : str
         Heading of the page.
-    corpus : sequence of Figure
-        Figures of the whole corpus, shown before those of the pairs.
+    corpus : sequence of Statistic
+        Statistics of the whole corpus, shown before those of the pairs.
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
     systems : dict of str to Evaluation, optional
@@ -444,13 +444,13 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
     aligned = pairs[0].aligned if pairs else EMPTY_PAIR
     with_gold = any(pair.gold is not None for pair in pairs)
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
-    figures = summarize(pairs)
+    statistics = summarize(pairs)
     levels = bytearray()
     first = most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
     data = {
-        "headline": headline(figures),
+        "headline": headline(statistics),
         "settings": aligned.description,
         "caption": aligned.matrix.caption,
         "rule": {
@@ -466,7 +466,7 @@ def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
         "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
-        "summary": [figure[:3] for figure in figures],
+        "summary": [statistic[:3] for statistic in statistics],
         "example": example_with_crossing(pairs),
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
@@ -559,13 +559,16 @@ _PANEL = """<details id="text-findings" open>
 """
 
 
-def text_summary(pairs: Sequence[SamplePair], figures: Sequence[Figure], data: Mapping[str, Any]) -> str:
+def text_summary(
+    pairs: Sequence[SamplePair], statistics: Sequence[Statistic], data: Mapping[str, Any]
+) -> str:
     """Return what a mail preview, or a browser without scripts, shows of a report; the script removes it.
 
-    It has the figures, the settings, and the first pairs with their links in words.
+    It has the statistics, the settings, and the first pairs with their links in words.
     """
     told = [
-        f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "") for figure in figures
+        f"{statistic.name}: {statistic.value}" + (f" ({statistic.note})" if statistic.note else "")
+        for statistic in statistics
     ]
     first = sorted(pairs, key=lambda pair: pair.line != data["example"])[:MAX_PAIRS_AS_TEXT]
     parts = [

@@ -1,4 +1,4 @@
-"""The content of a report: pairs of a sample, distributions, lexicon, figures and other systems.
+"""The content of a report: pairs of a sample, distributions, lexicon, statistics and other systems.
 
 Axes: T target words, S source words.
 """
@@ -340,10 +340,10 @@ def lexicon_rows(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
     ]
 
 
-# --- figures and other systems -------------------------------------------------------------------
+# --- statistics and other systems ----------------------------------------------------------------
 
 
-class Figure(NamedTuple):
+class Statistic(NamedTuple):
     """A number to show: its name, its value, a note, and half of its interval where it has one."""
 
     name: str
@@ -352,30 +352,30 @@ class Figure(NamedTuple):
     margin: str = ""
 
 
-def headline(figures: Sequence[Figure]) -> str:
-    """Return the figures of a report in one line: its size and the error, else the agreement, else the score.
+def headline(statistics: Sequence[Statistic]) -> str:
+    """Return a report in one line: its size and the error, else the agreement, else the score.
 
-    >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
-    >>> headline([Figure("Pairs shown", "200"), aer])
+    >>> aer = Statistic("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
+    >>> headline([Statistic("Pairs shown", "200"), aer])
     '200 pairs, AER 6.6 % ± 0.8'
     """
-    known = {figure.name: figure for figure in figures}
+    known = {statistic.name: statistic for statistic in statistics}
     size = known["Pairs shown"].value
     line = f"{size} pair{'s' * (size != '1')}"
-    if error := error_of(figures):
+    if error := error_of(statistics):
         return f"{line}, {error}"
     agreement = [f"{name} {known[name].value}" for name in known if name.startswith("F1 with ")]
     score = [f"mean pair score {known[name].value}" for name in known if name == "Mean pair score"]
     return ", ".join([line, *(agreement or score)])
 
 
-def error_of(figures: Sequence[Figure]) -> str:
+def error_of(statistics: Sequence[Statistic]) -> str:
     """Return the measured error rate of the links in a few words; empty without gold links.
 
-    >>> error_of([Figure("Links", "9"), Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")])
+    >>> error_of([Statistic("Links", "9"), Statistic("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")])
     'AER 6.6 % ± 0.8'
     """
-    measured = [figure for figure in figures if figure.name == "AER"]
+    measured = [statistic for statistic in statistics if statistic.name == "AER"]
     return " ".join(filter(None, ("AER", measured[0].value, measured[0].margin))) if measured else ""
 
 
@@ -387,59 +387,61 @@ def expected_error(pairs: Sequence[SamplePair]) -> str:
     return evaluate_pairs(aligned).sentence
 
 
-def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None) -> list[Figure]:
+def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None) -> list[Statistic]:
     """Return sizes and mean scores of the pairs of a report, an evaluation, F1 with other systems."""
-    scores = [] if evaluation is None else evaluation_figures(evaluation)
+    scores = [] if evaluation is None else evaluation_statistics(evaluation)
     others = pairs[0].others if pairs else ()
     shared = [
-        _agreement_figure(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others
+        _agreement_statistic(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others
     ]
-    return [*_size_figures(pairs), *scores, *shared]
+    return [*_size_statistics(pairs), *scores, *shared]
 
 
-def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
+def evaluation_statistics(evaluation: Evaluation, *, where: str = "") -> list[Statistic]:
     """Return the four scores of an evaluation in per cent, with their 95 % bootstrap intervals.
 
-    >>> evaluation_figures(evaluate(["0-0"] * 3, ["0-0"] * 3))[-1]
-    Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
+    >>> evaluation_statistics(evaluate(["0-0"] * 3, ["0-0"] * 3))[-1]
+    Statistic(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
     """
-    figures = []
+    statistics = []
     for metric, name in _METRIC_NAMES.items():
         if math.isnan(evaluation.score(metric)):
-            figures.append(Figure(f"{name}{where}", "undefined", "there are no links, or no sure gold links"))
+            statistics.append(
+                Statistic(f"{name}{where}", "undefined", "there are no links, or no sure gold links")
+            )
             continue
         low, high = evaluation.intervals[metric]
         note = f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
         value, margin = f"{100 * getattr(evaluation, metric):.1f} %", f"± {50 * (high - low):.1f}"
-        figures.append(Figure(f"{name}{where}", value, note, margin))
-    return figures
+        statistics.append(Statistic(f"{name}{where}", value, note, margin))
+    return statistics
 
 
-def _size_figures(pairs: Sequence[SamplePair]) -> list[Figure]:
+def _size_statistics(pairs: Sequence[SamplePair]) -> list[Statistic]:
     """Return the numbers of pairs, words and links, and the mean score."""
     alignments = [pair.aligned.alignment for pair in pairs]
     source = sum(len(pair.aligned.tokens[0]) for pair in pairs)
     target = sum(len(pair.aligned.tokens[1]) for pair in pairs)
     scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
-    figures = [
-        Figure("Pairs shown", f"{len(pairs):,}"),
-        Figure("Words", f"{source + target:,}", f"{source:,} source, {target:,} target"),
-        Figure("Links", f"{sum(map(len, alignments)):,}"),
+    statistics = [
+        Statistic("Pairs shown", f"{len(pairs):,}"),
+        Statistic("Words", f"{source + target:,}", f"{source:,} source, {target:,} target"),
+        Statistic("Links", f"{sum(map(len, alignments)):,}"),
     ]
     if scores:
         spread = f"{min(scores):.2f} to {max(scores):.2f}"
-        figures.append(Figure("Mean pair score", f"{np.mean(scores):.2f}", spread))
-    return figures
+        statistics.append(Statistic("Mean pair score", f"{np.mean(scores):.2f}", spread))
+    return statistics
 
 
-def _agreement_figure(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
+def _agreement_statistic(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Statistic:
     """Return the F1 of the links with those of another system; `links` are both alignments of each pair."""
     both = sum(len(first.links & second.links) for first, second in links)
     ours = sum(len(first) for first, _ in links)
     theirs = sum(len(second) for _, second in links)
     value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
     note = f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
-    return Figure(f"F1 with {name}", value, note)
+    return Statistic(f"F1 with {name}", value, note)
 
 
 def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, str], Difference]) -> str:

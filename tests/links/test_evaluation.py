@@ -27,7 +27,7 @@ from nmtalign.links.evaluation import (
     evaluate,
 )
 from nmtalign.links.scoring import METRICS, Bootstrap, Counts
-from nmtalign.report.page_content import evaluation_figures
+from nmtalign.report.page_content import evaluation_statistics
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.naive_alignment import count_naively
 
@@ -167,8 +167,8 @@ def test_undefined_scores_are_named_so():
     assert repr(evaluate(["", ""], ["0-0", ""])) == (
         "Evaluation of 2 pairs: AER 1.0000, precision undefined, recall 0.0000"
     )
-    figures = evaluation_figures(evaluate([""], [""]))
-    assert [figure.value for figure in figures] == ["undefined"] * 4
+    statistics = evaluation_statistics(evaluate([""], [""]))
+    assert [statistic.value for statistic in statistics] == ["undefined"] * 4
 
 
 def test_without_samples_there_are_scores_but_no_intervals():

@@ -205,14 +205,16 @@ def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
         report_page([CAT, SamplePair(18, CAT.aligned, CAT.gold)])
 
 
-def test_figures_of_a_sample() -> None:
-    figures = {figure.name: figure for figure in summarize([CAT], evaluate([CAT.aligned], [CAT.gold]))}
-    assert figures["Words"].value == "8"
-    assert figures["Links"].value == "3"
-    assert figures["Precision"].value == "66.7 %"
-    assert figures["AER"].value == "33.3 %"
-    assert figures["F1 with other"] == ("F1 with other", "66.7 %", "2 both, 1 only here, 1 only there", "")
-    assert headline(list(figures.values())) == "1 pair, AER 33.3 % ± 0.0"
+def test_statistics_of_a_sample() -> None:
+    statistics = {
+        statistic.name: statistic for statistic in summarize([CAT], evaluate([CAT.aligned], [CAT.gold]))
+    }
+    assert statistics["Words"].value == "8"
+    assert statistics["Links"].value == "3"
+    assert statistics["Precision"].value == "66.7 %"
+    assert statistics["AER"].value == "33.3 %"
+    assert statistics["F1 with other"] == ("F1 with other", "66.7 %", "2 both, 1 only here, 1 only there", "")
+    assert headline(list(statistics.values())) == "1 pair, AER 33.3 % ± 0.0"
 
 
 def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None:

@@ -26,7 +26,7 @@ from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.links.formats import TextFingerprint, format_gold
 from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report, worst_sample
-from nmtalign.report.page_content import OWN_LINKS, Figure, evaluation_figures
+from nmtalign.report.page_content import OWN_LINKS, Statistic, evaluation_statistics
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import chunk_pairs
 from nmtalign.text.languages import known_language
@@ -104,7 +104,7 @@ def report_command(
         gold: list[str] = []
         if chosen.gold is not None:
             records = _collect_gold(records, gold)
-        kept, figures, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
+        kept, statistics, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
         with open_progress("pairs shown") as shown_progress:
             known = with_unknown_words_warning(kept, aligner, is_model_implicit=chosen.options.path is None)
             records_shown = shown_progress.done_one_by_one(known)
@@ -117,7 +117,7 @@ def report_command(
             shown,
             corrections=page.corrections,
             gold=gold or [""] * total,
-            corpus=figures,
+            corpus=statistics,
             systems=evaluations,
             text=str(key),
             findings=findings,
@@ -217,8 +217,8 @@ def _choose_records(
     aligner: na.Aligner | None,
     lines: Sequence[int] | None,
     drawn: SampleOptions,
-) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
-    """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
+) -> tuple[list[CorpusRecord], list[Statistic], dict[str, na.Evaluation] | None]:
+    """Return the records to show, and statistics and evaluations of the whole corpus where it was aligned."""
     from nmtalign.aligner.preparation import random_sample
 
     if lines is not None:
@@ -227,7 +227,7 @@ def _choose_records(
         return random_sample(records, drawn.sample or DEFAULT_SAMPLE_PAIRS), [], None
     by = drawn.by or "score"
     worst = worst_sample(records, drawn.worst, aligner, by=by)
-    figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
+    statistics = [Statistic("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
     if OWN_LINKS in worst.evaluations:
-        figures += evaluation_figures(worst.evaluations[OWN_LINKS], where=" of the corpus")
-    return worst.records, figures, worst.evaluations
+        statistics += evaluation_statistics(worst.evaluations[OWN_LINKS], where=" of the corpus")
+    return worst.records, statistics, worst.evaluations
