@@ -43,8 +43,8 @@ from nmtalign.links.scoring import ExpectedEvaluation as ExpectedEvaluation
 from nmtalign.links.selection import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
 from nmtalign.report.drawing import heatmap as heatmap
-from nmtalign.report.drawing import show as show
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
+from nmtalign.report.html import show as show
 from nmtalign.report.html import write_report as write_report
 from nmtalign.report.page_content import SamplePair as SamplePair
 from nmtalign.report.style import save_heatmaps as save_heatmaps

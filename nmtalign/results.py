@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.inputs import LinksOfPair
-    from nmtalign.report.drawing import Page
+    from nmtalign.report.html import Page
 
 FIRST_AND_SECOND = ("first", "second")  # the names of two results in a comparison
 
@@ -277,7 +277,7 @@ class Viewable(Result):
         Page
             A notebook shows it, and ``page.html`` is its HTML. It loads nothing from a network.
         """
-        from nmtalign.report.drawing import to_card
+        from nmtalign.report.html import to_card
 
         return to_card(self)
 

@@ -65,6 +65,7 @@ RESULTS = "nmtalign.results"
 OF_RESULTS = {
     "nmtalign.decoding.batches",
     "nmtalign.report.drawing",
+    "nmtalign.report.html",
     "nmtalign.report.style",
     "nmtalign.report.tables",
 }

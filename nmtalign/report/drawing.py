@@ -1,6 +1,4 @@
-"""Pictures of results, and cards and pages in a notebook: what the methods of `nmtalign.results` draw.
-
-A card is the page of the report in a frame of its own, which runs its script but cannot reach the notebook.
+"""Pictures of results: what the methods of `nmtalign.results` draw.
 
 Axes: T target words, S source words.
 """
@@ -9,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
 from typing import Any, overload
@@ -21,7 +19,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import as_real_array
-from nmtalign.display import are_opposite, short_repr
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
@@ -31,8 +29,6 @@ from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.curves import draw_curves
 from nmtalign.report.heatmap import draw_on_axes, draw_panels
-from nmtalign.report.html import cards_page, report_page
-from nmtalign.report.page_content import SamplePair, as_sample_pairs
 from nmtalign.report.style import (
     PICTURE_FORMATS,
     PngAndSize,
@@ -267,9 +263,6 @@ def _(result: Viewable, source_words: Sequence[str] | None, target_words: Sequen
     return result
 
 
-# --- in a notebook -------------------------------------------------------------------------------
-
-
 def to_png(result: Any) -> PngAndSize:
     """Return the heatmap of a result as a picture for a notebook."""
     pair = as_pair(result)
@@ -279,89 +272,6 @@ def to_png(result: Any) -> PngAndSize:
         if pair.score is not None:
             title += f" · score {pair.score:.3f}"
     return png_for_notebook(draw(result, PictureSettings(title=title)))
-
-
-PAGE_HEIGHT_PIXELS = 720
-MAX_CARD_PIXELS = 1800
-
-# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or
-# Colab. In a page without a theme, the card has the colors that the reader prefers.
-_LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
-_DARK_NOTEBOOKS = (
-    "[data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),"
-    "[theme=dark]"
-)
-_THEME_OF_FRAME = (
-    f":is({_LIGHT_NOTEBOOKS}) .nmtalign{{color-scheme:light}}"
-    f":is({_DARK_NOTEBOOKS}) .nmtalign{{color-scheme:dark}}"
-)
-
-
-# A frame becomes as high as the card in it, which answers with its height.
-_FIT = (
-    "window.addEventListener('message',(e)=>{"
-    "if(e.source===this.contentWindow&&e.data.height>0)this.style.height=e.data.height+'px'});"
-    "this.contentWindow.postMessage('height','*')"
-)
-
-
-@dataclass(frozen=True, repr=False)
-class Page:
-    """An HTML page that a notebook shows in a frame."""
-
-    html: str
-    height: int = PAGE_HEIGHT_PIXELS  # height of the frame
-
-    def __repr__(self) -> str:
-        return f"Page of {len(self.html):,} characters, which a notebook shows"
-
-    def _repr_html_(self) -> str:
-        """Return the frame; it gets the height that the card in it tells, where a notebook runs scripts."""
-        style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
-        # an attribute in double quotes needs no more, and the notebook stays small
-        page = self.html.replace("&", "&amp;").replace('"', "&quot;")
-        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
-        frame = f'<iframe {may} title="Alignment" style="{style}" onload="{_FIT}" srcdoc="{page}"></iframe>'
-        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
-
-
-def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
-    """Return the report of some aligned pairs for a notebook.
-
-    Parameters
-    ----------
-    pairs : iterable of AlignedPair
-        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
-    title : str
-        Heading of the page.
-
-    Examples
-    --------
-    >>> import nmtalign
-    >>> aligner = nmtalign.load()
-    >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
-    >>> "<title>Word alignment</title>" in page.html
-    True
-    """
-    return Page(report_page(as_sample_pairs(pairs), title=title))
-
-
-def to_card(result: Any) -> Page:
-    """Return the card of a result, with the tools of the report."""
-    pair = as_pair(result)
-    return Page(cards_page([SamplePair(1, pair)]), _card_height(pair))
-
-
-def _card_height(pair: AlignedPair) -> int:
-    """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide.
-
-    The numbers were measured in a browser. The frame keeps this height only where no script tells it a better
-    one.
-    """
-    longest = max(1, *map(len, pair.tokens))
-    # the words of many are in rows, and the matrix is below the text instead of beside it
-    height = min(max(700 + 13 * longest, 300 + 31 * longest), MAX_CARD_PIXELS)
-    return height + 20 * longest if are_opposite(*pair.tokens) else height  # words in columns
 
 
 # --- precision against recall over thresholds ----------------------------------------------------

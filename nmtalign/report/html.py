@@ -2,7 +2,8 @@
 
 The words of the corpus are compressed JSON in the file and text nodes in the page. The script is compressed,
 too. The page's security policy allows this script, the one that unpacks it, and the one style sheet inside
-the file, by their hashes, pictures that the script draws, and nothing else.
+the file, by their hashes, pictures that the script draws, and nothing else. In a notebook, a page is in a
+frame of its own, which runs the script, but cannot reach the notebook.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import posixpath
 import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +30,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.checks.findings import KINDS, Finding
-from nmtalign.display import short_repr, visible, with_plural
+from nmtalign.display import are_opposite, short_repr, visible, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
@@ -65,6 +67,7 @@ from nmtalign.report.page_content import (
     probabilities_in_order,
     summarize,
 )
+from nmtalign.report.tables import as_pair
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences
 from nmtalign.text.containers import as_table
 from nmtalign.validation import check_same_pairs, check_type
@@ -634,3 +637,88 @@ def _item(kind: str, lines: Sequence[int]) -> str:
     place = f"line {shown}" if len(lines) == 1 else f"lines {shown}"
     text = f"{what.severity}: {what.plural}: {len(lines):,} ({place}); {what.advice.replace('`', '')}"
     return f"<li>{_escaped(text)}</li>"
+
+
+# --- in a notebook -------------------------------------------------------------------------------
+
+PAGE_HEIGHT_PIXELS = 720
+MAX_CARD_PIXELS = 1800
+
+# A frame has the color scheme of its element, which follows the theme of Jupyter, Visual Studio Code or
+# Colab. In a page without a theme, the card has the colors that the reader prefers.
+_LIGHT_NOTEBOOKS = "[data-jp-theme-light=true],.vscode-light,.vscode-high-contrast-light,[theme=light]"
+_DARK_NOTEBOOKS = (
+    "[data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast:not(.vscode-high-contrast-light),"
+    "[theme=dark]"
+)
+_THEME_OF_FRAME = (
+    f":is({_LIGHT_NOTEBOOKS}) .nmtalign{{color-scheme:light}}"
+    f":is({_DARK_NOTEBOOKS}) .nmtalign{{color-scheme:dark}}"
+)
+
+
+# A frame becomes as high as the card in it, which answers with its height.
+_FIT = (
+    "window.addEventListener('message',(e)=>{"
+    "if(e.source===this.contentWindow&&e.data.height>0)this.style.height=e.data.height+'px'});"
+    "this.contentWindow.postMessage('height','*')"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """An HTML page that a notebook shows in a frame."""
+
+    html: str
+    height: int = PAGE_HEIGHT_PIXELS  # height of the frame
+
+    def __repr__(self) -> str:
+        return f"Page of {len(self.html):,} characters, which a notebook shows"
+
+    def _repr_html_(self) -> str:
+        """Return the frame; it gets the height that the card in it tells, where a notebook runs scripts."""
+        style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
+        # an attribute in double quotes needs no more, and the notebook stays small
+        page = self.html.replace("&", "&amp;").replace('"', "&quot;")
+        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
+        frame = f'<iframe {may} title="Alignment" style="{style}" onload="{_FIT}" srcdoc="{page}"></iframe>'
+        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
+
+
+def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
+    """Return the report of some aligned pairs for a notebook.
+
+    Parameters
+    ----------
+    pairs : iterable of AlignedPair
+        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
+    title : str
+        Heading of the page.
+
+    Examples
+    --------
+    >>> import nmtalign
+    >>> aligner = nmtalign.load()
+    >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
+    >>> "<title>Word alignment</title>" in page.html
+    True
+    """
+    return Page(report_page(as_sample_pairs(pairs), title=title))
+
+
+def to_card(result: Any) -> Page:
+    """Return the card of a result, with the tools of the report."""
+    pair = as_pair(result)
+    return Page(cards_page([SamplePair(1, pair)]), _card_height(pair))
+
+
+def _card_height(pair: AlignedPair) -> int:
+    """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide.
+
+    The numbers were measured in a browser. The frame keeps this height only where no script tells it a better
+    one.
+    """
+    longest = max(1, *map(len, pair.tokens))
+    # the words of many are in rows, and the matrix is below the text instead of beside it
+    height = min(max(700 + 13 * longest, 300 + 31 * longest), MAX_CARD_PIXELS)
+    return height + 20 * longest if are_opposite(*pair.tokens) else height  # words in columns
