@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
-from operator import attrgetter, index
+from operator import index
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, overload
 
@@ -684,7 +684,7 @@ class AlignedBatch(Collection[AlignedPair], ViewableBatch, Attended):
     def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
         numbers = selected_indices(n, len(self), self.frame_index)
         if numbers is None:
-            return _PairOfBatch(self, normalize_index(n, len(self)))
+            return _PairOfBatch.of(self, normalize_index(n, len(self)))
         self._warn_of_unknown_scores(n, numbers)
         rows_of_pairs = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in numbers]
         rows = np.concatenate([np.arange(0), *rows_of_pairs])
@@ -848,64 +848,100 @@ class AlignedBatch(Collection[AlignedPair], ViewableBatch, Attended):
 
 
 class _PairOfBatch(AlignedPair):
-    """A pair of a batch: links are taken from the batch, all else is computed when it is first used."""
+    """A pair of a batch: links are taken from the batch, all else is computed when it is first used.
 
-    _origin: Origin
-    _n: int
+    A pair that `dataclasses.replace` makes of it has values of its own in all fields, and no batch.
+    """
 
-    def __init__(self, batch: AlignedBatch, n: int) -> None:
+    _origin: Origin | None = None
+    _n: int = 0
+
+    @classmethod
+    def of(cls, batch: AlignedBatch, n: int) -> AlignedPair:
+        """Return pair n of a batch."""
         if batch.origin is None:
             raise UsageError(f"{_WITHOUT_WORDS}; batch.links(n) returns the links of pair n")
-        links = batch.links(n)
         probabilities = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
-        set_field = object.__setattr__  # the class is frozen
-        set_field(self, "_origin", batch.origin)
-        set_field(self, "_n", n)
-        set_field(self, "probabilities", MappingProxyType(dict(zip(links, probabilities, strict=True))))
         score = float(batch.scores[n])
-        set_field(self, "score", None if math.isnan(score) else score)
+        pair = object.__new__(cls)
+        _set_fields(
+            pair,
+            _origin=batch.origin,
+            _n=n,
+            probabilities=MappingProxyType(dict(zip(batch.links(n), probabilities, strict=True))),
+            score=None if math.isnan(score) else score,
+        )
+        return pair
 
     def __eq__(self, other: object) -> bool:
         """Return whether another pair is equal; the same pair of the same batch needs no comparison."""
-        if isinstance(other, _PairOfBatch) and other._origin is self._origin and other._n == self._n:
+        if self._origin is None or not isinstance(other, _PairOfBatch):
+            return super().__eq__(other)
+        if other._origin is self._origin and other._n == self._n:
             return self.probabilities == other.probabilities
         return super().__eq__(other)
 
     __hash__ = AlignedPair.__hash__
 
-    @property  # type: ignore[misc]  # a class that is read-only
-    def __class__(self) -> Any:
-        """The class that `dataclasses.replace` constructs: a changed pair is no longer that of the batch."""
-        return AlignedPair
-
     @cached_property
     def tokens(self) -> BothWords:
         """All source words and all target words."""
-        return self._origin.tokens(self._n)
+        return super().tokens if self._origin is None else self._origin.tokens(self._n)
 
-    @property
+    @cached_property
     def texts(self) -> BothTexts | None:
-        """Both texts, and where the words are in them."""
+        assert self._origin is not None
         return self._origin.texts(self._n)
 
     @cached_property
-    def _aligned(self) -> AlignedPair:
-        return self._origin.aligned(self._n)
-
-    @cached_property
     def alignment(self) -> Alignment:
-        """The chosen links."""
         source, target = self.tokens
         return make_alignment(frozenset(self.probabilities), len(source), len(target))
 
+    @cached_property
+    def _aligned(self) -> AlignedPair:
+        assert self._origin is not None
+        return self._origin.aligned(self._n)
 
-_PairOfBatch.__name__ = AlignedPair.__name__  # which messages show, because it is public
-_COMPUTED = (  # fields that the pair has when it was aligned again
-    *("matrix", "forward", "reverse", "scores", "default_values"),
-    *("description", "extraction", "threshold", "second", "languages"),
-)
-for _name in _COMPUTED:
-    setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
+    @cached_property
+    def matrix(self) -> AlignmentMatrix:
+        return self._aligned.matrix
+
+    @cached_property
+    def forward(self) -> NDArray[np.floating]:
+        return self._aligned.forward
+
+    @cached_property
+    def reverse(self) -> NDArray[np.floating]:
+        return self._aligned.reverse
+
+    @cached_property
+    def scores(self) -> NDArray[np.floating]:
+        return self._aligned.scores
+
+    @cached_property
+    def default_values(self) -> str:
+        return self._aligned.default_values
+
+    @cached_property
+    def description(self) -> str:
+        return self._aligned.description
+
+    @cached_property
+    def extraction(self) -> str:
+        return self._aligned.extraction
+
+    @cached_property
+    def threshold(self) -> float | None:
+        return self._aligned.threshold
+
+    @cached_property
+    def second(self) -> float | None:
+        return self._aligned.second
+
+    @cached_property
+    def languages(self) -> tuple[str | None, str | None]:
+        return self._aligned.languages
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
