@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.training_steps import train
+from nmtalign.aligner.preparation import training_pairs
+from nmtalign.aligner.training_job import open_training_job
+from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import Doubles, Flags, Longs
 from nmtalign.checks.findings import (
     FINDING_COLUMNS,
@@ -37,8 +39,10 @@ from nmtalign.checks.lines import (
     pairs_without_links,
 )
 from nmtalign.display import short_repr
+from nmtalign.errors import warn_caller
 from nmtalign.names import SIDES
 from nmtalign.results import table_of_rows
+from nmtalign.settings import TrainingSettings, WordSettings
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences, lines_of_sides
 from nmtalign.text.containers import CellFault
 from nmtalign.text.slips import ComparedLines, LineRun
@@ -261,10 +265,15 @@ def _find_by_scores(
         if len(numbers) < MIN_LEARNED_PAIRS:
             return
         aligner = _learn(pairs, numbers, workers)
-    elif aligner.measure_coverage(pairs).swapped:
-        yield Finding(0, "pair", "swapped-files", "the model knows the words of the exchanged sides")
-        return
-    batch = aligner.align_batch(pairs, workers=workers)
+    else:
+        coverage = aligner.measure_coverage(pairs)
+        if coverage.swapped:
+            yield Finding(0, "pair", "swapped-files", "the model knows the words of the exchanged sides")
+            return
+        if coverage.warning:
+            warn_caller(coverage.warning)
+    text = aligner.text_of_pairs(pairs)
+    batch = replace(aligner, workers=workers).link_text(text)
     scores = np.asarray(batch.scores)
     is_judged = is_judged.copy()
     is_low = scores[is_judged] < LOW_SCORE
@@ -282,6 +291,6 @@ def _learn(pairs: Sequence[tuple[str, str]], numbers: Longs, workers: int | None
     """Learn an aligner from some pairs of the text, at most `MAX_LEARNED_PAIRS` at equal distances."""
     step = math.ceil(len(numbers) / MAX_LEARNED_PAIRS)
     chosen = [pairs[number] for number in numbers[::step].tolist()]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nobody has chosen how this aligner is learned
-        return train(chosen, preset="fast", tokenizer="simple", workers=workers)
+    settings = TrainingSettings(words=WordSettings(tokenizer="simple"), preset="fast", workers=workers)
+    job = open_training_job(settings)  # shows no warning: nobody has chosen how this aligner is learned
+    return train_aligner(training_pairs(chosen, job), job).aligner
