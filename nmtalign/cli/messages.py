@@ -90,10 +90,10 @@ def _as_option(options: Mapping[str, str], parameter: re.Match[str]) -> str:
     return f"`nmtalign vectors convert FILE FOLDER --to folder {text}`" if converts else text
 
 
-def detail(text: str, *, event: str) -> None:
-    """Log a message that is shown only with ``--verbose`` or ``--log-json``."""
+def log_settings(description: str) -> None:
+    """Log what links were made with; the line is shown only with ``--verbose`` or ``--log-json``."""
     if enabled_switches & {"verbose", "log_json"}:
-        log(text, event=event)
+        log(description, event="settings")
 
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: object) -> None:

@@ -152,8 +152,8 @@ class ModelOptions(Settings):
         names = [path] if isinstance(path, str) else list(path)
         return [resolve_path(name) for name in names]
 
-    def refuse_beside(self, name: str) -> None:
-        """Raise UsageError if an option of an aligner is given beside an option with links and weights."""
+    def refuse_beside_attention(self) -> None:
+        """Raise UsageError if an option of an aligner is given beside --attention, which has links."""
         settings: dict[str, object] = {"model": self.model, "scorers": self.scorers}
         for group in (self.vectors, self.encoder, self.links, self.text):
             settings |= {field.name: getattr(group, field.name) for field in fields(group)}
@@ -161,7 +161,9 @@ class ModelOptions(Settings):
         given = [quote_parameter(name) for name, value in settings.items() if value is not None]
         if given:
             names = ", ".join(given)
-            raise UsageError(f"{names} cannot be combined with {name}, whose links are made; remove {names}")
+            raise UsageError(
+                f"{names} cannot be combined with --attention, whose links are made; remove {names}"
+            )
 
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model.

@@ -119,7 +119,7 @@ class RecordOptions(Settings):
             on_error=bad.add_to if bad.are_marked else None,
         )
         if self.attention is not None:
-            self.options.refuse_beside("--attention")
+            self.options.refuse_beside_attention()
             bitext, again = tee(bitext)
             return None, read(bitext, given=_pairs_of_archive(self.attention, again))
         first_lines = list(islice(bitext, self.options.judged_pairs))

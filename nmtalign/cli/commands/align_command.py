@@ -15,7 +15,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import ListedErrorOptions, look_ahead, without_split_words
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import detail, log, open_progress
+from nmtalign.cli.messages import log, log_settings, open_progress
 from nmtalign.cli.outputs import (
     LinkOutputOptions,
     WrittenLinks,
@@ -195,7 +195,7 @@ def align_command(
     # only now do the files have their names
     _log_run(bitext, outputs, progress, written, unit, limit, run)
     error_options.say(bad_records)
-    detail(aligner.description, event="settings")
+    log_settings(aligner.description)
 
 
 def _with_engine(aligner: na.Aligner, engine: running.EngineOptions, expert: str | None) -> na.Aligner:

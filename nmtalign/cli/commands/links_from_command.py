@@ -13,7 +13,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, texts
 from nmtalign.cli.bad_records import ListedErrorOptions, without_split_words
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import detail, open_progress
+from nmtalign.cli.messages import log_settings, open_progress
 from nmtalign.cli.outputs import LinkOutputOptions, explain_lost_work, log_alignment, write_chunks
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, setting
@@ -104,7 +104,7 @@ def links_from_command(
             written = write_chunks(chunks, progress, sinks, bitext)
     log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
-    detail(linker.description, event="settings")
+    log_settings(linker.description)
 
 
 @contextmanager
