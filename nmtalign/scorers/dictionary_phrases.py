@@ -117,7 +117,7 @@ class Phrases:
             direction = self._directions[n]
             known = direction.words if side == direction.side else direction.phrase_words
             numbers, forms = forms_of(encoded, self.kinds[side])
-            found = look_up(known, forms.strings, 0)
+            found = look_up(known, forms, 0)
             found[0] = 0  # the padding
             return found.astype(np.int32)[numbers]
 

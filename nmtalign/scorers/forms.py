@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -74,50 +74,11 @@ def number_forms(words: Sequence[str], form_kind: FormKind) -> tuple[Ints, list[
     return np.fromiter(map(number.__getitem__, forms), np.int32, len(words)), list(number)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Forms:
-    """The distinct forms of one kind on one side."""
-
-    strings: list[str]
-
-    @cached_property
-    def letter_pairs(self) -> Bits:
-        """Hashed letter pairs, as in :func:`letter_pairs`."""
-        return letter_pairs(self.strings)
-
-    @cached_property
-    def sizes(self) -> Floats:
-        """Number of letter pairs of each form."""
-        first_row, second_row = self.letter_pairs
-        return _count_ones(first_row, second_row)
-
-    @cached_property
-    def _same(self) -> dict[Forms, Longs]:
-        """Results of :meth:`same` by the other side."""
-        return {}
-
-    def same(self, other: Forms) -> Longs:
-        """Return the number of the identical form on the other side if likely a translation, else -1."""
-        if other not in self._same:
-            comparable = [
-                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.strings
-            ]
-            numbers = look_up(number_words(other.strings), comparable)
-            numbers[numbers == 0] = -1
-            self._same[other] = numbers
-        return self._same[other]
-
-
-def forms_of(side: EncodedSide, form_kind: FormKind) -> tuple[Ints, Forms]:
+def forms_of(side: EncodedSide, form_kind: FormKind) -> tuple[Ints, list[str]]:
     """Return the number of the form of each word of a side, and the distinct forms."""
-
-    def shortened() -> tuple[Ints, Forms]:
-        if form_kind == WHOLE_WORD:
-            return np.arange(len(side.words), dtype=np.int32), Forms(side.words)
-        number, forms = number_forms(side.words, form_kind)
-        return number, Forms(forms)
-
-    return side.memo(("forms", form_kind), shortened)
+    if form_kind == WHOLE_WORD:
+        return np.arange(len(side.words), dtype=np.int32), side.words
+    return side.memo(("forms", form_kind), lambda: number_forms(side.words, form_kind))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,10 +111,10 @@ def make_form_pairs(
     """
     source_numbers, source_forms = forms_of(source, form_kinds[0])
     target_numbers, target_forms = forms_of(target, form_kinds[1])
-    target_count = len(target_forms.strings)
+    target_count = len(target_forms)
     # if no words share a form, forms have the numbers of their words
     at_source = word_pairs.source
-    if len(source_forms.strings) < len(source_numbers):
+    if len(source_forms) < len(source_numbers):
         at_source = source_numbers.take(word_pairs.source)
     at_target = word_pairs.target
     if target_count < len(target_numbers):
@@ -164,12 +125,12 @@ def make_form_pairs(
         keys, pair_numbers = rank_distinct(all_keys)
         at_source, at_target = split_keys(keys, target_count)
     spelling_counts = np.float32(spelling) * spelled_alike(
-        Spellings.of(source_forms, target_forms), at_source, at_target
+        spellings_of(source, target, form_kinds), at_source, at_target
     )
     similar_pairs = np.flatnonzero(spelling_counts)
     return FormPairs(
         form_kinds=form_kinds,
-        strings=(source_forms.strings, target_forms.strings),
+        strings=(source_forms, target_forms),
         form_numbers=(source_numbers, target_numbers),
         pair_numbers=pair_numbers,
         source=at_source,
@@ -182,16 +143,28 @@ def make_form_pairs(
 class Spellings(NamedTuple):
     """What is known of the spellings of the source forms and of the target forms of one kind."""
 
-    same: Longs  # (forms,): as in :meth:`Forms.same`
-    letter_pairs: tuple[Bits, Bits]
-    sizes: tuple[Floats, Floats]
+    # (source forms,): number of the identical target form if that is likely a translation, else -1
+    same: Longs
+    letter_pairs: tuple[Bits, Bits]  # hashed, as in :func:`letter_pairs`
+    sizes: tuple[Floats, Floats]  # number of letter pairs of each form
 
     @classmethod
-    def of(cls, source: Forms, target: Forms) -> Spellings:
-        """Return the spellings of the forms of both sides."""
-        return cls(
-            source.same(target), (source.letter_pairs, target.letter_pairs), (source.sizes, target.sizes)
-        )
+    def of(cls, source: Sequence[str], target: Sequence[str]) -> Spellings:
+        """Return the spellings of source forms and of target forms."""
+        comparable = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in source]
+        same = look_up(number_words(target), comparable)
+        same[same == 0] = -1
+        source_pairs, target_pairs = letter_pairs(source), letter_pairs(target)
+        sizes = _count_ones(*source_pairs), _count_ones(*target_pairs)
+        return cls(same, (source_pairs, target_pairs), sizes)
+
+
+def spellings_of(
+    source: EncodedSide, target: EncodedSide, form_kinds: tuple[FormKind, FormKind]
+) -> Spellings:
+    """Return the spellings of the forms of both sides of a text."""
+    forms = [forms_of(side, kind)[1] for side, kind in zip((source, target), form_kinds, strict=True)]
+    return source.memo(("spellings", target, form_kinds), lambda: Spellings.of(*forms))
 
 
 def spelled_alike(spellings: Spellings, at_source: Ints, at_target: Ints) -> Floats:

@@ -316,7 +316,7 @@ class Lexicon:
         def look_up_forms() -> KnownForms:
             stored = self.counts_of_kinds[n]
             _, forms = forms_of(text, stored.form_kinds[side])
-            numbers = look_up(self.form_numbers[n][side], forms.strings)
+            numbers = look_up(self.form_numbers[n][side], forms)
             counts = stored.sides[side].apply(lambda c: np.where(numbers < 0, 0.0, c[numbers]))
             return KnownForms(numbers, counts)
 

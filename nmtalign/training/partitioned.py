@@ -41,9 +41,8 @@ from nmtalign.scorers.forms import (
     FormCounts,
     FormPairCounts,
     FormPairs,
-    Spellings,
-    forms_of,
     make_form_pairs,
+    spellings_of,
     sum_at,
 )
 from nmtalign.scorers.lexicon import StoredForms
@@ -62,7 +61,6 @@ from nmtalign.training.parts_and_ranges import (
     WORD_KIND,
     CountSlices,
     FormNumbers,
-    FormSpellings,
     KeyRange,
     LinkedWords,
     PairCounts,
@@ -114,129 +112,106 @@ class DividedText:
     cuts_of_parts: list[list[Longs]]
 
 
-class TextDivider:
-    """Divides a text, again where a store has lost its parts and ranges.
+def divide_text(
+    store: ResultStore,
+    text: EncodedText,
+    kinds: Sequence[FormPairs],
+    *,
+    spelling: float,
+    part_cells: int,
+) -> DividedText:
+    """Make the parts and the ranges of a text.
 
-    `form_pairs` has the forms of each kind, without their pairs; `spelling` is the prior count of two
-    identical forms, and `part_cells` about the number of cells of a part.
+    `kinds` has the forms of each kind, without their pairs; `spelling` is the prior count of two identical
+    forms, and `part_cells` about the number of cells of a part.
     """
+    target_words = len(text.target.words)
+    part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // part_cells
+    first_buckets = np.flatnonzero(np.diff(part_of_bucket)) + 1
+    calls: list[Arguments] = [
+        {
+            "first_bucket": first,
+            "buckets": Later(partial(list, text.buckets[first:end])),
+            "target_words": target_words,
+        }
+        for first, end in pairwise([0, *first_buckets.tolist(), len(text.buckets)])
+    ]
+    parts, word_keys = store.map_to_pairs(number_part, calls)
+    stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
+    kept_of_parts = _choose_pairs(store, text, parts, word_keys, stride)
+    # of each kind but whole words
+    form_numbers = [FormNumbers(*kind.form_numbers, len(kind.strings[1])) for kind in kinds[WORD_KIND + 1 :]]
+    shared_numbers = store.share(form_numbers)
+    calls = [
+        {
+            "part": part,
+            "word_keys": keys,
+            "kept_of_ranges": kept,
+            "target_words": target_words,
+            "forms_of_kinds": shared_numbers,
+        }
+        for part, keys, kept in zip(parts, word_keys, kept_of_parts, strict=True)
+    ]
+    parts, keys_of_parts = store.map_to_pairs(number_forms_of_part, calls)
+    del word_keys, kept_of_parts  # a store frees what has no handle
+    bounds = _choose_bounds(store, keys_of_parts, stride)
+    calls = [{"keys_of_kinds": keys, "bounds_of_kinds": bounds} for keys in keys_of_parts]
+    slices_for_ranges, cuts_of_parts = store.exchange(cut_keys, calls, receivers=len(parts))
+    spellings = [spellings_of(text.source, text.target, kind.form_kinds) for kind in kinds]
+    shared_spellings = store.share(spellings)
+    calls = [
+        {"slices": slices, "spellings_of_kinds": shared_spellings, "spelling": spelling}
+        for slices in slices_for_ranges
+    ]
+    ranges, range_sizes = store.map_to_pairs(merge_slices, calls)
+    return DividedText(
+        parts=parts,
+        ranges=ranges,
+        range_sizes=list(store.read(range_sizes)),
+        bounds=bounds,
+        cuts_of_parts=list(store.read(cuts_of_parts)),
+    )
 
-    def __init__(
-        self,
-        store: ResultStore,
-        text: EncodedText,
-        form_pairs: Sequence[FormPairs],
-        *,
-        spelling: float,
-        part_cells: int,
-    ) -> None:
-        self._store = store
-        self._text = text
-        self._form_pairs = form_pairs
-        self._spelling = spelling
-        self._sample_stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
-        part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // part_cells
-        first_buckets = np.flatnonzero(np.diff(part_of_bucket)) + 1
-        self._spans = list(pairwise([0, *first_buckets.tolist(), len(text.buckets)]))  # buckets of each part
 
-    @property
-    def part_count(self) -> int:
-        """Number of parts, and of ranges."""
-        return len(self._spans)
+def _choose_pairs(
+    store: ResultStore,
+    text: EncodedText,
+    parts: list[Handle[TextPart]],
+    word_keys: list[Handle[list[Longs]]],
+    stride: int,
+) -> Sequence[Handle[list[Flags]] | None]:
+    """Return which word pairs of each part are kept, for each range; None for all of them."""
+    if not is_large(text.buckets):
+        return [None] * len(parts)
+    bounds = _choose_bounds(store, word_keys, stride)
+    calls: list[Arguments] = [
+        {"part": part, "word_keys": keys, "bounds_of_kinds": bounds}
+        for part, keys in zip(parts, word_keys, strict=True)
+    ]
+    # from parts to ranges: slices of the keys; there are as many ranges as parts
+    slices_for_ranges, _ = store.exchange(cut_word_keys, calls, receivers=len(parts))
+    words = store.share(WordCounts.of(text.source, text.target))
+    calls = [{"slices": slices, "words": words} for slices in slices_for_ranges]
+    # from ranges to parts: which pairs are kept
+    kept_of_parts, _ = store.exchange(choose_pairs, calls, receivers=len(parts))
+    return kept_of_parts
 
-    def divide(self) -> DividedText:
-        """Make the parts and the ranges."""
-        store = self._store
-        target_words = len(self._text.target.words)
-        calls: list[Arguments] = [
-            {
-                "first_bucket": first,
-                "buckets": Later(partial(list, self._text.buckets[first:end])),
-                "target_words": target_words,
-            }
-            for first, end in self._spans
-        ]
-        parts, word_keys = store.map_to_pairs(number_part, calls)
-        kept_of_parts = self._choose_pairs(parts, word_keys)
-        shared_numbers = store.share(self._form_numbers())
-        calls = [
-            {
-                "part": part,
-                "word_keys": keys,
-                "kept_of_ranges": kept,
-                "target_words": target_words,
-                "forms_of_kinds": shared_numbers,
-            }
-            for part, keys, kept in zip(parts, word_keys, kept_of_parts, strict=True)
-        ]
-        parts, keys_of_parts = store.map_to_pairs(number_forms_of_part, calls)
-        del word_keys, kept_of_parts  # a store frees what has no handle
-        bounds = self._choose_bounds(keys_of_parts)
-        calls = [{"keys_of_kinds": keys, "bounds_of_kinds": bounds} for keys in keys_of_parts]
-        slices_for_ranges, cuts_of_parts = store.exchange(cut_keys, calls, receivers=self.part_count)
-        shared_spellings = store.share(self._form_spellings())
-        calls = [{"slices": slices, "forms_of_kinds": shared_spellings} for slices in slices_for_ranges]
-        ranges, range_sizes = store.map_to_pairs(merge_slices, calls)
-        return DividedText(
-            parts=parts,
-            ranges=ranges,
-            range_sizes=list(store.read(range_sizes)),
-            bounds=bounds,
-            cuts_of_parts=list(store.read(cuts_of_parts)),
-        )
 
-    def _choose_pairs(
-        self, parts: list[Handle[TextPart]], word_keys: list[Handle[list[Longs]]]
-    ) -> Sequence[Handle[list[Flags]] | None]:
-        """Return which word pairs of each part are kept, for each range; None for all of them."""
-        if not is_large(self._text.buckets):
-            return [None] * self.part_count
-        store = self._store
-        bounds = self._choose_bounds(word_keys)
-        calls: list[Arguments] = [
-            {"part": part, "word_keys": keys, "bounds_of_kinds": bounds}
-            for part, keys in zip(parts, word_keys, strict=True)
-        ]
-        # from parts to ranges: slices of the keys; there are as many ranges as parts
-        slices_for_ranges, _ = store.exchange(cut_word_keys, calls, receivers=self.part_count)
-        words = store.share(WordCounts.of(self._text.source, self._text.target))
-        calls = [{"slices": slices, "words": words} for slices in slices_for_ranges]
-        # from ranges to parts: which pairs are kept
-        kept_of_parts, _ = store.exchange(choose_pairs, calls, receivers=self.part_count)
-        return kept_of_parts
+def _choose_bounds(
+    store: ResultStore, keys_of_parts: Sequence[Handle[list[Longs]]], stride: int
+) -> list[Longs]:
+    """Return the keys with which ranges begin, but for the first, for each kind of form.
 
-    def _choose_bounds(self, keys_of_parts: Sequence[Handle[list[Longs]]]) -> list[Longs]:
-        """Return the keys with which ranges begin, but for the first, for each kind of form.
-
-        The ranges have about the same size.
-        """
-        calls: list[Arguments] = [
-            {"keys_of_kinds": keys, "stride": self._sample_stride} for keys in keys_of_parts
-        ]
-        samples_of_parts = list(self._store.read(self._store.map(sample_keys, calls)))
-        bounds = []
-        for of_kind in zip(*samples_of_parts, strict=True):
-            keys = np.sort(np.concatenate(of_kind))
-            bounds.append(keys[np.arange(1, self.part_count) * len(keys) // self.part_count])
-        return bounds
-
-    def _form_numbers(self) -> list[FormNumbers]:
-        """Return the numbers of the forms of each kind but whole words."""
-        return [
-            FormNumbers(*form_pairs.form_numbers, len(form_pairs.strings[1]))
-            for form_pairs in self._form_pairs[WORD_KIND + 1 :]
-        ]
-
-    def _form_spellings(self) -> list[FormSpellings]:
-        """Return the spellings of the forms of each kind."""
-        spellings_of_kinds = []
-        for form_pairs in self._form_pairs:
-            source_forms = forms_of(self._text.source, form_pairs.form_kinds[0])[1]
-            target_forms = forms_of(self._text.target, form_pairs.form_kinds[1])[1]
-            spellings = Spellings.of(source_forms, target_forms)
-            target_count = len(target_forms.strings)
-            spellings_of_kinds.append(FormSpellings(spellings, target_count, self._spelling))
-        return spellings_of_kinds
+    The ranges have about the same size.
+    """
+    calls: list[Arguments] = [{"keys_of_kinds": keys, "stride": stride} for keys in keys_of_parts]
+    samples_of_parts = list(store.read(store.map(sample_keys, calls)))
+    ranges = len(samples_of_parts)
+    bounds = []
+    for of_kind in zip(*samples_of_parts, strict=True):
+        keys = np.sort(np.concatenate(of_kind))
+        bounds.append(keys[np.arange(1, ranges) * len(keys) // ranges])
+    return bounds
 
 
 # --- estimation ----------------------------------------------------------------------------------
@@ -275,8 +250,13 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         ]
         super().__init__(text, form_pairs, hyperparameters, report or (lambda line: None))
         self._store = FileStore(default_workers(workers)) if store is None else store
-        self._divider = TextDivider(
-            self._store, text, form_pairs, spelling=hyperparameters.spelling, part_cells=part_cells
+        self._divide = partial(
+            divide_text,
+            self._store,
+            text,
+            form_pairs,
+            spelling=hyperparameters.spelling,
+            part_cells=part_cells,
         )
         self._divided: DividedText | None = None  # None until it is made, and after a loss
         self._priors: list[Handle[RangePrior] | None] = []  # of each range
@@ -286,7 +266,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         self.report(
             f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
             f" {word_pairs:,} co-occurring word pairs,"
-            f" in {self._divider.part_count} parts {self._store.place}"
+            f" in {len(self.range_sizes)} parts {self._store.place}"
         )
 
     def _surviving(self, attempt: Callable[[DividedText], Result]) -> Result:
@@ -298,7 +278,7 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         for _ in range(MAX_LOSSES):
             try:
                 if self._divided is None:
-                    self._divided = self._divider.divide()
+                    self._divided = self._divide()
                     self._priors = self._place_prior(self._divided)
                 return attempt(self._divided)
             except LostResultError:
@@ -370,8 +350,9 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
             log_likelihood += sum([totals.add(counts) for counts in counts_of_buckets])
         totals.clear_padding()
         linked = np.zeros(words[0]), np.zeros(words[1])
-        for of_range in self._store.read(linked_words):
-            of_range.add_to(linked)
+        for source, target, joint_counts in self._store.read(linked_words):
+            np.add.at(linked[0], source, joint_counts)
+            np.add.at(linked[1], target, joint_counts)
         totals = totals._replace(log_likelihood=log_likelihood)
         return PartitionedCounts(totals, self._store.saved(counts_of_ranges), linked)
 

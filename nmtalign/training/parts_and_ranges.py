@@ -64,13 +64,6 @@ class TextPart(NamedTuple):
     form_pair_numbers: list[Ints | None]
 
 
-class WordKeys(NamedTuple):
-    """The keys of the word pairs of a part, or of a slice, while rare pairs are dropped."""
-
-    keys: Longs  # (word pairs,): ``source word * number of target words + target word``, sorted
-    meetings: Ints  # (word pairs,): how often each pair occurs together
-
-
 class KindOfRange(NamedTuple):
     """The pairs of forms of one kind whose keys are in a range."""
 
@@ -86,39 +79,6 @@ class FormNumbers(NamedTuple):
     source: Ints  # (words,): number of the form of each source word
     target: Ints  # (words,)
     target_forms: int  # number of target forms
-
-
-class FormSpellings(NamedTuple):
-    """The spellings of the forms of a text, of one kind."""
-
-    spellings: Spellings
-    target_forms: int  # number of target forms
-    identical_count: float  # prior count of two identical forms
-
-
-class RangePrior(NamedTuple):
-    """The prior counts of the pairs of a range."""
-
-    counts_of_kinds: list[tuple[Longs, Floats]]  # positions and prior counts for each kind of form
-
-    def add_to(self, counts: Floats, kind: int) -> None:
-        """Add the prior to the counts of the pairs of one kind, in place."""
-        positions, prior_counts = self.counts_of_kinds[kind]
-        counts[positions] += prior_counts
-
-
-class LinkedWords(NamedTuple):
-    """The joint counts of the word pairs of a range, in the order of their keys."""
-
-    source: Ints
-    target: Ints
-    counts: Doubles
-
-    def add_to(self, linked: tuple[Doubles, Doubles]) -> None:
-        """Add the counts to those of the source words and of the target words, in place and in order."""
-        source_linked, target_linked = linked
-        np.add.at(source_linked, self.source, self.counts)
-        np.add.at(target_linked, self.target, self.counts)
 
 
 class SliceCounts(NamedTuple):
@@ -143,6 +103,9 @@ class SliceCounts(NamedTuple):
 
 KeyRange = list[KindOfRange]  # one for each kind of form
 RangeCounts = list[Floats]  # (form pairs,) for each kind of form
+RangePrior = list[tuple[Longs, Floats]]  # positions of pairs, and their prior counts, for each kind of form
+LinkedWords = tuple[Ints, Ints, Doubles]  # source, target and joint count of word pairs, in the order of keys
+WordKeys = tuple[Longs, Ints]  # sorted keys of word pairs, and how often each pair occurs together
 RatioSlices = list[list[Floats]]  # of a part: one for each range, with an array for each kind of form
 CountSlices = list[list[SliceCounts]]  # of a range: one for each part, with counts for each kind of form
 PairCounts = tuple[Longs, Floats]  # sorted keys of pairs of forms of one kind, and their counts
@@ -169,13 +132,13 @@ def cut_word_keys(
     for numbers in part.pair_numbers:
         meetings += np.bincount(numbers.ravel(), minlength=len(keys)).astype(np.int32)
     cuts = _find_cuts(keys, bounds_of_kinds[WORD_KIND])
-    return [WordKeys(keys[begin:end], meetings[begin:end]) for begin, end in pairwise(cuts)], None
+    return [(keys[begin:end], meetings[begin:end]) for begin, end in pairwise(cuts)], None
 
 
 def choose_pairs(slices: list[WordKeys], words: WordCounts) -> tuple[list[Flags], None]:
     """Return, for each part, which word pairs of its slice are kept, because they are not rare."""
-    keys, positions_of_parts = _merge_keys([of_part.keys for of_part in slices])
-    meetings_of_parts = [of_part.meetings for of_part in slices]
+    keys_of_parts, meetings_of_parts = zip(*slices, strict=True)
+    keys, positions_of_parts = _merge_keys(keys_of_parts)
     meetings = np.bincount(np.concatenate(positions_of_parts), np.concatenate(meetings_of_parts), len(keys))
     kept = frequent_or_associated(keys, meetings.astype(np.int32), words)
     return [kept[positions] for positions in positions_of_parts], None
@@ -232,14 +195,18 @@ def cut_keys(
 
 
 def merge_slices(
-    slices: list[list[Longs]], forms_of_kinds: list[FormSpellings]
+    slices: list[list[Longs]], spellings_of_kinds: list[Spellings], spelling: float
 ) -> tuple[KeyRange, list[int]]:
-    """Make a range of the slices of all parts; also return its numbers of pairs of each kind of form."""
+    """Make a range of the slices of all parts; also return its numbers of pairs of each kind of form.
+
+    `spelling` is the prior count of two identical forms.
+    """
     key_range = []
-    for forms, *keys_of_parts in zip(forms_of_kinds, *slices, strict=True):
+    for spellings, *keys_of_parts in zip(spellings_of_kinds, *slices, strict=True):
         keys, positions_of_parts = _merge_keys(keys_of_parts)
-        similarity = spelled_alike(forms.spellings, *split_keys(keys, forms.target_forms))
-        spelling_counts = np.float32(forms.identical_count) * similarity
+        target_forms = len(spellings.sizes[1])
+        similarity = spelled_alike(spellings, *split_keys(keys, target_forms))
+        spelling_counts = np.float32(spelling) * similarity
         similar_pairs = np.flatnonzero(spelling_counts)
         key_range.append(KindOfRange(keys, similar_pairs, spelling_counts[similar_pairs], positions_of_parts))
     return key_range, [len(of_kind.keys) for of_kind in key_range]
@@ -252,7 +219,16 @@ def prior_of_range(key_range: KeyRange, prior_of_kinds: list[PairCounts]) -> Ran
         prior_counts = lookup_values(keys, counts, of_kind.keys)
         positions = np.flatnonzero(prior_counts)
         counts_of_kinds.append((positions, prior_counts[positions]))
-    return RangePrior(counts_of_kinds)
+    return counts_of_kinds
+
+
+def _with_prior(counts: RangeCounts, prior: RangePrior | None, kind: int) -> Floats:
+    """Return the counts of the pairs of one kind in a range, with the prior added."""
+    pair_counts = counts[kind].copy()
+    if prior is not None:
+        positions, prior_counts = prior[kind]
+        pair_counts[positions] += prior_counts
+    return pair_counts
 
 
 def _find_cuts(keys: Longs, bounds: Longs) -> Longs:
@@ -293,9 +269,7 @@ def ratios_of_range(
     """
     slices: list[list[Floats]] = [[] for _ in key_range[WORD_KIND].positions_of_parts]
     for kind, of_kind in enumerate(key_range):
-        ratios = counts[kind].copy()
-        if prior is not None:
-            prior.add_to(ratios, kind)
+        ratios = _with_prior(counts, prior, kind)
         ratios[of_kind.similar_pairs] += of_kind.spelling_counts
         factors = factors_of_kinds[kind]
         target_forms = len(factors[1])
@@ -393,7 +367,7 @@ def sum_range(key_range: KeyRange, slices: CountSlices, target_words: int) -> tu
     word_totals = totals_of_kinds[WORD_KIND]
     counted = np.flatnonzero(word_totals)
     source, target = split_keys(key_range[WORD_KIND].keys[counted], target_words)
-    linked = LinkedWords(source, target, word_totals[counted])
+    linked = source, target, word_totals[counted]
     return [totals.astype(np.float32) for totals in totals_of_kinds], linked
 
 
@@ -403,9 +377,7 @@ def linked_pairs_of_range(
     """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
     pairs_of_kinds = []
     for kind, of_kind in enumerate(key_range):
-        pair_counts = counts[kind].copy()
-        if prior is not None:
-            prior.add_to(pair_counts, kind)
+        pair_counts = _with_prior(counts, prior, kind)
         kept = np.flatnonzero((pair_counts >= prune) & (pair_counts > 0))
         pairs_of_kinds.append((of_kind.keys[kept], pair_counts[kept]))
     return pairs_of_kinds

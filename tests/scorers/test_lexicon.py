@@ -16,7 +16,6 @@ from nmtalign.scorers.forms import (
     MIN_DICE,
     FormCounts,
     FormPairs,
-    Forms,
     Spellings,
     form_pair_counts,
     make_form_pairs,
@@ -100,7 +99,7 @@ def alike(source: str, target: str) -> float:
 def test_words_that_are_spelled_alike(words: list[str]):
     words = list(dict.fromkeys(["", *words, "président", "president", "presidente", "9.10"]))
     s, t = (axis.ravel() for axis in np.indices((len(words), len(words))))
-    found = spelled_alike(Spellings.of(Forms(words), Forms(words)), s, t)
+    found = spelled_alike(Spellings.of(words, words), s, t)
     expected = [alike(words[a], words[b]) for a, b in zip(s, t, strict=True)]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -108,9 +107,9 @@ def test_words_that_are_spelled_alike(words: list[str]):
 def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     words = ["", "Varna", "Варна", "varnas", "varos", "今天晚上"]
     s, t = (axis.ravel() for axis in np.indices((6, 6)))
-    whole = spelled_alike(Spellings.of(Forms(words), Forms(words)), s, t)
+    whole = spelled_alike(Spellings.of(words, words), s, t)
     monkeypatch.setattr("nmtalign.scorers.forms.FORM_PAIRS_PER_BLOCK", 7)
-    np.testing.assert_array_equal(spelled_alike(Spellings.of(Forms(words), Forms(words)), s, t), whole)
+    np.testing.assert_array_equal(spelled_alike(Spellings.of(words, words), s, t), whole)
     assert whole[6 * 1 + 2] == 1  # Varna, Варна
     assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
     assert whole[-1] == 1
@@ -157,7 +156,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
 def test_cyrillic_letters_are_compared_with_latin_ones_and_numbers_are_not():
     """*prezident* and *president* share 8 of 10 letter pairs, ends included: (0.8 - 0.4) / (1 - 0.4)."""
     both = np.array([0, 1])
-    spellings = Spellings.of(Forms(["president", "1997"]), Forms(["президент", "1998"]))
+    spellings = Spellings.of(["president", "1997"], ["президент", "1998"])
     found = spelled_alike(spellings, both, both)
     np.testing.assert_allclose(found, [2 / 3, 0], rtol=1e-6)
 

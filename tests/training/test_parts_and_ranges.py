@@ -6,9 +6,8 @@ import numpy as np
 
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.positions.e_step import EStep
-from nmtalign.scorers.forms import Forms, Spellings
+from nmtalign.scorers.forms import Spellings
 from nmtalign.training.parts_and_ranges import (
-    FormSpellings,
     KindOfRange,
     counts_of_part,
     cut_keys,
@@ -43,11 +42,11 @@ def test_the_slices_of_the_example():
     assert slices[0] == [[padding, "the-das", "the-Haus"], ["house-das", "house-Haus"]]
     assert slices[1] == [[padding, "the-das", "the-Buch"], ["book-das", "book-Buch"]]
 
-    spellings = [FormSpellings(Spellings.of(Forms(SOURCE), Forms(TARGET)), len(TARGET), 0.0)]
+    spellings = [Spellings.of(SOURCE, TARGET)]
     ranges: list[list[KindOfRange]] = []
     for number in range(2):
         of_parts = [of_part[number] for of_part, _ in cut]
-        ranges.append(merge_slices(of_parts, spellings)[0])
+        ranges.append(merge_slices(of_parts, spellings, 0.0)[0])
     assert words_of(ranges[0][0].keys) == [padding, "the-das", "the-Haus", "the-Buch"]
     assert words_of(ranges[1][0].keys) == ["house-das", "house-Haus", "book-das", "book-Buch"]
     positions = [[of_part.tolist() for of_part in key_range[0].positions_of_parts] for key_range in ranges]
@@ -62,7 +61,7 @@ def test_the_slices_of_the_example():
     for number, key_range in enumerate(ranges):
         summed.append(sum_range(key_range, [of_part[number] for of_part in counted], len(TARGET)))
     assert [counts[0].tolist() for counts, _ in summed] == [[0, 1, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]
-    assert summed[1][1].source.tolist() == [2, 2, 3, 3]  # house, house, book, book
+    assert summed[1][1][0].tolist() == [2, 2, 3, 3]  # house, house, book, book
 
     # the M-step: without smoothing, a ratio is the count times the factors of its words
     factors = [(np.array([0, 1, 10, 100], np.float32), np.ones(len(TARGET), np.float32))]
