@@ -166,6 +166,7 @@ class EMIterations(ABC, Generic[Counts]):
         self.text = text
         self.source = text.source
         self.target = text.target
+        self.vocabulary_sizes = len(text.source.words), len(text.target.words)
         self.form_pairs = form_pairs  # one entry for each kind of form
         self.hyperparameters = hyperparameters
         self.report = report
@@ -426,8 +427,7 @@ class Estimator(EMIterations[ExpectedCounts]):
                 self.prior_counts.append(of_kind.counts_of(form_pairs))
 
     def _no_counts(self) -> ExpectedCounts:
-        words = len(self.source.words), len(self.target.words)
-        return ExpectedCounts.zeros(len(self.word_pairs), words, None)
+        return ExpectedCounts.zeros(len(self.word_pairs), self.vocabulary_sizes, None)
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
         counts = expected_counts(step, self.text, self.word_pairs, self.workers)
@@ -465,8 +465,7 @@ class Estimator(EMIterations[ExpectedCounts]):
             yield name, np.asarray(values)
 
     def _counts_from_checkpoint(self, stored: Stored) -> ExpectedCounts:
-        words = len(self.source.words), len(self.target.words)
-        return counts_from_arrays(stored, words, len(self.word_pairs))
+        return counts_from_arrays(stored, self.vocabulary_sizes, len(self.word_pairs))
 
 
 def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:

@@ -342,14 +342,13 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         del slices_for_parts  # a store frees what has no handle
         counts_of_ranges, linked_words = self._sum_slices(divided, slices_for_ranges)
         del slices_for_ranges
-        words = len(self.source.words), len(self.target.words)
-        totals = ExpectedCounts.zeros(0, words, step.jump_models)
+        totals = ExpectedCounts.zeros(0, self.vocabulary_sizes, step.jump_models)
         log_likelihood = 0.0
         for counts_of_buckets in self._store.read(others):
             # `add` changes the totals, and returns the log-likelihood of a bucket
             log_likelihood += sum([totals.add(counts) for counts in counts_of_buckets])
         totals.clear_padding()
-        linked = np.zeros(words[0]), np.zeros(words[1])
+        linked = np.zeros(self.vocabulary_sizes[0]), np.zeros(self.vocabulary_sizes[1])
         for source, target, joint_counts in self._store.read(linked_words):
             np.add.at(linked[0], source, joint_counts)
             np.add.at(linked[1], target, joint_counts)
@@ -393,11 +392,11 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         return self._store.map_to_pairs(sum_range, calls)
 
     def _no_counts(self) -> PartitionedCounts:
-        words = len(self.source.words), len(self.target.words)
         zeros = ([np.zeros(size, np.float32) for size in sizes] for sizes in self.range_sizes)
         counts_of_ranges = self._store.put(zeros)
-        linked = np.zeros(words[0]), np.zeros(words[1])
-        return PartitionedCounts(ExpectedCounts.zeros(0, words, None), counts_of_ranges, linked)
+        without_pairs = ExpectedCounts.zeros(0, self.vocabulary_sizes, None)
+        linked = np.zeros(self.vocabulary_sizes[0]), np.zeros(self.vocabulary_sizes[1])
+        return PartitionedCounts(without_pairs, counts_of_ranges, linked)
 
     def _counts_without_pairs(self, counts: PartitionedCounts) -> ExpectedCounts:
         return counts.without_pairs
@@ -455,13 +454,12 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
                 yield _name_of_counts(kind, number), pair_counts
 
     def _counts_from_checkpoint(self, stored: Stored) -> PartitionedCounts:
-        words = len(self.source.words), len(self.target.words)
         source_linked, target_linked = (
             stored.array(name, "f", (word_count,), minimum=0)
-            for name, word_count in zip(LINKED_NAMES, words, strict=True)
+            for name, word_count in zip(LINKED_NAMES, self.vocabulary_sizes, strict=True)
         )
         counts_of_ranges = self._store.put(self._stored_ranges(stored))
-        without_pairs = counts_from_arrays(stored, words, 0)
+        without_pairs = counts_from_arrays(stored, self.vocabulary_sizes, 0)
         return PartitionedCounts(without_pairs, counts_of_ranges, (source_linked, target_linked))
 
     def _stored_ranges(self, stored: Stored) -> Iterator[RangeCounts]:
