@@ -44,7 +44,7 @@ from nmtalign.corpus.bitext_index import (
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import atomic_file
-from nmtalign.files.text_files import is_encodable
+from nmtalign.files.text_files import is_encodable, split_spaces
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.names import SIDES, Side
 from nmtalign.results import table_of_rows, with_row_index
@@ -244,7 +244,7 @@ def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[FormSeque
 
     The query is split at spaces; if these words do not occur, it is split as the bitext was.
     """
-    found = [index.look_up(word, side) for word in words.split(" ") if word]
+    found = [index.look_up(word, side) for word in split_spaces(words)]
     if any(form == UNKNOWN_FORM for form, _ in found):
         found = [index.look_up(token, side) for token in index.tokens(words, side)]
     forms = tuple(form for form, _ in found)
@@ -256,7 +256,7 @@ def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[FormSeque
 
 def _units_of(index: BitextIndex, translation: str, side: int) -> set[FormSequence]:
     """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
-    words = [word for word in translation.split(" ") if word]
+    words = split_spaces(translation)
     without_gaps = [word for word in words if word != GAP_SIGN] or words
     units = set[FormSequence]()
     for unit in (words, without_gaps):

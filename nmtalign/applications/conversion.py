@@ -14,7 +14,7 @@ from nmtalign.corpus.unit_fit import LinksCheck
 from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.files.text_files import find_split_word
+from nmtalign.files.text_files import find_split_word, split_spaces
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import (
     WORD_COUNT_ADVICE,
@@ -207,7 +207,7 @@ def _check_same_words(record: LinkRecord, of_texts: LinkRecord, is_saved: bool) 
 
 def _split_at_spaces(pair: tuple[str, str]) -> tuple[list[str], list[str]]:
     source, target = pair
-    return [word for word in source.split(" ") if word], [word for word in target.split(" ") if word]
+    return split_spaces(source), split_spaces(target)
 
 
 def convert(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from nmtalign.applications.linked_pairs import LinkedLines
 from nmtalign.errors import DataError
+from nmtalign.files.text_files import split_spaces
 from nmtalign.names import LabelFormat
 from nmtalign.text.paired_files import is_row_without_word, sentence_blocks
 
@@ -154,11 +155,6 @@ def parse_spans(line: str, length: int, unit: str = "words") -> list[LabeledSpan
             raise DataError(f"expected spans like 0-2:NAME within {length} {unit}, found {part!r}")
         spans.append(span)
     return spans
-
-
-def split_spaces(line: str) -> list[str]:
-    """Return the parts of a line between spaces."""
-    return [part for part in line.split(" ") if part]
 
 
 # --- labels --------------------------------------------------------------------------------------

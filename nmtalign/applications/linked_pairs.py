@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmtalign.display import name_pair, short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files.text_files import without_line_end
+from nmtalign.files.text_files import split_spaces, without_line_end
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment
 from nmtalign.results import with_frame_index
 from nmtalign.text.containers import (
@@ -186,7 +186,7 @@ def _as_linked_pair(pair: Any) -> LinkedPair:
 def _words_of(sentence: Any) -> list[str]:
     """Return the words of a line or a list of words."""
     if isinstance(sentence, str):
-        return [word for word in sentence.split(" ") if word]
+        return split_spaces(sentence)
     doc_words = words_of_doc(sentence)
     if doc_words is not None:
         return doc_words

@@ -24,7 +24,6 @@ from nmtalign.applications.labels import (
     project_sentence,
     project_spans,
     spans_of_labels,
-    split_spaces,
 )
 from nmtalign.applications.linked_pairs import (
     LinkedBitext,
@@ -37,7 +36,7 @@ from nmtalign.applications.markup import find_tags, matched_offsets, parse_marku
 from nmtalign.applications.placing import LineAtoms, link_atoms, place_markup, split_line
 from nmtalign.display import name_pair, short_repr, with_plural
 from nmtalign.errors import DataError, UsageError, warn_caller
-from nmtalign.files.text_files import without_line_end
+from nmtalign.files.text_files import split_spaces, without_line_end
 from nmtalign.names import (
     LABEL_FORMATS,
     MARKUP_FORMATS,

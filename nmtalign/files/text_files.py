@@ -288,6 +288,11 @@ def without_line_end(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
+def split_spaces(line: str) -> list[str]:
+    """Return the parts of a line between spaces."""
+    return [part for part in line.split(" ") if part]
+
+
 def is_encodable(text: str) -> bool:
     """Return whether text can be encoded; an unpaired surrogate cannot."""
     try:

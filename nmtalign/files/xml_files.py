@@ -299,23 +299,10 @@ def split_at_elements(
     max_bytes = _MAX_BYTES_PER_CHAR * limits.max_chars
     passed = 0  # bytes before the rest
     with _errors_of_file(path), _open_stream(path) as stream:
-        block = stream.read(_XML_BLOCK_BYTES)
-        check_readable(block, expected="XML", readable=(XML,))
-        encoding = declared_encoding(block)
-        decoder = codecs.getincrementaldecoder(encoding)()
-        lines = 1
-        while True:
-            try:
-                data = decoder.decode(block, not block).encode()
-            except UnicodeDecodeError as error:
-                lines += error.object[: error.start].decode(encoding, "replace").count("\n")
-                found = f"found the byte 0x{error.object[error.start]:02x}"
-                advice = "convert the file, or correct its encoding in line 1"
-                raise DataError(f"expected {encoding} text, {found}; {advice}").at(path, line=lines) from None
-            lines += data.count(b"\n")
+        for data, is_last in _blocks_as_utf8(stream, path):
             rest += data
             try:
-                elements.parser.Parse(data, not block)
+                elements.parser.Parse(data, is_last)
             except (expat.ExpatError, DataError) as error:
                 place = max(0, elements.parser.ErrorByteIndex - passed)
                 raise _describe(error, bytes(rest), place).at(path, line=elements.line) from None
@@ -323,21 +310,15 @@ def split_at_elements(
                 if element not in tags:
                     yield XmlPart(line, element, b"", b"", {})
                     continue
-                start = tags[element][0] - passed
-                contents = {part: _content(rest, passed, *tags.pop(part)) for part in element.iter()}
-                start_of_content, end = contents[element].start, contents[element].stop
-                if start_of_content < end or not rest.endswith(b"/>", 0, end):  # it has an end tag
-                    end = rest.index(b">", end) + 1
-                for part, content in contents.items():
-                    contents[part] = slice(content.start - start, content.stop - start)
-                yield XmlPart(line, element, bytes(rest[:start]), bytes(rest[start:end]), contents)
+                part, end = _part_of(line, element, tags, rest, passed)
+                yield part
                 del rest[:end]
                 passed += end
             elements.done.clear()
             if elements.root not in ("", root):
                 expected = f"expected a file with the root element <{root}>"
                 raise DataError(f"{expected}, found <{elements.root}>").at(path)
-            if not block:
+            if is_last:
                 break
             if not elements.name and (complete := elements.parser.CurrentByteIndex - passed) > 0:
                 yield XmlPart(elements.line, None, bytes(rest[:complete]), b"", {})
@@ -346,8 +327,43 @@ def split_at_elements(
             if len(rest) > max_bytes:
                 found = f"expected at most {max_bytes:,} bytes in {limits.what}, with its comments"
                 raise DataError(found).at(path, line=elements.line)
-            block = stream.read(_XML_BLOCK_BYTES)
     yield XmlPart(elements.line, None, bytes(rest), b"", {})
+
+
+def _blocks_as_utf8(stream: BinaryIO, path: str | Path) -> Iterator[tuple[bytes, bool]]:
+    """Yield the blocks of a file in UTF-8, and whether each is the last one, which is empty."""
+    block = stream.read(_XML_BLOCK_BYTES)
+    check_readable(block, expected="XML", readable=(XML,))
+    encoding = declared_encoding(block)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    lines = 1
+    while True:
+        try:
+            data = decoder.decode(block, not block).encode()
+        except UnicodeDecodeError as error:
+            lines += error.object[: error.start].decode(encoding, "replace").count("\n")
+            found = f"found the byte 0x{error.object[error.start]:02x}"
+            advice = "convert the file, or correct its encoding in line 1"
+            raise DataError(f"expected {encoding} text, {found}; {advice}").at(path, line=lines) from None
+        lines += data.count(b"\n")
+        yield data, not block
+        if not block:
+            return
+        block = stream.read(_XML_BLOCK_BYTES)
+
+
+def _part_of(
+    line: int, element: Element, tags: dict[Element, tuple[int, int]], text: bytearray, passed: int
+) -> tuple[XmlPart, int]:
+    """Return the part of an element, and its end in `text`, which begins after the bytes `passed`."""
+    start = tags[element][0] - passed
+    contents = {inner: _content(text, passed, *tags.pop(inner)) for inner in element.iter()}
+    start_of_content, end = contents[element].start, contents[element].stop
+    if start_of_content < end or not text.endswith(b"/>", 0, end):  # it has an end tag
+        end = text.index(b">", end) + 1
+    for inner, content in contents.items():
+        contents[inner] = slice(content.start - start, content.stop - start)
+    return XmlPart(line, element, bytes(text[:start]), bytes(text[start:end]), contents), end
 
 
 def _content(text: bytearray, passed: int, start: int, end: int) -> slice:

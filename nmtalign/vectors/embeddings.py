@@ -125,12 +125,6 @@ def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(matrix, native if native.itemsize <= 8 else np.float64)
 
 
-VECTORS_IN_MEMORY = (
-    "gensim's KeyedVectors or Embeddings, a dictionary word -> vector, (words, matrix), "
-    "or a DataFrame indexed by words"
-)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
@@ -275,7 +269,8 @@ class Embeddings:
         """
         keyed_vectors = getattr(vectors, "wv", vectors)
         if not hasattr(keyed_vectors, "index_to_key"):
-            raise UsageError(f"expected {VECTORS_IN_MEMORY}, found {short_repr(vectors)}")
+            expected = "expected gensim's KeyedVectors, or a model that has them"
+            raise UsageError(f"{expected}, found {short_repr(vectors)}")
         # behind the last word gensim leaves a place of None for each word that a file had twice
         words = keyed_vectors.index_to_key[: len(keyed_vectors.key_to_index)]
         wrong = [word for word in words if not isinstance(word, str)]

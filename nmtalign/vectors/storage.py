@@ -463,7 +463,7 @@ def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
         if has_vectors(rows):
             return _vectors_beside(rows, dictionary_path)
         vocabulary = Vocabulary(rows)
-    matrix_path = path if path.suffix in MATRIX_SUFFIXES else _partner(path)
+    matrix_path = _matrix_of(path)
     with reraise_as_data_error(matrix_path):
         matrix = read_array(matrix_path)
         if matrix.ndim and vocabulary.size > len(matrix):
