@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +37,44 @@ def import_all() -> None:
     for module in pkgutil.walk_packages(nmtalign.__path__, "nmtalign."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+def fork(program: Callable[[], None]) -> int:
+    """Call a function in a process that is forked from this one; return the number of the process.
+
+    Its exit code is that of the SystemExit that the function raises, or 99 after another error.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone
+        child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        program()
+        code = 0
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        os._exit(code)
+
+
+def exit_code(process: int) -> int:
+    """Wait until a forked process has ended; return its exit code, or minus the signal that killed it."""
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@contextmanager
+def file_size_limit(limit: int | None) -> Iterator[None]:
+    """Let no file of this process grow beyond `limit` bytes, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def write(path: Path, lines: list[str]) -> Path:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from nmtalign.external import transformer
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.cli.running import run
+from tests.cli.running import file_size_limit, run
 from tests.cli.test_types import ALL, is_output
 
-resource = pytest.importorskip("resource")
+pytest.importorskip("resource")
 TOY = toy_bitext(30, seed=5)
 NO_TEXT = b"\xff\n"
 ALIGN = "align source target --model model --workers 1 "
@@ -203,22 +203,10 @@ def small_work(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the first half of a compiled file would be kept
 
 
-@contextmanager
-def room_for(limit: int | None) -> Iterator[None]:
-    """Let no file of this process grow beyond `limit` bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if limit is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def attempt(line: str, capsys: pytest.CaptureFixture[str], limit: int | None = None) -> tuple[int, str]:
     """Run the program on a disk whose files have no room for more bytes than `limit`."""
     capsys.readouterr()
-    with room_for(limit):
+    with file_size_limit(limit):
         code = run(*line.split())
     return code, capsys.readouterr().err
 

@@ -14,12 +14,14 @@ from typing import TextIO
 
 import pytest
 
+from nmtalign.cli import main
 from nmtalign.errors import WorkerError
-from tests.cli.running import run
+from tests.cli.running import exit_code, file_size_limit, fork, run
+from tests.corpus.test_parallel import needs_fork
 
 PROGRAM = [sys.executable, "-m", "nmtalign"]
 FULL = Path("/dev/full")
-PAIRS = "the cat ||| le chat\n" * 24_000  # more than one chunk
+PAIRS = "the cat ||| le chat\n" * 12_000  # more than one chunk
 
 
 @contextmanager
@@ -33,22 +35,27 @@ def started(*arguments: object, **more: object) -> Iterator[subprocess.Popen[str
             process.kill()
 
 
-def opened(pipe: Path, process: subprocess.Popen[str]) -> TextIO:
-    """Open a named pipe when the program has opened it; it never does if it fails before."""
-    while True:
-        try:
-            number = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            assert process.poll() is None
-            time.sleep(0.01)
-        else:
-            os.set_blocking(number, True)
-            return open(number, "w")
-
-
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     err = process.communicate(timeout=100)[1]
     return process.returncode, err
+
+
+@contextmanager
+def forked(*arguments: object, folder: Path) -> Iterator[tuple[int, TextIO]]:
+    """Start the program in a process that is forked from this one; yield its number and its error output."""
+    reading, writing = os.pipe()
+
+    def program() -> None:
+        os.chdir(folder)
+        os.dup2(writing, 2)
+        sys.stderr = os.fdopen(2, "w", buffering=1)
+        sys.argv[1:] = map(str, arguments)
+        main()
+
+    number = fork(program)
+    os.close(writing)
+    with open(reading) as err:
+        yield number, err
 
 
 @pytest.fixture
@@ -58,7 +65,14 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.fixture
+def few(tmp_path: Path) -> Path:
+    path = tmp_path / "few"
+    path.write_text("the cat ||| le chat\n")
+    return path
+
+
+@needs_fork
 @pytest.mark.parametrize(
     ("command", "says", "number"),
     [
@@ -70,34 +84,36 @@ def pairs(tmp_path: Path) -> Path:
 def test_a_signal_is_one_line_and_leaves_no_file(tmp_path, command, says, number):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with started(*command, "--pairs", pipe, cwd=tmp_path) as process, opened(pipe, process) as file:
+    with forked(*command, "--pairs", pipe, folder=tmp_path) as (process, err), open(pipe, "w") as file:
         file.write(PAIRS)  # the pipe opened when the program did
-        process.send_signal(signal.Signals[number])
-        code, err = ended(process)
-    *before, last = err.splitlines()
-    assert code == 1
+        os.kill(process, signal.Signals[number])
+        *before, last = err.read().splitlines()
+        assert exit_code(process) == 1
     assert all("checkpoints" in line for line in before)  # where `train` keeps its work
     assert says in last
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
+@needs_fork
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_a_signal_to_a_run_in_shards_says_how_to_go_on(tmp_path, pairs, number):
-    run = tmp_path / "run"
-    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--out-shards", run) as process:
-        while not (run / "manifest.json").exists():
-            assert process.poll() is None
-        process.send_signal(signal.Signals[number])
-        code, err = ended(process)
-    assert code == 4
-    assert "interrupted\nnmtalign: finished work is kept in" in err
-    assert "the same command with --resume resumes the run" in err
+    pairs.write_text(PAIRS * 20)
+    arguments = "align", "--pairs", pairs, "-o", "links", "--out-shards", "run"
+    with forked(*arguments, folder=tmp_path) as (process, err):
+        while not (tmp_path / "run" / "manifest.json").exists():
+            assert os.waitpid(process, os.WNOHANG) == (0, 0)
+            time.sleep(0.01)
+        os.kill(process, signal.Signals[number])
+        said = err.read()
+        assert exit_code(process) == 4
+    assert "interrupted\nnmtalign: finished work is kept in" in said
+    assert "the same command with --resume resumes the run" in said
     assert not (tmp_path / "links").exists()
 
 
 @pytest.mark.parametrize(
     ("command", "text"),
-    [(["align", "--pairs"], PAIRS), (["convert", "--from", "pharaoh", "--to", "talp"], "0-0 1-1\n" * 60_000)],
+    [(["align", "--pairs"], PAIRS), (["convert", "--from", "pharaoh", "--to", "talp"], "0-0 1-1\n" * 20_000)],
     ids=["align", "convert"],  # the id stands in the environment of every process that the test starts
 )
 def test_a_closed_pipe_is_one_line(tmp_path, command, text):
@@ -113,12 +129,12 @@ def test_a_closed_pipe_is_one_line(tmp_path, command, text):
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs the device /dev/full")
 @pytest.mark.parametrize("name", ["/dev/full", "full.gz"])
-def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, pairs, name):
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, pairs, capsys, name):
     if name != "/dev/full":
         name = str(tmp_path / name)
         Path(name).symlink_to("/dev/full")
-    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--probabilities", name) as process:
-        assert ended(process) == (1, f"nmtalign: error: {name}: No space left on device\n")
+    assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--probabilities", name) == 1
+    assert capsys.readouterr().err == f"nmtalign: error: {name}: No space left on device\n"
     assert not (tmp_path / "links").exists()
 
 
@@ -128,41 +144,32 @@ def test_a_full_disk_behind_standard_output_is_one_line(pairs):
         assert ended(process) == (1, "nmtalign: error: No space left on device\n")
 
 
-def test_a_disk_that_fills_during_the_run_leaves_the_older_file(tmp_path, pairs):
-    resource = pytest.importorskip("resource")
+def test_a_disk_that_fills_during_the_run_leaves_the_older_file(tmp_path, pairs, capsys):
     links = tmp_path / "links"
     links.write_text("older\n")
-
-    def small() -> None:
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # what is covered would not fit either
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the first half of a compiled file would be kept
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-
-    with started("align", "--pairs", pairs, "-o", links, preexec_fn=small) as process:
-        assert ended(process) == (1, f"nmtalign: error: {links}: File too large\n")
+    with file_size_limit(50_000):
+        assert run("align", "--pairs", pairs, "-o", links, "--workers", 1) == 1
+    assert capsys.readouterr().err == f"nmtalign: error: {links}: File too large\n"
     assert links.read_text() == "older\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "pairs"]
 
 
-def test_an_input_that_vanished_is_named(tmp_path, pairs):
-    for arguments in (["align", pairs, tmp_path / "gone"], ["train", pairs, tmp_path / "gone"]):
-        with started(*arguments, "-o", tmp_path / "out") as process:
-            code, err = ended(process)
-        assert (code, err.splitlines()[-1]) == (
-            3,
-            f"nmtalign: error: {tmp_path / 'gone'}: No such file or directory",
-        )
-    assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
+def test_an_input_that_vanished_is_named(tmp_path, few, capsys):
+    for arguments in (["align", few, tmp_path / "gone"], ["train", few, tmp_path / "gone"]):
+        assert run(*arguments, "-o", tmp_path / "out") == 3
+        *_, last = capsys.readouterr().err.splitlines()
+        assert last == f"nmtalign: error: {tmp_path / 'gone'}: No such file or directory"
+    assert [path.name for path in tmp_path.iterdir()] == ["few"]
 
 
-def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, pairs):
+def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, few, capsys):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with started("align", "--pairs", pairs, "-o", "links") as process:
-        assert ended(process) == (1, "nmtalign: error: the working directory: No such file or directory\n")
+    assert run("align", "--pairs", few, "-o", "links") == 1
+    said = capsys.readouterr().err
+    assert said == "nmtalign: error: the working directory: No such file or directory\n"
 
 
 def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
@@ -185,8 +192,8 @@ def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
         (2, ["align", "--pairs", "few", "-o", "links"], 0, ""),
     ],
 )
+@pytest.mark.usefixtures("few")
 def test_a_closed_stream_is_told_and_no_file_gets_its_number(tmp_path, closed, command, code, says):
-    (tmp_path / "few").write_text("the cat ||| le chat\n")
     with started(*command, cwd=tmp_path, preexec_fn=lambda: os.close(closed)) as process:
         found, err = ended(process)
     assert found == code
@@ -196,8 +203,8 @@ def test_a_closed_stream_is_told_and_no_file_gets_its_number(tmp_path, closed, c
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs the device /dev/full")
+@pytest.mark.usefixtures("few")
 def test_with_full_standard_error_messages_are_lost_but_not_the_work(tmp_path):
-    (tmp_path / "few").write_text("the cat ||| le chat\n")
     with FULL.open("w") as full:
         command = [*PROGRAM, "align", "--pairs", "few", "-o", "links"]
         assert subprocess.run(command, cwd=tmp_path, stderr=full).returncode == 0
@@ -220,11 +227,9 @@ def test_too_many_open_files_is_said_as_such(tmp_path, pairs, most):
     assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
 
 
-def test_partial_files_of_long_names(tmp_path):
-    (tmp_path / "few").write_text("the cat ||| le chat\n")
+def test_partial_files_of_long_names(tmp_path, few):
     name = "é" * 125 + ".txt"
-    with started("align", "--pairs", "few", "-o", name, cwd=tmp_path) as process:
-        assert ended(process)[0] == 0
+    assert run("align", "--pairs", few, "-o", tmp_path / name) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few", name]
 
 
@@ -239,12 +244,10 @@ def test_partial_files_of_long_names(tmp_path):
         (OSError(5, "Input/output error"), "error: Input/output error"),
     ],
 )
-def test_an_error_without_a_text_shows_its_class(error, says, monkeypatch, capsys, tmp_path):
-    (tmp_path / "few").write_text("the cat ||| le chat\n")
-
+def test_an_error_without_a_text_shows_its_class(error, says, monkeypatch, capsys, tmp_path, few):
     def failing(*given, **options):
         raise error
 
     monkeypatch.setattr("nmtalign.run.stream.align_chunk", failing)
-    assert run("align", "--pairs", tmp_path / "few", "-o", tmp_path / "links") == 1
+    assert run("align", "--pairs", few, "-o", tmp_path / "links") == 1
     assert says in capsys.readouterr().err

@@ -6,12 +6,13 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from random import Random
+from threading import Thread
 
 import pytest
 
@@ -19,7 +20,7 @@ from nmtalign import progress as progress_module
 from nmtalign.cli import messages
 from nmtalign.cli.commands import align_command
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.progress import ProgressReporter
+from nmtalign.progress import ProgressDisplay, ProgressReporter
 from nmtalign.text.bitext import read_bitext
 from tests.cli.running import run
 
@@ -49,19 +50,20 @@ def clock(monkeypatch) -> list[float]:
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
-    text = "".join(f"word{n} " * (n % 7 + 1) + f"\tword {n}\n" for n in range(100_000)).encode()
+    letters = Random(1)
+    text = "".join(f"{letters.randbytes(n % 7 * 40).hex()}\tword {n}\n" for n in range(12_000)).encode()
     pairs = tmp_path / f"pairs.tsv{ending}"
     pairs.write_bytes(gzip.compress(text) if ending else text)
     progress = ProgressReporter(None, "pairs", [str(pairs)])
     read = progress.track(read_bitext(pairs))
     assert progress.seconds_left is None
-    for _ in range(50_000):
+    for _ in range(6_000):
         next(read)
     clock[0] = 10.0
-    progress.advance(50_000)
+    progress.advance(6_000)
     ahead = 0.5 if ending else 0.2  # gzip reads 128 KiB at once from Python 3.12 on
     assert progress.seconds_left == pytest.approx(10, rel=ahead)
-    assert sum(1 for _ in read) == 50_000
+    assert sum(1 for _ in read) == 6_000
     assert progress.seconds_left == 10
 
 
@@ -89,30 +91,38 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, m
     assert lines[1].endswith(", 0 s left")
 
 
-def on_terminal(*arguments: object) -> str:
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
     """Return what a run shows on a terminal."""
     pty = pytest.importorskip("pty")
     master, slave = pty.openpty()
-    with subprocess.Popen([sys.executable, "-m", "nmtalign", *arguments], stderr=slave):
-        os.close(slave)
-        seen = b""
+    seen = []
+
+    def read() -> None:
         with suppress(OSError):  # all of it is read
             while True:
-                seen += os.read(master, 1000)
+                seen.append(os.read(master, 1000))
+
+    reader = Thread(target=read)
+    reader.start()
+    with monkeypatch.context() as patch, os.fdopen(slave, "w", encoding="utf-8", buffering=1) as terminal:
+        patch.setattr(sys, "stderr", terminal)
+        assert run(*arguments) == 0
+    reader.join()
     os.close(master)
-    return seen.decode()
+    return b"".join(seen).decode()
 
 
-def test_training_shows_a_bar_below_its_messages(tmp_path, pairs):
-    pairs.write_text("".join(f"a{n} b{n % 7} c\tx{n} y{n % 7} z\n" for n in range(4_000)))
-    seen = on_terminal("train", "--pairs", pairs, "-o", tmp_path / "model", "--preset", "fast")
+def test_training_shows_a_bar_below_its_messages(tmp_path, pairs, monkeypatch):
+    monkeypatch.setattr(ProgressDisplay, "seconds_between_updates", 0)
+    pairs.write_text("".join(f"a{n} b{n % 7} c\tx{n} y{n % 7} z\n" for n in range(1_000)))
+    seen = on_terminal(monkeypatch, "train", "--pairs", pairs, "-o", tmp_path / "model", "--preset", "fast")
     place, _, shown = seen.partition("\n")
     assert place.removeprefix("\r\x1b[K").startswith("nmtalign: checkpoints are in")
     bars = re.findall(r" (\d+)%\|\x1b\[36m[█▏▎▍▌▋▊▉ ]*\x1b\[0m\| \d\d:\d\d<[\d?:]+", shown)
     assert int(bars[0]) < 20 < 90 < int(bars[-1])
     assert re.search(r"\r +\r\r\x1b\[Knmtalign: to inspect", shown)
     messages = [line for line in shown.split("\r\x1b[K") if line.startswith("nmtalign: ")]
-    assert messages[0].startswith("nmtalign: 4,000 pairs read\r\n")
+    assert messages[0].startswith("nmtalign: 1,000 pairs read\r\n")
     assert "\x1b[3" not in "".join(message.partition("\n")[0] for message in messages)
 
 
@@ -133,19 +143,20 @@ def test_work_is_the_sum_of_the_costs_of_finished_stages(clock):
     assert stages.work == (2.0, 4.0)
 
 
-def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
-    pairs.write_text(PAIR * 95_000)  # chunks as users have them; a fast machine shows not each of them
-    seen = on_terminal("align", "--pairs", pairs, "-o", tmp_path / "links", "--workers", "1")
+def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs, small_chunks, monkeypatch):
+    monkeypatch.setattr(ProgressDisplay, "seconds_between_updates", 0)
+    pairs.write_text(PAIR * 10_000)
+    seen = on_terminal(monkeypatch, "align", "--pairs", pairs, "-o", tmp_path / "links", "--workers", "1")
     shown, summary = seen.split("\r\x1b[Knmtalign: ", 1)
-    assert re.search(r"[1-9]0000/\d+ \[\d\d:\d\d<\d\d:\d\d, .* pairs/s\]", shown)
+    assert re.search(r"[2468]000/\d+ \[\d\d:\d\d<\d\d:\d\d, .* pairs/s\]", shown)
     assert "\n" not in shown
-    assert summary.startswith("95,000 pairs, ")
+    assert summary.startswith("10,000 pairs, ")
 
 
-def test_quiet_and_json_show_no_bar_on_a_terminal(tmp_path, pairs):
+def test_quiet_and_json_show_no_bar_on_a_terminal(tmp_path, pairs, monkeypatch):
     options = "align", "--pairs", pairs, "-o", tmp_path / "links"
-    assert on_terminal(*options, "--quiet") == ""
-    assert "|" not in on_terminal(*options, "--log-json")
+    assert on_terminal(monkeypatch, *options, "--quiet") == ""
+    assert "|" not in on_terminal(monkeypatch, *options, "--log-json")
 
 
 def records(err: str) -> list[dict[str, object]]:

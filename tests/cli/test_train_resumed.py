@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import signal
-import subprocess
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from nmtalign.cli import main
 from nmtalign.cli.commands import train_command
 from nmtalign.corpus.text import encode_text
+from nmtalign.training import checkpoint
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
 from nmtalign.training.em import (
     PRESET_HYPERPARAMETERS,
@@ -24,32 +29,29 @@ from nmtalign.training.em import (
 )
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
-from tests.cli.running import run
+from tests.cli.running import exit_code, fork, run
 from tests.corpus.encoded_sides import encode_side
+from tests.corpus.test_parallel import needs_fork
 
 TOY = toy_bitext(80)
 OPTIONS = ("--workers", "1")
 
-# the n-th call of a function kills the process, which has time for no good-bye
-KILLED = """
-import importlib, os, signal, sys
-from nmtalign.cli import main
-from nmtalign.training import checkpoint
-checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
-module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
-owner = importlib.import_module(module)
-for part in name[:-1]:
-    owner = getattr(owner, part)
-whole = getattr(owner, name[-1])
-calls = []
-def deadly(*given, **named):
-    calls.append(1)
-    if len(calls) == n:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return whole(*given, **named)
-setattr(owner, name[-1], deadly)
-main(sys.argv[4:])
-"""
+
+def killed(arguments: Sequence[object], owner: Any, name: str, number: int) -> bool:
+    """Run the program in a process; return whether a call of a function killed it, by its number."""
+    whole, calls = getattr(owner, name), count(1)
+
+    def deadly(*given: Any, **named: Any) -> Any:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return whole(*given, **named)
+
+    def program() -> None:
+        checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+        setattr(owner, name, deadly)
+        main([str(argument) for argument in arguments])
+
+    return exit_code(fork(program)) == -signal.SIGKILL
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -69,40 +71,21 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return contents(folder)
 
 
+@needs_fork
 @pytest.mark.parametrize(
-    ("module", "name", "call", "states", "told"),
+    ("owner", "name", "states", "told"),
     [
-        (
-            "nmtalign.training.em",
-            "Estimator._hmm_iteration",
-            3,
-            ["checkpoint.npz", "run.json"],
-            "iteration 3 of",
-        ),
-        (
-            "nmtalign.training.em",
-            "Estimator._model1_iteration",
-            3,
-            ["checkpoint.npz", "run.json"],
-            "model 1, iteration 3 of",
-        ),
-        (
-            "nmtalign.files.atomic_output",
-            "os.replace",
-            3,
-            [".partial-checkpoint.npz", "checkpoint.npz", "run.json"],
-            "iteration 2 of",
-        ),
+        (Estimator, "_hmm_iteration", ["checkpoint.npz", "run.json"], "iteration 3 of"),
+        (Estimator, "_model1_iteration", ["checkpoint.npz", "run.json"], "model 1, iteration 3 of"),
+        (os, "replace", [".partial-checkpoint.npz", "checkpoint.npz", "run.json"], "iteration 2 of"),
     ],
 )
 def test_a_killed_run_goes_on(
-    bitext, undisturbed, tmp_path: Path, capsys, module: str, name: str, call: int, states, told: str
+    bitext, undisturbed, tmp_path: Path, capsys, owner, name: str, states, told: str
 ):
     model = tmp_path / "model"
-    arguments = [str(word) for word in ("train", *bitext, "-o", model, *OPTIONS)]
-    killed = [sys.executable, "-c", KILLED, module, name, str(call), *arguments]
-    ended = subprocess.run(killed, check=False, capture_output=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    arguments = ["train", *bitext, "-o", model, *OPTIONS]
+    assert killed(arguments, owner, name, 3)
     left = sorted(path.name for path in (tmp_path / "model.state").iterdir())
     assert [re.sub("-[0-9a-f]{32}-", "-", name) for name in left] == states
     assert not model.exists()
@@ -169,6 +152,21 @@ def test_no_recommended_command_replaces_a_file(bitext, tmp_path: Path, monkeypa
     assert [name.rstrip(";") for name in recommended] == ["report_2.html", "new_links_4.txt"]
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Estimator, Any, bytes]:
+    """An estimator, its result, and its last checkpoint."""
+    path = tmp_path_factory.mktemp("finished") / "checkpoint.npz"
+    text = encode_text(toy_bitext(20).words)
+    estimator = Estimator(text, PRESET_HYPERPARAMETERS["fast"], workers=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(checkpoint, "SECONDS_BETWEEN_CHECKPOINTS", 0)
+        wanted = estimator.run(Checkpoint(path, "mine"))
+        patched.delattr(EMIterations, "_initial_state")  # the state that was written is taken
+        patched.delattr(EMIterations, "_hmm_iteration")
+        estimator.run(Checkpoint(path, "mine"))
+    return estimator, wanted, path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
@@ -184,18 +182,11 @@ def test_no_recommended_command_replaces_a_file(bitext, tmp_path: Path, monkeypa
         ("log_likelihood", lambda array: None),
     ],
 )
-def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, name: str, changed):
-    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0)
+def test_a_state_that_does_not_fit_is_made_again(finished, tmp_path: Path, name: str, changed):
+    estimator, wanted, content = finished
     path = tmp_path / "checkpoint.npz"
-    text = encode_text(toy_bitext(20).words)
-    estimator = Estimator(text, PRESET_HYPERPARAMETERS["fast"], workers=1)
-    wanted = estimator.run(Checkpoint(path, "mine"))
-    with np.load(path) as file:
+    with np.load(io.BytesIO(content)) as file:
         arrays = dict(file)
-    with monkeypatch.context() as patched:
-        patched.delattr(EMIterations, "_initial_state")  # the state that was written is taken
-        patched.delattr(EMIterations, "_hmm_iteration")
-        estimator.run(Checkpoint(path, "mine"))
     arrays[name] = changed(arrays[name])
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
     found = estimator.run(Checkpoint(path, "mine"))
@@ -211,19 +202,16 @@ def undisturbed_links(bitext, tmp_path_factory: pytest.TempPathFactory) -> bytes
     return (folder / "links").read_bytes()
 
 
-def stop_before_the_links(bitext, model: Path, links: Path) -> list[str]:
+def stop_before_the_links(bitext, model: Path, links: Path) -> list[object]:
     """Kill a run that has saved its model and not yet written its links; return the command."""
-    arguments = [str(word) for word in ("train", *bitext, "-o", model, "--links", links, *OPTIONS)]
-    place = ("nmtalign.cli.commands.train_command", "_write_links", "1")
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *place, *arguments], check=False, capture_output=True
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    arguments = ["train", *bitext, "-o", model, "--links", links, *OPTIONS]
+    assert killed(arguments, train_command, "_write_links", 1)
     assert model.is_dir()
     assert not links.exists()
     return arguments
 
 
+@needs_fork
 def test_the_links_are_written_by_the_same_command_after_the_model_was_saved(
     bitext, undisturbed, undisturbed_links, tmp_path: Path
 ):
@@ -234,6 +222,7 @@ def test_the_links_are_written_by_the_same_command_after_the_model_was_saved(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "model"]
 
 
+@needs_fork
 def test_another_command_does_not_replace_the_model_of_a_stopped_run(bitext, tmp_path: Path, capsys):
     model = tmp_path / "model"
     arguments = stop_before_the_links(bitext, model, tmp_path / "links")
@@ -244,6 +233,7 @@ def test_another_command_does_not_replace_the_model_of_a_stopped_run(bitext, tmp
     assert run(*arguments) == 0
 
 
+@needs_fork
 def test_a_stopped_run_does_not_replace_a_model_that_came_later(bitext, tmp_path: Path, capsys):
     model = tmp_path / "model"
     arguments = stop_before_the_links(bitext, model, tmp_path / "links")
