@@ -10,7 +10,7 @@ from nmtalign.files.text_files import read_lines
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 
-TOY = toy_bitext(50, seed=7)
+TOY = toy_bitext(25, seed=7)
 METHODS = {"forward": "argmax", "reverse": "argmax-reverse"}
 BOTH = "--forward forward --reverse reverse"
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
         patch.chdir(folder)
         pairs = [
             *TOY.pairs,
-            (" ".join(TOY.pairs[0][0].split() * 60), " ".join(TOY.pairs[0][1].split() * 60)),
+            (" ".join(TOY.pairs[0][0].split() * 8), " ".join(TOY.pairs[0][1].split() * 8)),
             ("", "x"),
         ]
         for name, lines in zip("ab", zip(*pairs, strict=True), strict=True):
@@ -70,7 +70,7 @@ def test_shards_have_the_links_of_both_directions():
     expected = align(BOTH)
     found = {name: lines_of(name) for name in METHODS}
     for _ in range(2):  # the second run reads the shards of the first one
-        assert align(f"{BOTH} --out-shards shards --shard-pairs 25 --resume") == expected
+        assert align(f"{BOTH} --out-shards shards --shard-pairs 10 --resume") == expected
         assert {name: lines_of(name) for name in METHODS} == found
 
 

@@ -17,13 +17,14 @@ import pytest
 
 from nmtalign.cli import StopSignals, program
 from nmtalign.errors import DataError
+from tests.aligner.toy_language import toy_training
 
 # A server that forks a process for each line of its input. The process runs the program, which gets a signal
 # after some CPU time, counted from the moment at which it handles signals; signal 0 is none, and then the
 # program's CPU time from that moment is written to the file `seconds`. The server prints the exit code. To be
 # quick, it has imported packages of others, or has run the program before.
 SERVER = """
-import atexit, importlib.abc, os, pathlib, signal, sys, time
+import atexit, gc, importlib.abc, os, pathlib, signal, sys, time
 import numpy, click, logging, json, random, secrets, difflib
 RUNS_BEFORE, *COMMAND = sys.argv[1:]
 
@@ -54,6 +55,7 @@ if RUNS_BEFORE == "1":
         pass
     install = cli.StopSignals.install
     cli.StopSignals.install = lambda self: (install(self), start_timer())
+gc.freeze()  # the end of a process would touch, and so copy, all objects of the server
 for line in sys.stdin:
     number, seconds = int(line.split()[0]), float(line.split()[1])
     child = os.fork()
@@ -85,11 +87,12 @@ def test_signals_are_handled_before_anything_is_imported():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(
     ("command", "runs_before"),
-    [("--version", 0), ("align en fr -o links --table table.tsv --pair-scores scores", 1)],
+    [("--version", 0), ("align en fr --model model -o links --table table.tsv --pair-scores scores", 1)],
 )
 def test_a_signal_at_a_random_moment(tmp_path: Path, command: str, runs_before: int):
     for name, text in (("en", "the cat sleeps\n"), ("fr", "le chat dort\n")):
         (tmp_path / name).write_text(text * 3)
+    toy_training("fast").aligner.save(tmp_path / "model")
     random_number = random.Random(1)
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(runs_before), *command.split()],
