@@ -156,9 +156,11 @@ def test_a_text_without_known_words_is_refused(vectors, tmp_path, capsys):
     assert not (vectors / "scaled-dot.npz").exists()
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, bitext):
-    pairs = na.read_bitext(*bitext)
-    learned = na.learn_attention(pairs, vectors, score="scaled-dot", model=na.train(pairs), units=8)
+    pairs = list(na.read_bitext(*bitext))
+    model = na.train(pairs)
+    learned = na.learn_attention(pairs, vectors, score="scaled-dot", model=model, units=8)
     assert {name: array.shape for name, array in learned.arrays.items()} == {
         "W_q": (8, 8),
         "W_k": (8, 8),
@@ -166,7 +168,7 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
         "null_probability": (),
     }
     hmm = na.fit_to(na.load(vectors, positions="hmm", score=learned.score), pairs)
-    assert hmm.positions.null == na.train(pairs).positions.null
+    assert hmm.positions.null == model.positions.null
     assert hmm.scorer.score.scale == 1
     assert learned.save(vectors) == vectors / "scaled-dot.npz"
     with pytest.raises(na.UsageError, match="already exists; pass"):

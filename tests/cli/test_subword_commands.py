@@ -12,7 +12,7 @@ from nmtalign.text.subwords import join_marked
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import lines, run, write
 
-TOY = toy_bitext(300, longest=12)
+TOY = toy_bitext(150, longest=8)
 SIDES = TOY.source, TOY.target
 
 
