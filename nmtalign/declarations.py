@@ -162,6 +162,12 @@ def _checked_fields(group: Any) -> list[tuple[str, Declaration, tuple[Any, ...]]
 
 def field_types(group: type[Settings]) -> dict[str, Any]:
     """Return the type of each field of a group, by its name."""
+    of_any_type: Any = group  # mypy takes the hash of an instance for that of the class
+    return _field_types(of_any_type)
+
+
+@cache
+def _field_types(group: Any) -> dict[str, Any]:
     return get_type_hints(group, localns=_TYPES_ABOVE)
 
 

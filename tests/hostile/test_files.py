@@ -385,7 +385,7 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "x.parquet"
-    repeated = {"source": ["a" * 500_000] * 1000, "target": ["b"] * 1000}
+    repeated = {"source": ["a" * 500_000] * 100, "target": ["b"] * 100}
     parquet.write_table(arrow.table(repeated), path)  # with a dictionary of one text
     before = arrow.total_allocated_bytes()
     tracemalloc.start()
@@ -467,7 +467,7 @@ def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytes
     lines = [f"{n * n} ||| {n}" for n in range(1 << 13)]
     path.write_bytes(PACKED[ending]("\n".join(lines).encode()))  # more, and in proportion
     assert list(read_lines(path)) == lines
-    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 20)))
+    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 17)))
     with pytest.raises(DataError, match="unpacks to over 65,536 bytes and 100 times its size") as caught:
         list(read_lines(path))
     assert str(caught.value).startswith(f"{path}: ")
@@ -477,10 +477,10 @@ def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytes
 def test_a_small_file_takes_little_memory(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is unpacked at a time, 16 MB at most, and the longest line; not the 64 MB that are in the file."""
+    """What is unpacked at a time, 16 MB at most, and the longest line; not the 32 MB that are in the file."""
     monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / f"x.txt{ending}"
-    path.write_bytes(PACKED[ending](bytes(1 << 26)))
+    path.write_bytes(PACKED[ending](bytes(1 << 25)))
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match="line 1: expected at most 1,048,576 bytes"):

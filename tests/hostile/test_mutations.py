@@ -11,11 +11,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from nmtalign.rescoring import rescorer
 from tests.hostile.bounded import Run, in_child, run
 from tests.hostile.formats import FORMATS, Change, Format, save_vectors
 
@@ -82,6 +84,13 @@ def fault_of(format: Format, label: str, found: Run) -> str:
     return ""
 
 
+@pytest.fixture
+def few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train rescorers for a tenth of the time: how good they are does not matter here."""
+    monkeypatch.setattr(rescorer, "GOLD_SCHEDULE", replace(rescorer.GOLD_SCHEDULE, max_epochs=6))
+
+
+@pytest.mark.usefixtures("few_epochs")
 @pytest.mark.parametrize("name", FORMATS)
 def test_wrong_values_are_carried_through_or_refused_by_name(name, tmp_path):
     format = FORMATS[name]
