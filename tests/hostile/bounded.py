@@ -11,13 +11,14 @@ import resource
 import signal
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from nmtalign.cli import main
-from tests.cli.running import import_all
+from tests.cli.running import exit_code, fork, import_all
 
 MEMORY = 1 << 29  # bytes of address space that a child may take besides those of its parent
 SECONDS = 5  # of processor time for one run
@@ -51,16 +52,11 @@ def in_child(steps: Iterator[tuple[str, Run]], folder: Path) -> list[tuple[str, 
     """Take the steps in a child process with bounded memory, whose working directory is `folder`."""
     import_all()
     reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone
-        child = os.fork()
-    if not child:
-        os.close(reading)
-        _take(steps, folder, writing)
+    child = fork(lambda: _take(steps, folder, writing))
     os.close(writing)
     with open(reading, encoding="utf-8") as file:
         entries = [json.loads(line) for line in file]
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = exit_code(child)
     taken = [(label, Run(*run)) for label, run in entries]
     last = taken[-1] if taken else None
     assert code == 0, f"the process ended with {code} after {last}"
@@ -68,7 +64,6 @@ def in_child(steps: Iterator[tuple[str, Run]], folder: Path) -> list[tuple[str, 
 
 
 def _take(steps: Iterator[tuple[str, Run]], folder: Path, writing: int) -> None:
-    code = 1
     gc.freeze()  # a collection would touch, and so copy, all objects of the first process
     try:
         os.chdir(folder)
@@ -80,10 +75,6 @@ def _take(steps: Iterator[tuple[str, Run]], folder: Path, writing: int) -> None:
             for label, found in steps:
                 file.write(json.dumps([label, found]) + "\n")
                 file.flush()
-        code = 0
     except BaseException:
-        import traceback
-
         traceback.print_exc(file=sys.__stderr__)
-    finally:
-        os._exit(code)
+        raise

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -24,7 +22,8 @@ from hypothesis.stateful import (
 
 from nmtalign.cli import main
 from nmtalign.run import shards
-from tests.cli.running import run
+from tests.cli.running import exit_code, fork, run
+from tests.corpus.test_parallel import needs_fork
 from tests.hostile.readers import save_model
 
 TEXTS = "the cat ||| le chat\n\na dog ||| un chien\n" * 3, "the dog ||| le chien\n" * 7
@@ -40,17 +39,13 @@ class Run:
     def __init__(self, arguments: list[str], stop: int) -> None:
         self._reading, told = os.pipe()
         released, self._writing = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone
-            self._process = os.fork()
-        if not self._process:
-            os.close(self._writing)
-            self._work(arguments, stop, told, released)
+        self._process = fork(lambda: self._work(arguments, stop, told, released))
         os.close(told)
         os.close(released)
         self.stopped = bool(os.read(self._reading, 1))
 
     def _work(self, arguments: list[str], stop: int, told: int, released: int) -> None:
+        os.close(self._writing)
         steps = iter(range(stop, -1, -1))
 
         def step(whole: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,17 +58,11 @@ class Run:
 
             return stopping
 
-        code = 1
-        try:
-            for owner, names in ((shards, STEPS), (os, CALLS)):
-                for name in names:
-                    setattr(owner, name, step(getattr(owner, name)))
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            main(arguments)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        finally:
-            os._exit(code)
+        for owner, names in ((shards, STEPS), (os, CALLS)):
+            for name in names:
+                setattr(owner, name, step(getattr(owner, name)))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        main(arguments)
 
     def end(self, *, killed: bool) -> int:
         """Let the run go on, or kill it where it stopped; return its exit code."""
@@ -81,7 +70,7 @@ class Run:
             os.write(self._writing, b"1")
         os.close(self._writing)
         os.close(self._reading)
-        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+        return exit_code(self._process)
 
 
 def command(folder: Path) -> list[str]:
@@ -106,9 +95,12 @@ class Shards(RuleBasedStateMachine):
     def teardown(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, resume: bool, stop: int) -> Run:
+    def arguments(self, resume: bool) -> list[str]:
         shards = ["--out-shards", str(self.folder / "run"), *(["--resume"] if resume else [])]
-        return Run([*command(self.folder), *self.options, *shards], stop)
+        return [*command(self.folder), *self.options, *shards]
+
+    def start(self, resume: bool, stop: int) -> Run:
+        return Run(self.arguments(resume), stop)
 
     def expected(self, resume: bool) -> int:
         return 0 if self.mine is None or (resume and self.mine == (self.text, self.options)) else 2
@@ -134,8 +126,8 @@ class Shards(RuleBasedStateMachine):
         self.options = options
 
     @rule(resume=st.booleans())
-    def run(self, resume: bool) -> None:
-        self.check(self.start(resume, -1).end(killed=False), self.expected(resume))
+    def run_to_the_end(self, resume: bool) -> None:
+        self.check(run(*self.arguments(resume)), self.expected(resume))
 
     @rule(resume=st.booleans(), stop=st.integers(0, 40))
     def run_killed(self, resume: bool, stop: int) -> None:
@@ -146,7 +138,7 @@ class Shards(RuleBasedStateMachine):
     def run_beside_another(self, stop: int, resume: bool, killed: bool) -> None:
         expected, first = self.expected(True), self.start(True, stop)
         if first.stopped:
-            assert self.start(resume, -1).end(killed=False) == 2
+            assert run(*self.arguments(resume)) == 2
         self.check(first.end(killed=killed), KILLED if first.stopped and killed else expected)
 
     @precondition(lambda self: self.mine is not None)
@@ -156,17 +148,16 @@ class Shards(RuleBasedStateMachine):
         if files:
             path = files[choice % len(files)]
             path.unlink() if damage is None else path.write_bytes(damage)
-        self.run(resume=True)
+        self.run_to_the_end(resume=True)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_fork
 def test_no_order_of_events_gives_wrong_links(tmp_path: Path) -> None:
     save_model(tmp_path)
     Shards.place, Shards.right = tmp_path, {}
     (tmp_path / "alone").mkdir()
     for text, options in product(TEXTS, OPTIONS):
         (tmp_path / "alone" / "pairs").write_text(text, encoding="utf-8")
-        # in this process, so that those that are forked from it need not import the program again
         assert run(*command(tmp_path / "alone"), *options[2:]) == 0
         Shards.right[text, options] = (tmp_path / "alone" / "links").read_bytes()
     steps = settings(max_examples=10, stateful_step_count=10, deadline=None, derandomize=True)
