@@ -171,7 +171,7 @@ def test_equal_words_get_exactly_equal_scores(score, dtype, source, target):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
 @given(pairs=PAIRS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_batch_is_its_pairs_one_by_one(score, dtype, pairs):
     model = aligner(score, dtype=dtype)
     batch = model.align_batch(pairs)

@@ -173,18 +173,18 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:
-            encoded_bitext.PAIRS_PER_NUMBERING = 30  # words are numbered in parts
-            pairs.MAX_UNSHARED_CELLS = 1000  # numbers of cells lie in a file
-            aligner.CELLS_PER_PART = 500  # the text is aligned in parts
-        toy, digests, forks, numbering = toy_bitext(80), set(), [], set()
+            encoded_bitext.PAIRS_PER_NUMBERING = 15  # words are numbered in parts
+            pairs.MAX_UNSHARED_CELLS = 500  # numbers of cells lie in a file
+            aligner.CELLS_PER_PART = 250  # the text is aligned in parts
+        toy, digests, forks, numbering = toy_bitext(40), set(), [], set()
         parallel_imap = encoded_bitext.parallel_imap
         encoded_bitext.parallel_imap = lambda work, items, n: (
             numbering.add(n) or parallel_imap(work, items, n)
         )
         own = parallel._forked_processes
         parallel._forked_processes = lambda *given: forks.append(1) or own(*given)
-        for parallel.MIN_PARALLEL_CELLS in 1, 1 << 40:
-            for workers in 1, 2, 3:
+        for parallel.MIN_PARALLEL_CELLS, all_workers in (1, (2, 3)), (1 << 40, (1, 2, 3)):
+            for workers in all_workers:
                 training = train_aligner(toy.pairs, training_job(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:
                     training.aligner.save(folder + "/model")

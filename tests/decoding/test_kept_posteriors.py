@@ -71,7 +71,7 @@ def aligner_of(name: str) -> na.Aligner:
 @given(st.sampled_from(list(ALIGNERS)), TEXTS, OPTIONS, st.booleans())
 @example("vectors", [("the black cat", "le chat noir"), ("", "le")], {"symmetrize": "grow-diag"}, False)
 @example("phrases", [("the cat sees", "le chat noir voit un")], {"extract": "posterior"}, True)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 def test_chosen_links_are_those_of_an_alignment(
     name: str, text: list[tuple[str, str]], options: dict[str, Any], posteriors: bool
 ) -> None:

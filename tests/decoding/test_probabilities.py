@@ -91,7 +91,7 @@ def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     """Of a long pair in pieces, too, whose words are in such disorder that several pieces link them."""
     for name, words in (("MAX_UNSPLIT_WORDS", 40), ("CORE_WORDS", 20), ("MARGIN_WORDS", 15)):
         monkeypatch.setattr(sections_module, name, words)
-    source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
+    source, target = ([word for pair in WORDS[:100] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]
     chosen = (
         make_extraction(LinkSettings(symmetrize="union"))

@@ -367,7 +367,7 @@ def test_formats_that_cannot(tmp_path):
 
 def test_real_gold_comes_back_in_every_format(shared_data):
     for folder in sorted((shared_data / "gold").iterdir()):
-        golds = [LinkRecord(gold) for gold in read_gold(folder / "gold.pharaoh")]
+        golds = [LinkRecord(gold) for gold in list(read_gold(folder / "gold.pharaoh"))[:100]]
         for format in set(READ_LINKS) - {"giza", "tsv"}:
             back = through_a_file(golds, format)
             assert back == golds[: len(back)]

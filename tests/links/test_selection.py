@@ -223,6 +223,7 @@ def symmetrize(forward, reverse, method):
     return links
 
 
+@cache
 def golden():
     header, *rows = (
         line.split("\t")

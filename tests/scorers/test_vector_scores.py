@@ -90,9 +90,9 @@ def test_products_of_three_parts_have_double_precision_in_any_order(dimension: i
     plain = [vectors(size, dimension, random) for size in (9, 33)]
     queries, keys = (exact_parts(rows, 3) for rows in plain)
     found = products_of_parts(queries, keys)
-    expected = [[exact_product(query, key) for key in plain[1]] for query in plain[0]]
-    lengths = np.outer(*(np.linalg.norm(rows, axis=1) for rows in plain))
-    assert (np.abs(found - expected) <= 2**-51 * lengths).all()
+    expected = [[exact_product(query, key) for key in plain[1]] for query in plain[0][::4]]
+    lengths = np.outer(*(np.linalg.norm(rows, axis=1) for rows in (plain[0][::4], plain[1])))
+    assert (np.abs(found[::4] - expected) <= 2**-51 * lengths).all()
     order = random.permutation(dimension)
     np.testing.assert_array_equal(products_of_parts(queries[..., order], keys[..., order]), found)
     alone = [[products_of_parts(q[None], k[None])[0, 0] for k in keys] for q in queries]

@@ -287,14 +287,14 @@ def test_lines_after_those_of_the_header_are_reported(tmp_path: Path) -> None:
 
 def test_blocks_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = made()
-    words = Vocabulary.from_words([f"w{n}" for n in range(300)])
-    whole = Embeddings(words, np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32))
+    words = Vocabulary.from_words([f"w{n}" for n in range(70)])
+    whole = Embeddings(words, np.random.default_rng(0).standard_normal((70, 4)).astype(np.float32))
     for format, place in (("word2vec", "x.vec"), ("word2vec-binary", "x.bin")):
         save_embeddings(whole, tmp_path / place, format=format)
     (tmp_path / "x.txt").write_bytes((tmp_path / "x.vec").read_bytes().split(b"\n", 1)[1])  # no header
     monkeypatch.setattr("nmtalign.vectors.word2vec_files.BYTES_PER_READ", 40)
     for place in ("x.vec", "x.bin", "x.txt"):
-        for limit in (None, 1, 299, 300, 301):
+        for limit in (None, 1, 69, 70, 71):
             found = load_embeddings(tmp_path / place, limit=limit)
             np.testing.assert_array_equal(found.matrix, whole.matrix[:limit])
 

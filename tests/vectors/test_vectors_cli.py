@@ -6,6 +6,7 @@ import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from nmtalign.aligner.opening import load
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.program import group
 from nmtalign.errors import DataError, UsageError
+from nmtalign.vectors import storage
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from nmtalign.vectors.storage import load_both_languages, load_embeddings, save_embeddings
 from nmtalign.vectors.subword_vectors import CharacterNgrams
@@ -76,6 +78,12 @@ def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> Non
 def test_the_examples_of_help_run_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Shipped vectors have a name."""
     monkeypatch.chdir(tmp_path)
+    load_all = storage.load_both_languages
+
+    def load_few(*given: Any, **options: Any) -> list[Embeddings]:
+        return [side.first(3000) for side in load_all(*given, **options)]
+
+    monkeypatch.setattr(storage, "load_both_languages", load_few)  # neighbors of all words take seconds
     tried = 0
     for command in ([], ["info"]):
         said = CliRunner().invoke(group, ["vectors", *command, "--help"]).output
