@@ -45,6 +45,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 # While the tests are collected, there is no garbage, only a million objects that each collection would visit.
 gc.disable()
+# And later, collections of all generations would visit the modules of torch and pandas again and again.
+gc.set_threshold(700, 10, 100)
 
 
 def pytest_collection_finish() -> None:
