@@ -212,6 +212,7 @@ SUBSTATION = FileKind("subtitles (SubStation Alpha)", endings=(".ass", ".ssa"))
 CONLLU = FileKind("CoNLL-U", endings=(".conllu",))
 CONLLU_ENDING = ".conllu"
 SUBTITLE_ENDINGS = (*SUBRIP.endings, *WEBVTT.endings, *SUBSTATION.endings)
+_MICRODVD = FileKind("subtitles (MicroDVD)", "convert them to SubRip, whose names end in .srt")
 COLUMNS = FileKind(
     "columns of CoNLL, a word with its label on each line",
     "write the words, or the labels, of a sentence on one line: "
@@ -224,9 +225,18 @@ _SGML = FileKind(
     r"sed -n 's/.*<seg[^>]*> *\(.*[^ ]\) *<\/seg>.*/\1/p' OLD > NEW",
 )
 _ELEMENT = FileKind("an XML or SGML file", _AS_TEXT)
+_SUBVIEWER = FileKind("subtitles (SubViewer)", "convert them to SubRip, whose names end in .srt")
+_LYRICS = FileKind("lyrics with times (LRC)", r"remove the times: sed 's/^\[[^]]*\] *//' OLD > NEW")
+_LATEX = FileKind("LaTeX", f"{_AS_TEXT}: detex OLD > NEW")
+_PHP = FileKind("PHP", f"pair its texts by their keys: {_AS_TABLE}")
 _KEYED_LINES = FileKind(
     "a key in each of the first lines, as in .properties, .ini and YAML",
     f"if the keys are no words of the text, pair the texts by them: {_AS_TABLE}",
+    is_text=True,
+)
+_QUOTED_LINES = FileKind(
+    "a JSON string in each of the first lines",
+    "if the quotation marks are not of the text, remove them: jq -r . OLD > NEW",
     is_text=True,
 )
 _TAGGED_LINES = FileKind(
@@ -257,6 +267,9 @@ _is_segment = re.compile(r"<seg\b[^<>]*>.*</seg>", re.IGNORECASE).fullmatch
 _is_time = re.compile(
     r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3} *--> *(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d"
 ).match
+_is_subviewer_time = re.compile(r"\d{1,2}:\d\d:\d\d\.\d{2,3},\d{1,2}:\d\d:\d\d\.\d{2,3}").fullmatch
+_is_frame = re.compile(r"\{\d{1,9}\}\{\d{1,9}\}|\[\d{1,9}\]\[\d{1,9}\]").match
+_is_lyric = re.compile(r"\[(?:\d{1,3}:\d\d(?:[.:]\d{1,3})?|[a-z]{2,6}:[^]]*)\]").match
 _is_element = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>.*</\1>").fullmatch
 _find_key = re.compile(r"(?:- )?(?:[^\W\d][\w.-]*+|\"[^\"]+\"|'[^']+')(?= *=|:(?: |$))").match
 _is_section = re.compile(r"\[[^\[\]]+\]|---").fullmatch
@@ -422,6 +435,14 @@ def _kind_of_lines(lines: list[str]) -> FileKind | None:
     columns = [row.split("\t") for row in rows]
     if rows and all(len(row) == 10 and _is_row_number(row[0]) for row in columns):
         return CONLLU
+    if len(lines) > 1 and all(map(_is_frame, lines)):
+        return _MICRODVD
+    if _is_subviewer_time(lines[0]):
+        return _SUBVIEWER
+    if len(lines) > 2 and all(map(_is_lyric, lines)):
+        return _LYRICS
+    if lines[0].startswith("\\documentclass"):
+        return _LATEX
     if rows and all(map(_is_message, [row for row in rows if not row.startswith(("/*", "//", "*"))] or [""])):
         return _APPLE_STRINGS
     words = [re.split("[ \t]+", line) for line in lines]
@@ -430,6 +451,8 @@ def _kind_of_lines(lines: list[str]) -> FileKind | None:
     has_words = not all(_is_tag_label(row[0]) for row in words)  # else each line has the labels of a sentence
     if words[0][0] == "-DOCSTART-" or (end_in_labels and has_words):
         return COLUMNS
+    if len(lines) > 2 and all(isinstance(_parsed(line), str) for line in lines):
+        return _QUOTED_LINES
     return _KEYED_LINES if _have_keys(rows) else None
 
 
@@ -448,6 +471,8 @@ def _have_keys(rows: list[str]) -> bool:
 
 
 def _kind_of_tagged(lines: list[str]) -> FileKind | None:
+    if lines[0].startswith("<?php"):
+        return _PHP
     return _TAGGED_LINES if len(lines) > 2 and all(map(_is_element, lines[:3])) else None
 
 

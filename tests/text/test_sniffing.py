@@ -37,9 +37,15 @@ KINDS = {
     "srt without numbers": (SUBTITLES, "SubRip", r"\.srt"),
     "vtt": ("WEBVTT\n\n00:01.000 --> 00:02.000\nthe house\n", "WebVTT", r"\.vtt"),
     "ass": ("[Script Info]\nTitle: x\n", "SubStation", r"\.ass"),
+    "microdvd": ("{0}{25}the house\n{30}{50}the cat\n", "MicroDVD", r"\.srt"),
     "conllu": (f"# sent_id = 1\n{ROW}\n", "CoNLL-U", r"\.conllu"),
     "conll2003": ("-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\n", "columns of CoNLL", "awk"),
     "two columns": ("He O\nlives O\nin O\nParis B-LOC\n", "columns of CoNLL", "awk"),
+    "subviewer": ("0:00:01.000,0:00:02.000\nthe house\n\n", "SubViewer", r"\.srt"),
+    "lyrics": ("[ti:x]\n[00:01.00]the house\n[00:02.00]the cat\n", "LRC", "sed"),
+    "mpl2": ("[0][25]the house\n[30][50]the cat\n", "MicroDVD", r"\.srt"),
+    "latex": ("\\documentclass{article}\n\\begin{document}\nthe house\n", "LaTeX", "detex"),
+    "php": ("<?php\nreturn [\n'k' => 'the house',\n", "PHP", "TSV"),
     "strings": ('/* x */\n"title" = "the house";\n"pet" = "the cat";\n', "Apple", "TSV"),
 }
 # text whose lines have the form of another kind is read, with a warning
@@ -48,6 +54,7 @@ POSSIBLE_KINDS = {
     "ini": ("[menu]\ntitle=the house\npet=the cat\ndog=the dog\n", "a key in", "TSV"),
     "yaml": ('en:\n  title: "the house"\n  pet: the cat\n', "a key in", "TSV"),
     "yaml document": ("---\ntitle: the house\npet: the cat\ndog: the dog\n", "a key in", "TSV"),
+    "json strings": ('"the house"\n"the cat"\n"the \\"dog\\""\n', "a JSON string", "jq"),
     "html": (
         "<p>the house</p>\n<p class='a'>the <b>cat</b></p>\n<p>the dog</p>\n",
         "an element",
