@@ -26,6 +26,7 @@ from nmtalign.files.compressed import open_binary
 from nmtalign.files.sniffing import HEAD_BYTES
 from nmtalign.files.xml_files import XmlPart, declared_encoding, split_at_elements
 from nmtalign.names import MarkupFormat
+from nmtalign.text.punctuation import ENTITY
 from nmtalign.text.xml_bitexts import (
     UNITS,
     ElementPair,
@@ -60,7 +61,7 @@ _XML_ATTRIBUTES = re.compile(r"""(?>(?:\s++[^\s=<>"'/&]++\s*+=\s*+(?:"[^"<]*+"|'
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _SELF_CLOSING = re.compile(r"""(?:^|[\s"'])/$""")
 _XML_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
-_HTML_ENTITY = re.compile("&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_HTML_ENTITY = re.compile(ENTITY)
 
 
 class Tag(NamedTuple):
@@ -209,7 +210,7 @@ class _Builder:
         if code is not None and _local(tag.name) in _START_OF_CODE:
             self._end_code(tag, code, markup, position)
             return
-        if tag.kind == "open" and tag.name == self._path[-1].name and self._may_be_open(len(self._path) - 1):
+        if tag.kind == "open" and tag.name == self._path[-1].name and self._may_stay_open():
             self._pop_placeholder()  # such as <li> after an <li> without an end tag
         element = Element(tag.name, markup, position, position)
         self._path[-1].children.append(element)
@@ -221,7 +222,7 @@ class _Builder:
 
     def finish(self, length: int) -> Element:
         """Return the element around a text, after its last tag."""
-        while self._may_be_open(len(self._path) - 1):
+        while self._may_stay_open():
             self._pop_placeholder()
         root, *unclosed = self._path
         if unclosed:
@@ -235,7 +236,7 @@ class _Builder:
 
     def _close(self, tag: Tag, markup: str, position: int) -> None:
         """Close the element that was opened last."""
-        while self._path[-1].name != tag.name and self._may_be_open(len(self._path) - 1):
+        while self._path[-1].name != tag.name and self._may_stay_open():
             self._pop_placeholder()
         element = self._path[-1]
         if element.name != tag.name or len(self._path) == 1:
@@ -280,10 +281,10 @@ class _Builder:
         given = (values.get(key) for key in ("startRef", "rid", "id", "i"))
         return _START_OF_CODE.get(name, name), next((value for value in given if value is not None), "")
 
-    def _may_be_open(self, depth: int) -> bool:
-        """Return whether an element needs no end."""
-        is_optional = self._format == "html" and self._path[depth].name in _OPTIONAL_END
-        return is_optional or self._codes[depth] is not None
+    def _may_stay_open(self) -> bool:
+        """Return whether the element that was opened last needs no end."""
+        is_optional = self._format == "html" and self._path[-1].name in _OPTIONAL_END
+        return is_optional or self._codes[-1] is not None
 
     def _pop(self, closing: str, position: int) -> None:
         element = self._path.pop()

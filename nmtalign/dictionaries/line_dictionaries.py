@@ -9,6 +9,7 @@ import html
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -111,17 +112,6 @@ def _format_of(first: list[NumberedLine]) -> LineFormat:
     return _WORD_LIST
 
 
-def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    return read_wanted_lines(
-        lines,
-        path,
-        wanted,
-        headwords_of=_cedict_headwords,
-        looks_like_entry=_looks_like_entry,
-        parse=_cedict_entry,
-    )
-
-
 def _cedict_entry(number: int, line: str) -> Entry | None:
     if line.startswith("#"):
         return None
@@ -134,17 +124,6 @@ def _cedict_entry(number: int, line: str) -> Entry | None:
 def _cedict_headwords(line: str) -> list[str]:
     """Return the traditional and the simplified form, once if they are the same."""
     return list(dict.fromkeys(line.split(" ", 2)[:2]))
-
-
-def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    return read_wanted_lines(
-        lines,
-        path,
-        wanted,
-        headwords_of=_edict_headwords,
-        looks_like_entry=_looks_like_entry,
-        parse=_edict_entry,
-    )
 
 
 def _edict_entry(number: int, line: str) -> Entry | None:
@@ -311,13 +290,6 @@ _NUMBERED_SENSE = re.compile(r"\d{1,3}[.)]\s").match
 _ABOUT_THE_DICTIONARY = ("00database", "00-database")  # headwords of dictd
 
 
-def read_tabfile(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    """Yield the entries of a word list of PyGlossary."""
-    return read_wanted_lines(
-        lines, path, wanted, headwords_of=_headwords, looks_like_entry=_is_tabfile_entry, parse=_tabfile_entry
-    )
-
-
 def languages_of_header(lines: list[str]) -> tuple[str, str]:
     """Return the languages of headwords and of translations; "" for one that the header does not name."""
     names = dict(line[2:].split("\t", 1) for line in lines if is_tabfile_header(line))
@@ -400,13 +372,28 @@ def _without_tags(text: str) -> str:
     return html.unescape("".join(pieces))
 
 
+_read_cedict = partial(
+    read_wanted_lines,
+    headwords_of=_cedict_headwords,
+    looks_like_entry=_looks_like_entry,
+    parse=_cedict_entry,
+)
+_read_edict = partial(
+    read_wanted_lines,
+    headwords_of=_edict_headwords,
+    looks_like_entry=_looks_like_entry,
+    parse=_edict_entry,
+)
+_read_tabfile = partial(
+    read_wanted_lines, headwords_of=_headwords, looks_like_entry=_is_tabfile_entry, parse=_tabfile_entry
+)
 _LINE_FORMATS = (
     LineFormat("cedict", _CEDICT, _read_cedict, lambda first: ("zh", "en")),
     LineFormat("edict", _EDICT, _read_edict, lambda first: ("ja", "en")),
     LineFormat("eflomal", _is_eflomal, _read_eflomal),
 )
 _WORD_LIST = LineFormat("word-list", bool, _read_word_list)
-_TABFILE = LineFormat("tabfile", bool, read_tabfile, languages_of_header)
+_TABFILE = LineFormat("tabfile", bool, _read_tabfile, languages_of_header)
 _WIKTIONARY = LineFormat("wiktionary", is_wiktionary, read_wiktionary)
 _JSON_LINES = LineFormat("json-lines", is_json, read_json_lines)
 _JSON_OBJECT = LineFormat("json-object", bool, read_json_object)

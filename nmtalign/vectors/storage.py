@@ -59,7 +59,7 @@ from nmtalign.files.text_files import check_encoding, parse_json, read_json, rea
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.validation import check_number, check_type
+from nmtalign.validation import check_choice, check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary, is_word_frame
 from nmtalign.vectors.pickles import (
     has_vectors,
@@ -166,6 +166,7 @@ def load_embeddings(
         codecs.lookup_error(errors or "strict")
     except LookupError as error:
         raise UsageError(f"words cannot be decoded with `errors` ({error})") from None
+    check_choice(format, ("auto", *READ_VECTORS), "formats of vectors")
     format = detect_format(path, encoding=encoding) if format == "auto" else format
     if format == "static" and limit is not None:
         raise UsageError("`limit` does not apply to a static model, which composes all words; remove it")
@@ -187,8 +188,6 @@ def load_embeddings(
             read_static_model(path if path.is_dir() else path.parent)
         ),
     }
-    if format not in readers:
-        raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
     with (
         reraise_as_data_error(path),
         np.errstate(over="ignore", invalid="ignore"),
