@@ -17,7 +17,7 @@ from matplotlib.collections import Collection, PatchCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
@@ -63,12 +63,11 @@ from nmtalign.report.style import (
     MIN_POINTS_ON_PAPER,
     POINTS_PER_INCH,
     Point,
+    PointFigure,
     Theme,
     choose_fonts,
     fonts_for,
-    new_figure,
     scale_figure,
-    text_width,
     theme_of,
     wrap_text,
 )
@@ -188,13 +187,13 @@ def draw_card(pair: AlignedPair, settings: PictureSettings) -> Figure:
     return card.figure
 
 
-class _Canvas:
-    """A figure on which texts and shapes are drawn; y goes down from the upper edge."""
+class _Canvas(PointFigure):
+    """The figure of a card, with the texts and shapes that it consists of."""
 
     def __init__(
         self, theme: Theme, content: CardContent, pin: PinnedWord | None, inches: float | None
     ) -> None:
-        self.theme = theme
+        super().__init__(theme)
         self._inches = inches
         self.width_of_card = WIDTH_POINTS
         self.left = PADDING_POINTS
@@ -206,18 +205,12 @@ class _Canvas:
         self.pin = pin
         # the positions of both sides that are not dim, if a word is pinned
         self._in_view = None if pin is None else words_in_view(pin, content.kinds)
-        self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
-        self._axes = self.figure.add_axes((0, 0, 1, 1))
-        self._axes.set_axis_off()
 
     def finish(self, height: float) -> None:
-        """Give the figure its height, and the color of its ground."""
-        width = self.width_of_card
-        self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
-        self.figure.set_facecolor(self.theme.card)
-        self._axes.set(xlim=(0, width), ylim=(height, 0))
+        """Give the figure its height."""
+        self.resize(self.width_of_card, height)
         if self._inches is not None:
-            scale_figure(self.figure, self._inches, self._inches * height / width)
+            scale_figure(self.figure, self._inches, self._inches * height / self.width_of_card)
 
     def is_pinned(self, side: int, position: int) -> bool:
         """Return whether a word of a side, 0 or 1, is the pinned one."""
@@ -241,61 +234,19 @@ class _Canvas:
         else:
             self.write(text, x, y, size, ha=ha, zorder=TEXT_ORDER + 1, color=self.theme.soft)
 
-    def width(self, text: str, size: float) -> float:
-        """Return how wide a text is."""
-        return text_width(self.figure, text, size)
-
     def bold_width(self, text: str, size: float) -> float:
         """Return how wide a text of :meth:`write_bold` is."""
-        font = FontProperties(**BOLD) if _has_bold_letters(text) else None
-        return text_width(self.figure, text, size, font)
+        return self.width(text, size, FontProperties(**BOLD) if _has_bold_letters(text) else None)
 
-    def write(
-        self,
-        text: str,
-        x: float,
-        y: float,
-        size: float,
-        *,
-        color: str | None = None,
-        ha: Literal["left", "center", "right"] = "left",
-        zorder: float = TEXT_ORDER,
-        bold: bool = False,
-        ground: str | None = None,
+    def write_bold(
+        self, text: str, x: float, y: float, size: float, *, ground: str | None = None, **style: Any
     ) -> None:
-        """Write a text whose middle is at a height, perhaps on a round ground of another color."""
-        style: dict[str, Any] = dict(BOLD) if bold else {}
+        """Write in bold letters, where the font has them, perhaps on a round ground of another color."""
+        style = {"zorder": TEXT_ORDER + 1} | (BOLD if _has_bold_letters(text) else {}) | style
         if ground is not None:
             shape = "circle,pad=0.02" if len(text) == 1 else "round,pad=0.1"
             style["bbox"] = {"boxstyle": shape, "facecolor": ground, "edgecolor": "none"}
-        self._axes.text(
-            x,
-            y + 0.35 * size,
-            text,
-            size=size,
-            parse_math=False,
-            ha=ha,
-            va="baseline",
-            color=self.theme.ink if color is None else color,
-            zorder=zorder,
-            **style,
-        )
-
-    def write_bold(
-        self,
-        text: str,
-        x: float,
-        y: float,
-        size: float,
-        *,
-        color: str | None = None,
-        ha: Literal["left", "center", "right"] = "left",
-        ground: str | None = None,
-    ) -> None:
-        """Write a text in bold letters, where the font is one that has them."""
-        order = TEXT_ORDER + 1
-        bold = _has_bold_letters(text)
-        self.write(text, x, y, size, color=color, ha=ha, zorder=order, bold=bold, ground=ground)
+        self.write(text, x, y, size, **style)
 
     def write_parts(self, parts: Sequence[Part], x: float, y: float, size: float, room: float) -> float:
         """Write pieces of a sentence, some of them bold, in lines of a width; return where they end."""
@@ -311,7 +262,7 @@ class _Canvas:
             for style, run in groupby(line, key=lambda part: part[1]):
                 text = "".join(piece for piece, _ in run)
                 if style:
-                    color = None if style == "bold" else self.theme.of_kind(style)
+                    color = self.theme.ink if style == "bold" else self.theme.of_kind(style)
                     self.write_bold(text, left, y, size, color=color)
                 else:
                     self.write(text, left, y, size)
@@ -341,6 +292,15 @@ class _Canvas:
         """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
         return wrap_text(self.figure, text, size, room)
 
+    def write_lines(
+        self, text: str, x: float, y: float, size: float, room: float, step: float, **style: Any
+    ) -> float:
+        """Write a text in lines of a width, which are a step apart; return where the next one would be."""
+        for line in self.wrap(text, size, room):
+            self.write(line, x, y, size, **style)
+            y += step
+        return y
+
     def line(
         self,
         points: Sequence[Point],
@@ -353,11 +313,11 @@ class _Canvas:
     ) -> None:
         """Draw straight lines from point to point, or a curve along four points."""
         step = Path.CURVE4 if curved else Path.LINETO
-        path = Path(points, [Path.MOVETO, *[step] * (len(points) - 1)])
-        # matplotlib multiplies dashes by the width of the line
-        style: Any = (0, [5 / width, 4 / width]) if dashed else "solid"
-        about: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": width, "alpha": alpha}
-        self._axes.add_patch(PathPatch(path, fill=False, capstyle="butt" if dashed else "round", **about))
+        codes = [Path.MOVETO, *[step] * (len(points) - 1)]
+        if dashed:
+            self.stroke(points, codes, color, width, dashes=(5, 4), capstyle="butt", alpha=alpha)
+        else:
+            self.stroke(points, codes, color, width, alpha=alpha)
 
     def rectangle(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """Draw a filled rectangle."""
@@ -401,8 +361,8 @@ class _Canvas:
 
     def sign(self, kind: str, x: float, y: float) -> None:
         """Write the sign of a kind of link on a ground of the card's color."""
-        color = self.theme.of_kind(kind)
-        self.write(SIGNS[kind], x, y, 15, color=color, ha="center", bold=True, ground=self.theme.card)
+        style = {"color": self.theme.of_kind(kind), "ha": "center", "zorder": TEXT_ORDER}
+        self.write_bold(SIGNS[kind], x, y, 15, ground=self.theme.card, **style)
 
 
 # --- head and curves -----------------------------------------------------------------------------
@@ -712,10 +672,7 @@ def _draw_inspector(
 ) -> float:
     """Write headline, sentence, key and closest calls; return where they end."""
     y = _draw_headline(card, headline, top, room)
-    for line in card.wrap(sentence, SENTENCE_POINTS, min(room, 560)):
-        card.write(line, card.left, y, SENTENCE_POINTS)
-        y += 24
-    y += 16
+    y = card.write_lines(sentence, card.left, y, SENTENCE_POINTS, min(room, 560), step=24) + 16
     calls = closest_calls(content)
     half = (room - 40) / 2
     if room < 480:  # one below the other
@@ -751,9 +708,7 @@ def _draw_reasons(
     if reasons.together is not None:
         y = _draw_together(card, content, reasons, reasons.together, y, room)
     for note in reasons.notes:
-        for line in card.wrap(note, CARD_NOTE_POINTS, room):
-            card.write(line, card.left, y, CARD_NOTE_POINTS, color=card.theme.soft)
-            y += 18
+        y = card.write_lines(note, card.left, y, CARD_NOTE_POINTS, room, step=18, color=card.theme.soft)
     return y + 24
 
 
@@ -821,9 +776,7 @@ def _draw_key(
             card.line(points, card.theme.of_kind(kind), 2.5, dashed=kind == "missed", curved=True)
             if kind in SIGNS:
                 card.sign(kind, x + 18, y)
-            for number, line in enumerate(card.wrap(meaning, FACT_POINTS, room - 48)):
-                y += 18 if number else 0
-                card.write(line, text_x, y, FACT_POINTS)
+            y = card.write_lines(meaning, text_x, y, FACT_POINTS, room - 48, step=18) - 18
     if any(content.alone()):
         y += KEY_ROW_POINTS
         card.circle(x + 18, y, 4.5, card.theme.card, card.theme.soft)

@@ -10,11 +10,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from numpy.typing import NDArray
 
@@ -30,11 +29,10 @@ from nmtalign.report.style import (
     POINTS_PER_INCH,
     TITLE_POINTS,
     Point,
+    PointFigure,
     Theme,
     flow,
     fonts_for,
-    new_figure,
-    text_width,
     theme_of,
     wrap_text,
 )
@@ -196,7 +194,7 @@ MEASURES = CurveMeasures(
 )
 
 
-class CurveFigure:
+class CurveFigure(PointFigure):
     """A figure with the words of both sides in two lines, and curves between them.
 
     If a line would be too long, it is cut into rows, where few links lead out of a row. If the sides are
@@ -215,11 +213,7 @@ class CurveFigure:
         numbers: bool,
         width: float | None = None,
     ) -> None:
-        self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
-        self.figure.set_facecolor(theme.card)
-        self._axes = self.figure.add_axes((0, 0, 1, 1))
-        self._axes.set_axis_off()
-        self._theme = theme
+        super().__init__(theme)
         self._sides = [mark_mirrored_words(side) for side in sides]
         self._down = are_opposite(*self._sides)
         self._note = OPPOSITE_DIRECTIONS if self._down else ""
@@ -238,7 +232,7 @@ class CurveFigure:
         room = MAX_LINE_POINTS if width is None else width * POINTS_PER_INCH - 2 * self._margin
         column_gap = MEASURES.column_gaps[width is None]
         for points in (WORD_POINTS,) if width is None else WORD_POINTS_ON_PAPER:
-            widths = [[text_width(self.figure, word, points) for word in side] for side in self._sides]
+            widths = [[self.width(word, points) for word in side] for side in self._sides]
             words_width = max(line_width(side, WORD_GAP_POINTS) for side in widths)
             if self._down:
                 columns = [max(side, default=0.0) for side in widths]
@@ -258,8 +252,8 @@ class CurveFigure:
         """Choose the width of the figure inside its margins."""
         self._legend_widths = [self._legend_width(kind) for kind in self._kinds]
         if width is None:
-            title_width = text_width(self.figure, self._title, TITLE_POINTS)
-            note_width = text_width(self.figure, self._note, LEGEND_POINTS)
+            title_width = self.width(self._title, TITLE_POINTS)
+            note_width = self.width(self._note, LEGEND_POINTS)
             self._room = max(words_width, sum(self._legend_widths), title_width, note_width)
             return
         self._room = width * POINTS_PER_INCH - 2 * self._margin
@@ -278,8 +272,7 @@ class CurveFigure:
         legend_height = self._legend_places[-1][1] + LEGEND_HEIGHT_POINTS if self._kinds else 0.0
         self._note_y = bottom + (NOTE_HEIGHT_POINTS if self._note else 0.0) - 4
         width, height = self._room + 2 * self._margin, self._note_y + 4 + legend_height + self._margin
-        self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
-        self._axes.set(xlim=(0, width), ylim=(height, 0))  # y goes down
+        self.resize(width, height)
 
     def _place_words(self, top: float) -> float:
         """Place the words below a height; return where they end."""
@@ -299,17 +292,11 @@ class CurveFigure:
         """Write title, words, note and legend."""
         for number, line in enumerate(self._title_lines):
             y = self._margin + 6 + TITLE_HEIGHT_POINTS * number
-            self._write(line, self._margin, y, TITLE_POINTS, ha="left")
+            self.write(line, self._margin, y, TITLE_POINTS)
         self._write_words()
-        self._write(self._note, self._margin, self._note_y, LEGEND_POINTS, ha="left", color=self._theme.soft)
+        self.write(self._note, self._margin, self._note_y, LEGEND_POINTS, color=self.theme.soft)
         for kind, (x, y) in zip(self._kinds, self._legend_places, strict=True):
             self._draw_legend(kind, self._margin + x, self._note_y + LEGEND_HEIGHT_POINTS + y)
-
-    def _write(self, text: str, x: float, y: float, points: float, **style: Any) -> None:
-        """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
-        style = {"ha": "center", "va": "baseline", "color": self._theme.ink} | style
-        baseline = y + 0.35 * points
-        self._axes.text(x, baseline, text, size=points, parse_math=False, **style)
 
     def _write_words(self) -> None:
         """Write the words of both sides, and their positions on the side that no curve reaches."""
@@ -319,19 +306,20 @@ class CurveFigure:
             for position, (word, place) in enumerate(placed):
                 if self._down:
                     edge = place.x - outward * place.width / 2
-                    self._write(word, edge, place.y, points, ha="right" if side == 0 else "left")
+                    self.write(word, edge, place.y, points, ha="right" if side == 0 else "left")
                     number_x = edge + outward * (place.width + 9)
                     number_y = place.y
                 else:
-                    self._write(word, place.x, place.y, points)
+                    self.write(word, place.x, place.y, points, ha="center")
                     number_x = place.x
                     number_y = place.y + NUMBER_ROOM_POINTS * outward
                 if self._has_numbers:
-                    self._write(str(position), number_x, number_y, LEGEND_POINTS - 1, color=self._theme.soft)
+                    style = {"ha": "center", "color": self.theme.soft}
+                    self.write(str(position), number_x, number_y, LEGEND_POINTS - 1, **style)
 
     def _legend_width(self, kind: str) -> float:
         """Return the width of an entry of the legend, and of the gap behind it."""
-        name_width = text_width(self.figure, CURVE_STYLES[kind].name, LEGEND_POINTS)
+        name_width = self.width(CURVE_STYLES[kind].name, LEGEND_POINTS)
         return LEGEND_LINE_POINTS + LEGEND_GAP_POINTS + name_width
 
     def _draw_legend(self, kind: str, x: float, y: float) -> None:
@@ -339,7 +327,7 @@ class CurveFigure:
         middle = x + LEGEND_LINE_POINTS / 2
         self._draw([(x, y), (middle, y), (middle, y), (x + LEGEND_LINE_POINTS, y)], kind, 1.6)
         name_x = x + LEGEND_LINE_POINTS + 5
-        self._write(CURVE_STYLES[kind].name, name_x, y, LEGEND_POINTS, ha="left", color=self._theme.soft)
+        self.write(CURVE_STYLES[kind].name, name_x, y, LEGEND_POINTS, color=self.theme.soft)
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
         """Draw a link; the likelier, the wider. One from a row to another is a stub at both of its ends."""
@@ -353,26 +341,18 @@ class CurveFigure:
     def _draw(self, course: Sequence[Point], kind: str, width: float, *, are_stubs: bool = False) -> None:
         """Draw a curve along four points, with its mark on the middle; or a stub at each of its ends."""
         style = CURVE_STYLES[kind]
-        # matplotlib multiplies dashes by the width of the line
-        line_style = (0, [length / width for length in style.dashes]) if style.dashes else "solid"
         curve = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
         stubs = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO]
-        path = Path(course, stubs if are_stubs else curve)
-        color = getattr(self._theme, style.color)
-        line: dict[str, Any] = {
-            "color": color,
-            "linestyle": line_style,
-            "linewidth": width,
-            "capstyle": "round",
-            "alpha": STUB_OPACITY if are_stubs else 1.0,
-        }
-        self._axes.add_patch(PathPatch(path, fill=False, **line))
+        color = getattr(self.theme, style.color)
+        alpha = STUB_OPACITY if are_stubs else 1.0
+        codes = stubs if are_stubs else curve
+        self.stroke(course, codes, color, width, dashes=style.dashes, alpha=alpha)
         if style.mark and not are_stubs:
             x, y = course[0]
             u, v = course[-1]
-            ground = {"boxstyle": "circle,pad=0.05", "facecolor": self._theme.card, "edgecolor": "none"}
+            ground = {"boxstyle": "circle,pad=0.05", "facecolor": self.theme.card, "edgecolor": "none"}
             middle = (x + u) / 2, (y + v) / 2
-            self._write(style.mark, *middle, 10, color=color, weight="bold", bbox=ground)
+            self.write(style.mark, *middle, 10, ha="center", color=color, weight="bold", bbox=ground)
 
 
 def cut_into_rows(

@@ -14,7 +14,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -27,7 +27,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontEntry, FontProperties
 from matplotlib.ft2font import FT2Font
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as MatplotlibPath
 from matplotlib.patheffects import Normal
 from matplotlib.text import Text
 
@@ -427,6 +428,49 @@ def flow(widths: Sequence[float], room: float, row_height: float) -> list[Point]
         places.append((x, y))
         x += width
     return places
+
+
+class PointFigure:
+    """A figure on which texts and lines are placed in points; y goes down from the upper edge."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.figure = new_figure(POINTS_PER_INCH)  # so that a pixel is a point
+        self.figure.set_facecolor(theme.card)
+        self._axes = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.set_axis_off()
+
+    def resize(self, width: float, height: float) -> None:
+        """Give the figure a size in points."""
+        self.figure.set_size_inches(width / POINTS_PER_INCH, height / POINTS_PER_INCH)
+        self._axes.set(xlim=(0, width), ylim=(height, 0))
+
+    def width(self, text: str, size: float, font: FontProperties | None = None) -> float:
+        """Return how wide a text is, in a font or in the default one."""
+        return text_width(self.figure, text, size, font)
+
+    def write(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
+        """Write a text whose middle is at a height; `style` are properties of matplotlib's Text."""
+        style = {"ha": "left", "va": "baseline", "color": self.theme.ink} | style
+        self._axes.text(x, y + 0.35 * size, text, size=size, parse_math=False, **style)
+
+    def stroke(
+        self,
+        points: Sequence[Point],
+        codes: Sequence[np.uint8],
+        color: str,
+        width: float,
+        *,
+        dashes: Sequence[float] = (),
+        capstyle: Literal["butt", "round"] = "round",
+        alpha: float = 1.0,
+    ) -> None:
+        """Draw along points by the codes of matplotlib's Path; `dashes` are lengths of dashes and gaps."""
+        # matplotlib multiplies dashes by the width of the line
+        line: Any = (0, [length / width for length in dashes]) if dashes else "solid"
+        about: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": width, "alpha": alpha}
+        path = MatplotlibPath(points, codes)
+        self._axes.add_patch(PathPatch(path, fill=False, capstyle=capstyle, **about))
 
 
 # --- files ---------------------------------------------------------------------------------------
