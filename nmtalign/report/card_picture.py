@@ -39,7 +39,6 @@ from nmtalign.report.card_reasons import (
     explain_word,
     facts_of,
     matrix_with_probabilities,
-    min_posterior,
     pinned_word,
     shown_word,
     title_of_card,
@@ -57,6 +56,7 @@ from nmtalign.report.curves import (
     place_in_columns,
     place_in_rows,
 )
+from nmtalign.report.page_content import min_posterior
 from nmtalign.report.style import (
     DEFAULT_FONT,
     MAX_TITLE_CHARS,

@@ -15,9 +15,8 @@ from nmtalign.display import abbreviate, is_right_to_left, visible, with_plural
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, BothWords, GoldAlignment, Link
 from nmtalign.names import SIDES, Side
-from nmtalign.report.packing import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
-from nmtalign.report.page_content import best_sources, best_targets
-from nmtalign.text.languages import language_name
+from nmtalign.report.page_content import best_sources, best_targets, min_posterior, names_of_sides
+from nmtalign.report.page_data import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
 
 MAX_NAME_CHARS = 16  # longer words keep both ends
 MAX_CLOSE_CALLS = 6
@@ -29,9 +28,6 @@ SUBSCRIPT_ZERO = 0x2080
 MAX_SHOWN_PARTNERS = 2  # words of a group of bars, next to the partner and "no partner"
 MIN_SHOWN_SHARE = 0.005  # of a bar that is seen
 NO_PARTNER = "no partner"
-# Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
-# joint posterior where that of one direction is shown.
-METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
 _PLACE_OF_WORD = re.compile(r"([st])(\d{1,9})", re.ASCII)
 
 Part = tuple[str, str]  # a piece of a sentence, and its style: "", "bold", or a kind of links
@@ -119,15 +115,6 @@ def whole_percent(share: float) -> str:
     if 0.995 <= share < 1:
         return ">\u00a099\u00a0%"
     return f"{math.floor(100 * share + 0.5)}\u00a0%"
-
-
-def names_of_sides(languages: Sequence[str | None]) -> list[str]:
-    """Return the names of both languages, or "source" and "target" where they are unknown.
-
-    >>> names_of_sides(("fr", None))
-    ['French', 'target']
-    """
-    return [language_name(code) if code else side for code, side in zip(languages, SIDES, strict=True)]
 
 
 def title_of_card(title: str, languages: Sequence[str | None]) -> str:
@@ -572,11 +559,6 @@ def _second_word_clause(pair: AlignedPair, link: Link, side: Side, neighbor: int
     if weight < pair.second - HALF_LEVEL:
         return f"{word} is next to {beside}, with which it is an expression in a dictionary"
     return f"{word} is a second word next to {beside}, which needs less"
-
-
-def min_posterior(pair: AlignedPair) -> float | None:
-    """Return the posterior that a link needs; None if no number is compared with the posteriors of `pair`."""
-    return None if pair.extraction in METHODS_WITH_OTHER_THRESHOLD else pair.threshold
 
 
 def _together_clause(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:

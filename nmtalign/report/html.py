@@ -15,18 +15,15 @@ import functools
 import hashlib
 import html
 import json
-import math
 import posixpath
 import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.checks.findings import KINDS, Finding
@@ -44,29 +41,19 @@ from nmtalign.links.formats import (
     read_corrections,
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
-from nmtalign.links.scoring import Counts
-from nmtalign.report.card_reasons import min_posterior, names_of_sides
-from nmtalign.report.packing import in_thousandths, null_thousandths, pack_weights, pairs_in_columns
 from nmtalign.report.page_content import (
-    EMPTY_PAIR,
     OWN_LINKS,
     SamplePair,
     Statistic,
     as_sample_pairs,
-    best_sources,
-    best_targets,
     comparison_data,
-    distributions,
     error_of,
     evaluate_systems,
-    example_with_crossing,
     expected_error,
     headline,
-    lexicon_rows,
-    most_instructive,
-    probabilities_in_order,
     summarize,
 )
+from nmtalign.report.page_data import compress_levels, data_and_levels, pairs_in_columns
 from nmtalign.report.tables import as_pair
 from nmtalign.text.bitext import ColumnName, Pairs, Sentences
 from nmtalign.text.containers import as_table
@@ -107,7 +94,7 @@ def report_page(
     _check_all(() if systems is None else list(systems.values()), Evaluation, "evaluations of `systems`")
     if isinstance(findings, Sequence):
         _check_all(findings, Finding, "`findings` as nmtalign.check returns them")
-    data, levels = _data_and_levels(pairs)
+    data, levels = data_and_levels(pairs)
     evaluated = evaluate_systems(pairs)
     lines = gold
     if lines is None:
@@ -186,7 +173,7 @@ def cards_page(pairs: Sequence[SamplePair]) -> str:
 
     A notebook contains such a page for each result, so its style sheet is compressed, too.
     """
-    data, levels = _data_and_levels(pairs)
+    data, levels = data_and_levels(pairs)
     for name in ("summary", "plots", "lexicon"):
         data[name] = []
     return _fill_template(
@@ -198,9 +185,9 @@ def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
     """Return a page that shows the cards of pairs that are typed into it.
 
     It sends ``{"models": [...], "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and
-    is answered with :func:`report_data`, or ``{"error": ...}``. Two models are shown side by side.
+    is answered with `page_data.report_data`, or ``{"error": ...}``. Two models are shown side by side.
     """
-    data, levels = _data_and_levels([])
+    data, levels = data_and_levels([])
     data |= {"models": list(models), "example": example}
     return _fill_template(
         data, levels, "Word alignment", kind="cards", module=TYPING_MODULE, connect="'self'"
@@ -237,7 +224,7 @@ def _fill_template(
         **({"about": "", "findings": "", "summary": ""} if parts is None else parts),
         connect=connect,
         data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
-        weights=_compress_levels(levels),
+        weights=compress_levels(levels),
     )
 
 
@@ -417,135 +404,6 @@ def compress_to_base64(data: bytes, level: int = zlib.Z_DEFAULT_COMPRESSION) -> 
 @functools.cache
 def _compress_text(text: str) -> str:
     return compress_to_base64(text.encode(), zlib.Z_BEST_COMPRESSION)
-
-
-def _compress_levels(levels: bytes) -> str:
-    """Return levels compressed and encoded as base64.
-
-    Most levels are runs of zeros. These are found faster, and compressed better, if zlib looks for runs only,
-    not for other repetitions.
-    """
-    compressor = zlib.compressobj(memLevel=zlib.DEF_MEM_LEVEL + 1, strategy=zlib.Z_RLE)
-    packed = compressor.compress(levels) + compressor.flush()
-    return base64.b64encode(packed).decode()
-
-
-def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
-    """Return the data that the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
-    data, levels = _data_and_levels(pairs)
-    return data | {"weights": _compress_levels(levels)}
-
-
-def _data_and_levels(pairs: Sequence[SamplePair]) -> tuple[dict[str, Any], bytes]:
-    """Return the data that the script draws, and the levels of the weights of all pairs."""
-    numbers = {pair.line for pair in pairs}
-    if len(numbers) < len(pairs):
-        raise UsageError("two pairs of the report have the same number; numbers must be unique")
-    if len({tuple(pair.others) for pair in pairs}) > 1:
-        raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
-    others = list(pairs[0].others) if pairs else []
-    aligned = pairs[0].aligned if pairs else EMPTY_PAIR
-    with_gold = any(pair.gold is not None for pair in pairs)
-    parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
-    statistics = summarize(pairs)
-    levels = bytearray()
-    first = most_instructive(pairs)
-    shown = [_pair_data(pair, levels) for pair in pairs]
-    directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
-    data = {
-        "headline": headline(statistics),
-        "settings": aligned.description,
-        "caption": aligned.matrix.caption,
-        "rule": {
-            "name": aligned.extraction,
-            "threshold": min_posterior(aligned),
-            "second": aligned.second,
-        },
-        "gold": with_gold,
-        "languages": aligned.languages,
-        "names": names_of_sides(aligned.languages),
-        "others": [visible(name) for name in others],
-        "compare": "gold" if with_gold else "0" if others else "none",
-        "views": ["combined", *directions, *parts],
-        "usual": aligned.default_values,
-        "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
-        "summary": [statistic[:3] for statistic in statistics],
-        "example": example_with_crossing(pairs),
-        "first": first and (first[0], *first[1]),
-        "plots": [distribution._asdict() for distribution in distributions(pairs)],
-        "lexicon": lexicon_rows(pairs),
-        "pairs": shown,
-    }
-    return data, bytes(levels)
-
-
-def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
-    """Return the data of one pair under short keys, because a page has many pairs.
-
-    Keys: n number of the pair; h fingerprint of its words; s, t source and target words; l links (source,
-    target, probability in thousandths); g gold links (source, target, whether sure); o links of other
-    systems; m matrices (see :func:`pack_weights`); c links of each part by itself; bf, br best source of
-    each target word and best target of each source word; nt, ns null probabilities of target and source
-    words; p pair score; a AER; u positions of words without a vector.
-    """
-    aligned = pair.aligned
-    matrix = aligned.matrix
-    gold = pair.gold
-    aer = math.nan if gold is None else Counts.from_links(aligned.alignment, gold).aer
-    links: list[int] = []
-    for link, probability in probabilities_in_order(aligned):
-        links += [*link, in_thousandths(probability)]
-    gold_links: list[int] | None = None
-    if gold is not None:
-        gold_links = []
-        for link in sorted(gold.possible):
-            gold_links += [*link, int(link in gold.sure)]
-    others = [_flatten(sorted(other.links)) for other in pair.others.values()]
-    links_of_parts = {part: _flatten(pair.chosen_by(part)) for part in pair.parts}
-    unknown = None
-    if matrix.unknown is not None:
-        unknown = [sorted(side) for side in matrix.unknown]
-    return {
-        "n": pair.line,
-        "h": pair_fingerprint(*aligned.tokens),
-        "s": [visible(word) for word in matrix.source_tokens],
-        "t": [visible(word) for word in matrix.target_tokens],
-        "l": links,
-        "g": gold_links,
-        "o": others,
-        "m": _pack_matrices(pair, levels),
-        "c": links_of_parts,
-        "bf": best_sources(aligned),
-        "br": best_targets(aligned),
-        "nt": null_thousandths(aligned.target_null),
-        "ns": null_thousandths(aligned.source_null),
-        "p": None if aligned.score is None else round(aligned.score, 4),
-        "a": None if math.isnan(aer) else round(aer, 4),
-        "u": unknown,
-    }
-
-
-def _flatten(links: Iterable[tuple[int, int]]) -> list[int]:
-    """Return source, target, source, target, ... of links."""
-    return list(chain.from_iterable(links))
-
-
-def _pack_matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
-    """Pack the matrices of a pair and return where they are, by name; systems are called ``=0``, ``=1``."""
-    aligned = pair.aligned
-    named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
-    scores = aligned.scores if aligned.default_values == "forward" else None
-    if scores is not None and np.isfinite(scores).all():
-        named["scores"] = scores  # the page shows them as the reason for a link
-    named |= pair.parts
-    for number, name in enumerate(pair.others):
-        if name in pair.weights:
-            named[f"={number}"] = pair.weights[name]
-    packed: dict[str, tuple[float, float, int]] = {}
-    for name, weights in named.items():
-        if weights is not None:
-            packed[name] = pack_weights(weights, levels)
-    return packed
 
 
 # --- without scripts: a summary as text, and what is wrong with the text -------------------------

@@ -27,6 +27,7 @@ from nmtalign.links.scoring import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.text.chunks import MAX_MATRIX_CELLS
+from nmtalign.text.languages import language_name
 from nmtalign.validation import check_choice, reject_exhausted
 
 MAX_READABLE_WORDS = 20  # in a longer sentence, an error is not seen at a glance
@@ -39,6 +40,9 @@ OWN_LINKS = "these links"  # the name of the links that a report is made with
 JUMP_NOTE = "source words from one linked target word to the next"
 EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0), np.float32), (), ()))
 SIGNIFICANCE_LEVEL = 0.05  # shared among all pairs of systems
+# Methods whose threshold does not apply to the posteriors that are shown: it applies to a plan, or to the
+# joint posterior where that of one direction is shown.
+METHODS_WITH_OTHER_THRESHOLD = ("transport", "argmax", "argmax-reverse")
 _METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
 
@@ -139,6 +143,20 @@ def as_sample_pairs(
         )
     golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
     return list(map(SamplePair, count(1), aligned, golds))
+
+
+def min_posterior(pair: AlignedPair) -> float | None:
+    """Return the posterior that a link needs; None if no number is compared with the posteriors of `pair`."""
+    return None if pair.extraction in METHODS_WITH_OTHER_THRESHOLD else pair.threshold
+
+
+def names_of_sides(languages: Sequence[str | None]) -> list[str]:
+    """Return the names of both languages, or "source" and "target" where they are unknown.
+
+    >>> names_of_sides(("fr", None))
+    ['French', 'target']
+    """
+    return [language_name(code) if code else side for code, side in zip(languages, SIDES, strict=True)]
 
 
 def best_sources(pair: AlignedPair) -> list[int]:

@@ -22,8 +22,8 @@ from nmtalign.decoding.extraction_methods import make_extraction
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.position_model import SoftmaxPosteriors
-from nmtalign.report.html import report_data
 from nmtalign.report.page_content import SamplePair
+from nmtalign.report.page_data import report_data
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.settings import LinkSettings
 from nmtalign.text.tokenization import TextSettings

@@ -32,7 +32,7 @@ from nmtalign import (
 from nmtalign.report.card_picture import draw_card
 from nmtalign.report.card_reasons import pinned_word, whole_percent
 from nmtalign.report.curves import cut_into_rows
-from nmtalign.report.packing import as_on_page
+from nmtalign.report.page_data import as_on_page
 from nmtalign.report.style import theme_of
 from nmtalign.settings import PictureSettings
 from tests.cli.running import run

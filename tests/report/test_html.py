@@ -24,7 +24,6 @@ from nmtalign.decoding.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_P
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.chosen_pairs import MAX_PAIRS_WITH_PARTS
 from nmtalign.report.html import report_page, write_report
-from nmtalign.report.packing import pack_weights
 from nmtalign.report.page_content import (
     SamplePair,
     best_sources,
@@ -35,6 +34,7 @@ from nmtalign.report.page_content import (
     lexicon_rows,
     summarize,
 )
+from nmtalign.report.page_data import pack_weights
 from nmtalign.text.bitext import SentencePair
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus, data_of, inflated

@@ -197,7 +197,7 @@ class Server(ThreadingHTTPServer):
 
     def answer(self, request: bytes) -> dict[str, Any]:
         """Return the data that the page draws for a JSON request; raise DataError if it asks for too much."""
-        from nmtalign.report.html import report_data
+        from nmtalign.report.page_data import report_data
 
         fields = parse_json(request.decode())
         if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in SIDES):

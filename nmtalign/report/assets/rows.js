@@ -1,4 +1,4 @@
-// Makes rows of the columns of the pairs, as nmtalign/report/packing.py describes them.
+// Makes rows of the columns of the pairs, as nmtalign/report/page_data.py describes them.
 
 // The first of the largest weights of each word, or -1 where the null word is likelier.
 function bestPartners(levels, [low, high, at], counts, steps, none, hidden) {

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.report.html import report_data
-from nmtalign.report.packing import pairs_in_columns
 from nmtalign.report.page_content import SamplePair
+from nmtalign.report.page_data import pairs_in_columns, report_data
 from tests.report.sample_pairs import CAT, aligned_pair, corpus, inflated, rows_of
 
 
