@@ -32,9 +32,8 @@ from nmtalign.corpus.bitext_index import (
     UNKNOWN_FORM,
     VALUE_LABELS,
     BitextIndex,
-    Block,
+    BlockSide,
     IndexedPair,
-    IndexLanguages,
     Label,
     LabelLevel,
     build_index,
@@ -95,9 +94,15 @@ class _Matches:
     There are P occurrences, and L linked words of all of them together, one occurrence after the other.
     """
 
-    def __init__(self, block: Block, query: FormSequence, side: int, form_ids: Sequence[Integers]) -> None:
-        self.offsets, tokens, link_ends = block.side(side)
-        self.other_offsets, other_tokens, other_link_ends = block.side(1 - side)
+    def __init__(
+        self,
+        block: tuple[BlockSide, BlockSide],
+        query: FormSequence,
+        side: int,
+        form_ids: Sequence[Integers],
+    ) -> None:
+        self.offsets, tokens, link_ends = block[side]
+        self.other_offsets, other_tokens, other_link_ends = block[1 - side]
         self.starts = _starts_of(query, form_ids[side][tokens], self.offsets)  # (P,)
         # a link from one of the first words to a word before the text would wrap around: hence the padding
         is_start = np.zeros(len(tokens) + len(query), bool)
@@ -281,8 +286,7 @@ def _occurrences(
         block = index.block(block_number)
         for _, found in drawn_of_block:
             sentences: list[list[str]] = []
-            for side in (0, 1):
-                offsets, tokens, _ = block.side(side)
+            for side, (offsets, tokens, _) in enumerate(block):
                 sentence = tokens[offsets[found.pair] : offsets[found.pair + 1]]
                 sentences.append(index.words(sentence.tolist(), side))
             searched = list(range(found.start, found.start + query_length))
@@ -386,7 +390,7 @@ def _indexed_pairs(pairs: LinkedBitext) -> Iterator[IndexedPair]:
         yield pair.source, pair.target, sorted(pair.links.links)
 
 
-def _splitting_of(pairs: object) -> tuple[Any, IndexLanguages]:
+def _splitting_of(pairs: object) -> tuple[Any, tuple[str | None, str | None]]:
     """Return the settings and languages that split searched words as the lines of a batch were split."""
     origin = pairs.origin if isinstance(pairs, AlignedBatch) else None
     splitting = None if origin is None else origin.splitting

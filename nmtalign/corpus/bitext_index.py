@@ -17,7 +17,7 @@ import json
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, islice
 from pathlib import Path
@@ -27,12 +27,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
+from nmtalign.corpus.sides import WordForms
 from nmtalign.display import single_line, with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.paths import as_path, reraise_as_data_error
 from nmtalign.files.text_files import parse_json
 from nmtalign.text.punctuation import without_edge_marks
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 PAIRS_PER_INDEX_BLOCK = 1000
 UNKNOWN_FORM = -2  # the number of a form that does not occur
@@ -57,8 +58,6 @@ CREATE TABLE labels (level INTEGER, block INTEGER, labels TEXT, PRIMARY KEY (lev
 
 IndexedWords = Sequence[str]
 IndexedPair = tuple[IndexedWords, IndexedWords, Collection[tuple[int, int]]]  # source, target, links
-IndexLanguages = tuple[str | None, str | None]
-FormsOfWords = Callable[[Sequence[str]], list[str]]
 Label = str | float | bool | None  # of a pair, in the index of a DataFrame
 
 
@@ -87,7 +86,7 @@ def _unpack(stored: bytes) -> Integers:
     return np.frombuffer(stored, f"<u{size}", offset=1)
 
 
-def forms_function_of(text_settings: TextSettings) -> FormsOfWords:
+def forms_function_of(text_settings: TextSettings) -> WordForms:
     """Return the function that makes forms of the words of a text that was split with these settings."""
     return _forms_without_marks if text_settings.tokenizer == SPACES else FORM_SETTINGS.normalized
 
@@ -96,39 +95,25 @@ def _forms_without_marks(words: Sequence[str]) -> list[str]:
     return FORM_SETTINGS.normalized([without_edge_marks(word) for word in words])
 
 
-class Block(NamedTuple):
-    """Some sentence pairs; each field is a column of the table, with the numbers of all pairs in a row."""
+class BlockSide(NamedTuple):
+    """One side of some sentence pairs."""
 
-    source_lengths: Integers  # words of each source sentence
-    source: Integers  # words of all source sentences, one after the other
-    target_lengths: Integers
-    target: Integers
-    link_source: Integers  # indices of the linked words in `source`
-    link_target: Integers  # indices of their partners in `target`
+    offsets: Longs  # (N + 1,): where each sentence begins in `words`, and the end
+    words: Integers  # of all sentences, one after the other
+    link_ends: Longs  # of each link, the index of its word in `words`
 
-    def side(self, side: int) -> tuple[Longs, Integers, Longs]:
-        """Return the bounds of the sentences of a side, (N + 1,), its words, and its end of each link."""
-        lengths, tokens, link_ends = self._columns(side)
-        return offsets_of(lengths), tokens, link_ends.astype(np.int64)
 
-    def check(self, form_ids: Sequence[Integers]) -> None:
-        """Raise DataError if the block is inconsistent.
+def _checked_side(lengths: Integers, words: Integers, link_ends: Integers, form_ids: Integers) -> BlockSide:
+    """Return a side from its columns; raise DataError if they are inconsistent.
 
-        A word may lack a form, the lengths of the sentences may not add up, or a link may lead to no word.
-        """
-        for side, forms_of_words in enumerate(form_ids):
-            lengths, tokens, link_ends = self._columns(side)
-            _check_below(len(forms_of_words), tokens)
-            _check_below(len(tokens) + 1, lengths)  # a sum could wrap around
-            _check_below(len(tokens), link_ends)
-            if lengths.sum() != len(tokens):
-                raise DataError(f"{MISMATCH} (the lengths of its sentences do not add up)")
-
-    def _columns(self, side: int) -> tuple[Integers, Integers, Integers]:
-        """Return sentence lengths, words and ends of links of a side."""
-        if side == 0:
-            return self.source_lengths, self.source, self.link_source
-        return self.target_lengths, self.target, self.link_target
+    A word may lack a form, the lengths of the sentences may not add up, or a link may lead to no word.
+    """
+    _check_below(len(form_ids), words)
+    _check_below(len(words) + 1, lengths)  # a sum could wrap around
+    _check_below(len(words), link_ends)
+    if lengths.sum() != len(words):
+        raise DataError(f"{MISMATCH} (the lengths of its sentences do not add up)")
+    return BlockSide(offsets_of(lengths), words, link_ends.astype(np.int64))
 
 
 def _check_below(end: int, numbers: Integers) -> None:
@@ -143,7 +128,7 @@ def _check_below(end: int, numbers: Integers) -> None:
 class _SideWriter:
     """The words and forms of a side, numbered as they come."""
 
-    def __init__(self, forms_of_words: FormsOfWords) -> None:
+    def __init__(self, forms_of_words: WordForms) -> None:
         self._forms_of_words = forms_of_words
         self.word_numbers: dict[str, int] = {}
         self.form_numbers: dict[str, int] = {}  # a form has the number of its first word
@@ -181,7 +166,7 @@ def write_index_file(
     path: str | Path,
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings | None = None,
-    languages: IndexLanguages = (None, None),
+    languages: Languages = (None, None),
     levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
@@ -205,7 +190,7 @@ def _write_tables(
     database: sqlite3.Connection,
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings,
-    languages: IndexLanguages,
+    languages: Languages,
     levels: Sequence[LabelLevel] = (),
 ) -> int:
     """Write all tables, and return the number of pairs."""
@@ -243,7 +228,7 @@ def _write_tables(
 def _encoded_columns(
     chunk: Sequence[IndexedPair], sides: tuple[_SideWriter, _SideWriter]
 ) -> Iterator[list[int]]:
-    """Yield the columns of a block, in the order of :class:`Block`."""
+    """Yield the columns of a block, in the order of the table."""
     sentences_of_sides = [pair[0] for pair in chunk], [pair[1] for pair in chunk]
     links_of_pairs = [pair[2] for pair in chunk]
     for writer, sentences in zip(sides, sentences_of_sides, strict=True):
@@ -316,12 +301,12 @@ class BitextIndex:
         """Return a context in which whatever a damaged file causes becomes a DataError that names it."""
         return nullcontext() if self._path is None else reraise_as_data_error(self._path, MISMATCH)
 
-    def block(self, number: int) -> Block:
-        """Return the block with this number; a DataError if its arrays do not fit each other."""
+    def block(self, number: int) -> tuple[BlockSide, BlockSide]:
+        """Return both sides of the block with this number; a DataError if its arrays do not fit."""
         _, *columns = self._row("SELECT * FROM blocks WHERE number = ?", number)
-        block = Block(*map(_unpack, columns))
-        block.check(self.form_ids)
-        return block
+        lengths, words, target_lengths, target_words, link_source, link_target = map(_unpack, columns)
+        source = _checked_side(lengths, words, link_source, self.form_ids[0])
+        return source, _checked_side(target_lengths, target_words, link_target, self.form_ids[1])
 
     def pair_number(self, block_number: int, pair: int) -> int:
         """Return the number in the bitext of a pair of a block; both count from 0."""
@@ -362,7 +347,7 @@ class BitextIndex:
         query = "SELECT number, blocks FROM forms WHERE side = ? AND form = ?"
         row = self._row(query, side, self.normalized([word])[0])
         if row is None:
-            return UNKNOWN_FORM, _unpack(_pack([]))
+            return UNKNOWN_FORM, np.zeros(0, np.int64)
         number, packed = row
         blocks = _unpack(packed)
         check_strictly_increasing(blocks, name=self._path or "memory")
@@ -412,7 +397,7 @@ def open_index(path: str | Path) -> BitextIndex:
 def build_index(
     pairs: Iterable[IndexedPair],
     text_settings: TextSettings | None = None,
-    languages: IndexLanguages = (None, None),
+    languages: Languages = (None, None),
 ) -> BitextIndex:
     """Return an index in memory; the arguments are those of :func:`write_index_file`.
 
@@ -423,7 +408,7 @@ def build_index(
     return BitextIndex(database)
 
 
-def _check_languages(names: Any) -> IndexLanguages:
+def _check_languages(names: Any) -> Languages:
     """Return two languages, each a name or None; raise DataError if the names are something else."""
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
         raise DataError(f"expected two languages, found {names!r:.60}")

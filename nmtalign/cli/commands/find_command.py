@@ -26,11 +26,11 @@ from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, atomic_file
 from nmtalign.names import SIDES, Side
 from nmtalign.text.chunks import chunk_pairs
-from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
+from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.applications.concordance import Occurrence, SearchResult
-    from nmtalign.corpus.bitext_index import BitextIndex, IndexedPair, IndexLanguages
+    from nmtalign.corpus.bitext_index import BitextIndex, IndexedPair
 
 _MAX_TRANSLATIONS = 12
 _MAX_BAR_COLUMNS = 30
@@ -162,7 +162,7 @@ def _open_index(
 
 def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
-) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
+) -> tuple[Iterator[IndexedPair], TextSettings, Languages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
     if (named.model is not None) == (linked.links is not None) or not linked.files:
         expected = "SOURCE TARGET with --links FILE or --model DIR, or --index DB"
