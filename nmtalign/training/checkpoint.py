@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -99,21 +99,18 @@ class TrainingRun:
 
     def start(self) -> None:
         """Write the record; remove what a run of another command left."""
-        if self._record().get("command") != self._command_hash:
+        if not self._record():
             self.remove()
-            self._write({"command": self._command_hash})
+            self._write()
 
     def model_is_saved(self, model: Path) -> None:
         """Record that the model is complete, but not yet the files of links."""
-        self._write({"command": self._command_hash, "model": fingerprint(file_inside(model, "meta.json"))})
+        self._write(model=fingerprint(file_inside(model, "meta.json")))
 
     def has_saved(self, model: Path) -> bool:
         """Return whether an earlier run of the same command has saved the model in this folder."""
-        record = self._record()
-        if record.get("command") != self._command_hash or "model" not in record:
-            return False
         try:
-            return bool(record["model"] == fingerprint(file_inside(model, "meta.json")))
+            return bool(self._record().get("model") == fingerprint(file_inside(model, "meta.json")))
         except (OSError, DataError):
             return False
 
@@ -121,10 +118,8 @@ class TrainingRun:
     def has_progress(self) -> bool:
         """Whether the same command would find a checkpoint, or a model that it has saved."""
         record = self._record()
-        if record.get("command") != self._command_hash:
-            return False
-        has_checkpoint = any((self.folder / name).is_file() for name in CHECKPOINT_FILES)
-        return has_checkpoint or "model" in record
+        files = [self.folder / name for name in CHECKPOINT_FILES]
+        return bool(record) and ("model" in record or any(file.is_file() for file in files))
 
     def remove(self) -> None:
         """Remove the files of a run, and the folder if it has no others."""
@@ -140,16 +135,19 @@ class TrainingRun:
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _record(self) -> dict[str, Any]:
-        """Return the record, empty if there is none or it is damaged."""
+        """Return the record of the same command; empty if there is none or it is damaged."""
         try:
-            return read_json(self.folder / RUN_FILE)
+            record = read_json(self.folder / RUN_FILE)
         except (OSError, DataError):
             return {}
+        return record if record.get("command") == self._command_hash else {}
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def _write(self, **model: object) -> None:
+        """Write the record of the command, and of the model if it is saved."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(self.folder / RUN_FILE) as partial:
-            Path(partial).write_text(json.dumps(record), encoding="utf-8")
+            record = json.dumps({"command": self._command_hash, **model})
+            Path(partial).write_text(record, encoding="utf-8")
 
 
 def _update_hash(key: Any, value: object) -> None:
