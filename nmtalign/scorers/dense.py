@@ -453,14 +453,6 @@ class ExpectedLinks(NamedTuple):
     counts: Reals
 
 
-class ScaledScores(NamedTuple):
-    """Scores at a scale κ."""
-
-    powers: Reals  # exp(κ s), (E, F)
-    source_norms: Reals  # Z of source words, (E,)
-    target_norms: Reals  # Z of target words, (F,)
-
-
 @dataclass(frozen=True)
 class ScaleLikelihood:
     """The likelihood L(κ) of scores (E, F) between words of two languages, given the shares of the words."""
@@ -469,12 +461,12 @@ class ScaleLikelihood:
     source_shares: Reals
     target_shares: Reals
 
-    def at(self, scale: float) -> ScaledScores:
-        """Return the scores at a scale."""
+    def at(self, scale: float) -> tuple[Reals, Reals, Reals]:
+        """Return exp(κ s) of the scores (E, F), and Z of the source words (E,) and the target words (F,)."""
         powers = np.asarray(self.scores.dtype.type(scale) * self.scores)
         np.clip(powers, -MAX_SCORE, MAX_SCORE, out=powers)
         np.exp(powers, out=powers)
-        return ScaledScores(powers, powers @ self.target_shares, self.source_shares @ powers)
+        return powers, powers @ self.target_shares, self.source_shares @ powers
 
     def derivatives(self, scale: float, links: ExpectedLinks) -> tuple[float, float]:
         """Return dL/dκ and -d2L/dκ2: observed minus expected scores of the links, and their variance."""

@@ -71,13 +71,6 @@ class BucketPrediction(NamedTuple):
     known: Flags  # whether both words have vectors
 
 
-class Derivatives(NamedTuple):
-    """Derivatives of a log-likelihood by the factors a and b."""
-
-    gradient: Doubles  # (2,)
-    curvature: Doubles  # (2, 2): minus the second derivatives
-
-
 def fit_vectors_weight(
     lexicon: Lexicon, vectors: DenseScorer, jump_models: BothJumpModels, null: float, text: EncodedText
 ) -> VectorsWeight:
@@ -209,18 +202,18 @@ def _maximum(buckets: list[BucketPrediction]) -> Doubles:
         gradient = PRIOR_PRECISION * (PRIOR_FACTORS - factors)
         curvature = PRIOR_PRECISION * np.eye(2)
         for bucket in buckets:
-            of_bucket = _derivatives(bucket, factors)
-            gradient += of_bucket.gradient
-            curvature += of_bucket.curvature
+            gradient_of_bucket, curvature_of_bucket = _derivatives(bucket, factors)
+            gradient += gradient_of_bucket
+            curvature += curvature_of_bucket
         factors = np.clip(factors + np.linalg.solve(curvature, gradient), MIN_FACTOR, MAX_FACTOR)
     return factors
 
 
-def _derivatives(bucket: BucketPrediction, factors: Doubles) -> Derivatives:
-    """Return the derivatives of the log-likelihood of the links of a bucket, in both directions.
+def _derivatives(bucket: BucketPrediction, factors: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the derivatives of the log-likelihood of the links of a bucket, in both directions, by a and b.
 
-    The gradient is the log ratios that the links have, minus those that the softmaxes expect. The curvature
-    is the covariance of the log ratios under the softmaxes.
+    The gradient (2,) is the log ratios that the links have, minus those that the softmaxes expect. The
+    curvature (2, 2), minus the second derivatives, is the covariance of the log ratios under the softmaxes.
     """
     a, b = factors.astype(np.float32)
     logits = np.where(bucket.known, a * bucket.lexicon + b * bucket.vectors, -np.inf)
@@ -239,4 +232,4 @@ def _derivatives(bucket: BucketPrediction, factors: Doubles) -> Derivatives:
             for n, second in enumerate(both_ratios):
                 of_products = (powers * first * second).sum(axis=axis, dtype=np.float64)
                 curvature[m, n] += (links * (of_products - means[m] * means[n])).sum()
-    return Derivatives(gradient, curvature)
+    return gradient, curvature
