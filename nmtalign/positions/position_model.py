@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
@@ -48,9 +48,12 @@ class TextScores:
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
         """Likelihood ratio of each source word and each target word under the null word, each (V,)."""
-        source = np.ones(len(self.text.source.words), np.float32)
-        target = np.ones(len(self.text.target.words), np.float32)
-        return source, target
+        return self._of_words(1, np.float32)
+
+    def _of_words(self, value: float, kind: type[Any]) -> tuple[AnyArray, AnyArray]:
+        """Return one value for every source word and every target word, each (V,)."""
+        source, target = self.text.source.words, self.text.target.words
+        return np.full(len(source), value, kind), np.full(len(target), value, kind)
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
@@ -81,9 +84,7 @@ class TextScores:
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
         """How often each source and target word occurs in the training text, each (V,)."""
-        source = np.zeros(len(self.text.source.words), np.int64)
-        target = np.zeros(len(self.text.target.words), np.int64)
-        return source, target
+        return self._of_words(0, np.int64)
 
     @property
     def null_surprise(self) -> tuple[Floats, Floats]:
@@ -91,9 +92,7 @@ class TextScores:
 
         It is -log of how often the word had no partner in the training text.
         """
-        source = np.zeros(len(self.text.source.words), np.float32)
-        target = np.zeros(len(self.text.target.words), np.float32)
-        return source, target
+        return self._of_words(0, np.float32)
 
     @property
     def foreignness(self) -> tuple[Doubles, Doubles]:
@@ -101,9 +100,7 @@ class TextScores:
 
         It is the log ratio of its frequencies on both sides of the training text.
         """
-        source = np.full(len(self.text.source.words), -float(MAX_SCORE))
-        target = np.full(len(self.text.target.words), -float(MAX_SCORE))
-        return source, target
+        return self._of_words(-float(MAX_SCORE), np.float64)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the cells (T, S, B) of bucket k that may have links: words are known."""
