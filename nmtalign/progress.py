@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from nmtalign.display import short_repr, with_plural
@@ -169,19 +169,15 @@ class ProgressReporter:
         times = {"seconds": round(self.seconds, 3), f"{self.unit}_per_s": round(self.rate, 1)}
         return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
-    def state(self, message: str) -> Progress:
-        """Return the state that a callback receives."""
+    def state(self, message: str, *, is_last: bool) -> Progress:
+        """Return the state that a callback receives; in the last call, all is done."""
         if self.steps_done:
-            return Progress("learning", self.steps_done, self._total_steps, message)
-        return Progress(self._stage, self.done, self._total, message)
-
-    def final_state(self, message: str) -> Progress:
-        """Return the state that a callback receives in the last call: all is done."""
-        state = self.state(message)
-        if self.steps_done:
-            return replace(state, total=state.done)
-        done = state.done if state.total is None else state.total  # pairs with an empty side are not counted
-        return replace(state, done=done, total=done)
+            done = self.steps_done
+            return Progress("learning", done, done if is_last else self._total_steps, message)
+        done, total = self.done, self._total
+        if is_last:
+            done = total = done if total is None else total  # pairs with an empty side are not counted
+        return Progress(self._stage, done, total, message)
 
     # ------------------------------------------------------------ what the run reports
 
@@ -287,7 +283,7 @@ class _CallbackDisplay(ProgressDisplay):
         self._function = function
 
     def show(self, reporter: ProgressReporter, message: str, event: str) -> None:
-        self._function(reporter.final_state(message) if event == "end" else reporter.state(message))
+        self._function(reporter.state(message, is_last=event == "end"))
 
 
 class ProgressBar(ProgressDisplay):

@@ -361,7 +361,7 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         return "".join(f"{' '.join(words)}\n" for words in chunk.side_for_translation(SIDES.index(output)))
 
     def guided(chunk: AlignedChunk) -> str:
-        sides = chunk.strings_for_translation()
+        sides = chunk.side_for_translation(0), chunk.side_for_translation(1)
         return formats.format_guided_batch(chunk.batch, *sides, first=chunk.first + 1)
 
     def costs(chunk: AlignedChunk) -> str:

@@ -85,12 +85,8 @@ class AlignedChunk(NamedTuple):
                 side.append([word or "▁" for word in words])  # a piece may have no letters
         return sides
 
-    def strings_for_translation(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return what the positions of the links count, as a translation program reads it."""
-        return self.side_for_translation(0), self.side_for_translation(1)
-
     def side_for_translation(self, side: int) -> list[list[str]]:
-        """Return one side (0 or 1) of :meth:`strings_for_translation`."""
+        """Return what the positions of the links of one side count, as translation programs read it."""
         tokens_of_side = self.unit.side_for_translation
         return [tokens_of_side(pair, side, self.text_settings, self.languages) for pair in self.lines]
 

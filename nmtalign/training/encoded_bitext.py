@@ -166,8 +166,7 @@ def _warn_of_lengths(s: Doubles, t: Doubles) -> list[str]:
 # How much learning may use, and how much it needs: numbers of bytes, rounded up from runs of
 # `scripts/benchmark_scaling.py growth`.
 
-BYTES_OF_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-BYTES_OF_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+UNITS = ["", "K", "M", "G", "T"]  # powers of 1000, or of 1024
 LOADED_BYTES = 100_000_000  # the program and its libraries, before it learns
 PROGRAM_BYTES = 200_000_000  # the program while it learns in parts, whatever the text
 BYTES_PER_TOKEN = 80  # tokens of both sides, if nothing is on disk
@@ -195,8 +194,8 @@ def memory_bytes(value: Any) -> int:
     if found is None or (found[3] and not found[2]):
         expected = "expected a number of bytes as `memory`, such as 4G, 1500M or 0.5G"
         raise UsageError(f"{expected}; found {short_repr(value)}")
-    unit = found[2].upper()
-    size = int(float(found[1]) * (BYTES_OF_BINARY_UNITS if found[3] else BYTES_OF_UNITS)[unit])
+    base = 1024 if found[3] else 1000
+    size = int(float(found[1]) * base ** UNITS.index(found[2].upper()))
     if size < PROGRAM_BYTES:
         needed = f"{PROGRAM_BYTES // 10**6}M, which the program needs for any text"
         raise UsageError(f"`memory` must be at least {needed}; found {short_repr(value)}")
