@@ -21,11 +21,30 @@ from nmtalign.report.html import write_report
 from nmtalign.report.page_content import SamplePair
 
 HERE = Path(__file__).parent
+# Empties the page if the window is to change, which would lay it out anew. Returns whether nothing is kept,
+# and whether size and colors of the window are those that are asked for.
+FORGET = """
+    const [width, height, scheme] = arguments;
+    const sized = innerWidth === width && innerHeight === height;
+    const colored = matchMedia(`(prefers-color-scheme: ${scheme}) and (forced-colors: none)`).matches;
+    if (!sized || !colored) {
+      document.open();
+      document.close();
+    }
+    let clean = false;
+    try {
+      clean = location.protocol === "file:" && localStorage.length === 0;
+      localStorage.clear();
+    } catch {}
+    return [clean, sized, colored];
+"""
 FLAGS = (
     "--headless",
     "--no-sandbox",  # chromium refuses its sandbox to root
     "--disable-gpu",
     "--in-process-gpu",  # one process less to pass pictures on to: .9 of the CPU time
+    "--app=data:,",  # a window without tabs and buttons, which are drawn even headless: .85
+    "--disable-features=RenderDocument,BackForwardCache",  # reuse the frame of the last page: .85
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -63,13 +82,18 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Write a report, open it in a window of a given size, and check that nothing was complained about."""
     numbers = count()
 
-    def size(width: int, height: int) -> None:
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-    def prefer(scheme: str) -> None:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    def prepare(width: int, height: int, scheme: str) -> None:
+        """Forget what earlier pages have kept, and change the window if it is another one."""
+        is_clean, is_sized, is_colored = chromium.execute_script(FORGET, width, height, scheme)
+        if not is_clean:
+            stored = {"origin": "file://", "storageTypes": "local_storage"}
+            chromium.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
+        if not is_sized:
+            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        if not is_colored:
+            features = [{"name": "prefers-color-scheme", "value": scheme}]
+            chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def show(
         pairs: list[SamplePair],
@@ -84,22 +108,15 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         beside: bool = False,
     ) -> Any:
         write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections, text=text)
-        # the page before this keeps nothing any more, and is not drawn anew if it has the right size
-        now = chromium.execute_script(
-            "try { localStorage.clear() } catch {} return [innerWidth, innerHeight]"
-        )
-        forgotten = {"origin": "file://", "storageTypes": "local_storage"}
-        chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)
-        if now != [width, height]:
-            size(width, height)
-        prefer("dark" if dark else "light")
+        prepare(width, height, "dark" if dark else "light")
         # with a number of its own, or the browser would only go to another place of the page that it shows
         chromium.get(f"file://{tmp_path}/report.html?{next(numbers)}{hash}")
-        wait_until_drawn(chromium)
-        if width > 1080:
-            chromium.execute_script("document.getElementById('bar').open = true")  # its tools can be clicked
-        if not beside and any(pair.others for pair in pairs):
-            show_one_panel(chromium)
+        wait_until_drawn(
+            chromium,
+            # the tools can be clicked
+            "document.getElementById('bar').open = true;" * (width > 1080)
+            + SHOW_ONE_PANEL * (not beside and any(pair.others for pair in pairs)),
+        )
         return chromium
 
     yield show
@@ -114,12 +131,12 @@ def actions(page: Any) -> Any:
     return ActionChains(page, duration=0)
 
 
-def show_one_panel(page: Any) -> None:
-    """Show nothing beside the links of a report, which begins beside another system if it has one."""
-    page.execute_script(
-        "const select = document.querySelector('[data-key=beside]');"
-        "select.value = 'none'; select.dispatchEvent(new Event('change'))"
-    )
+# Shows nothing beside the links of a report, which begins beside another system if it has one.
+SHOW_ONE_PANEL = """
+    const select = document.querySelector("[data-key=beside]");
+    select.value = "none";
+    select.dispatchEvent(new Event("change"));
+"""
 
 
 def wait(page: Any, condition: str, *arguments: Any) -> None:
@@ -130,12 +147,12 @@ def wait(page: Any, condition: str, *arguments: Any) -> None:
         time.sleep(0.01)
 
 
-def wait_until_drawn(page: Any) -> None:
+def wait_until_drawn(page: Any, then: str = "") -> None:
     """Wait until the script of a report has drawn its page; the page tells it, as asking often takes time."""
     page.execute_async_script(
         "const done = arguments[0], root = document.documentElement;"
-        "const look = () => { if (root.dataset.ready === '') done(); };"
-        "new MutationObserver(look).observe(root, { attributes: true });"
+        f"const look = () => {{ if (root.dataset.ready === '') {{ {then} done(); }} }};"
+        "new MutationObserver(look).observe(root, { attributeFilter: ['data-ready'] });"
         "look();"
     )
 

@@ -24,7 +24,7 @@ from nmtalign.report.card_reasons import (
 )
 from nmtalign.report.curves import kinds_of_links
 from nmtalign.report.page_content import SamplePair, most_instructive
-from tests.browser.conftest import actions, show_one_panel, wait, wait_until_drawn, wait_until_still
+from tests.browser.conftest import SHOW_ONE_PANEL, actions, wait, wait_until_drawn, wait_until_still
 from tests.report.sample_pairs import (
     CAT,
     GOLD_TO_EXPLAIN,
@@ -1281,6 +1281,7 @@ def test_paper_is_white_whatever_the_theme(open_report: Open) -> None:
 
 def test_a_matrix_that_is_larger_than_its_place_is_dragged(open_report: Open) -> None:
     page = open_report([long_pair(120)], width=1600, height=900)
+    mouse_away(page)
     go_to_pairs(page)
     page.execute_script("document.querySelector('.edit').click()")
     pan = find(page, ".pan.movable")[0]
@@ -1504,5 +1505,5 @@ def test_choosing_a_view_leaves_the_pair_where_it_is(open_report: Open) -> None:
     wait_until_still(page)
     top = "return document.querySelector('.pair').getBoundingClientRect().top"
     before = page.execute_script(top)
-    show_one_panel(page)
+    page.execute_script(SHOW_ONE_PANEL)
     assert abs(page.execute_script(top) - before) < 1

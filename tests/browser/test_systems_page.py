@@ -15,7 +15,7 @@ from nmtalign.links.evaluation import compare_evaluations
 from nmtalign.links.scoring import Counts
 from nmtalign.report.html import write_report
 from nmtalign.report.page_content import SamplePair, evaluate_systems
-from tests.browser.conftest import show_one_panel, wait, wait_until_drawn
+from tests.browser.conftest import SHOW_ONE_PANEL, wait, wait_until_drawn
 from tests.browser.test_report_page import (
     assert_no_violation,
     find,
@@ -340,6 +340,6 @@ def test_words_have_the_language_of_their_side(chromium: Any, tmp_path: Path) ->
     write_report(tmp_path / "report.html", [replace(CAT, aligned=aligned)])
     chromium.get(f"file://{tmp_path}/report.html")
     wait_until_drawn(chromium)
-    show_one_panel(chromium)
+    chromium.execute_script(SHOW_ONE_PANEL)
     langs = 'return [...document.querySelectorAll(".pair [lang]")].map((node) => node.getAttribute("lang"))'
     assert sorted(chromium.execute_script(langs)) == ["ja", "ja", "zh", "zh"]
