@@ -44,6 +44,7 @@ def is_phrase(source: Sequence[str], target: Sequence[str]) -> bool:
 class _Occurrence(NamedTuple):
     """A place in a bucket where a word and a phrase that translates it occur together."""
 
+    side: int  # of the word, 0 or 1
     entry: int  # number of the entry
     cells: list[tuple[int, int, int]]  # (t, s, b) of each word of the phrase with the single word
 
@@ -53,13 +54,15 @@ class _Direction:
 
     def __init__(self, side: int, entries: Iterable[tuple[int, str, list[str]]]) -> None:
         self.side = side
-        self.words: dict[str, int] = {}  # the single words, numbered from 1
-        self.phrase_words: dict[str, int] = {}
+        # the single words and the words of phrases, numbered from 1
+        words: dict[str, int] = {}
+        phrase_words: dict[str, int] = {}
+        self.numbers = (words, phrase_words) if side == 0 else (phrase_words, words)  # source, target
         # the entries of each phrase by the single word; a phrase may also be the beginning of others
         self.phrases: dict[tuple[int, ...], defaultdict[int, list[int]]] = {}
         for number, word, phrase in entries:
-            single = self.words.setdefault(word, len(self.words) + 1)
-            spelled = [self.phrase_words.setdefault(w, len(self.phrase_words) + 1) for w in phrase]
+            single = words.setdefault(word, len(words) + 1)
+            spelled = [phrase_words.setdefault(w, len(phrase_words) + 1) for w in phrase]
             for size in range(2, len(spelled) + 1):
                 self.phrases.setdefault(tuple(spelled[:size]), defaultdict(list))
             self.phrases[tuple(spelled)][single].append(number)
@@ -67,11 +70,12 @@ class _Direction:
             if sum(map(len, entries_of_words.values())) > MAX_PHRASE_TRANSLATIONS:
                 entries_of_words.clear()
         # keys of the first two words of the phrases, sorted
-        self.base = len(self.phrase_words) + 1
+        self.base = len(phrase_words) + 1
         self.first_words = np.unique([n * self.base + m for n, m, *_ in self.phrases]).astype(np.int64)
 
-    def occurrences(self, words: Ints, phrase_words: Ints) -> Iterator[_Occurrence]:
+    def occurrences(self, source: Ints, target: Ints) -> Iterator[_Occurrence]:
         """Yield the occurrences in a bucket; the arrays are the numbers of its words, (S, B) and (T, B)."""
+        words, phrase_words = (source, target) if self.side == 0 else (target, source)
         neighbors = phrase_words[:-1].astype(np.int64) * self.base + phrase_words[1:]
         nearest = np.searchsorted(self.first_words[:-1], neighbors)
         for start, b in np.argwhere(self.first_words[nearest] == neighbors).tolist():
@@ -84,9 +88,9 @@ class _Direction:
                     for entry in entries_of_words.get(word, ()):
                         places = range(start, start + size)
                         if self.side == 0:
-                            yield _Occurrence(entry, [(place, position, b) for place in places])
+                            yield _Occurrence(0, entry, [(place, position, b) for place in places])
                         else:
-                            yield _Occurrence(entry, [(position, place, b) for place in places])
+                            yield _Occurrence(1, entry, [(position, place, b) for place in places])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,32 +114,28 @@ class Phrases:
             directions.append(_Direction(side, chosen))
         return directions
 
-    def _numbers(self, n: int, side: int, encoded: EncodedSide) -> Ints:
-        """Return the number of the form of each word (V,) of a side in direction n; 0 if it has none."""
+    def _numbers(self, direction: _Direction, side: int, encoded: EncodedSide) -> Ints:
+        """Return the number of the form of each word (V,) of a side in a direction; 0 if it has none."""
 
         def look_up_forms() -> Ints:
-            direction = self._directions[n]
-            known = direction.words if side == direction.side else direction.phrase_words
             numbers, forms = forms_of(encoded, self.kinds[side])
-            found = look_up(known, forms, 0)
+            found = look_up(direction.numbers[side], forms, 0)
             found[0] = 0  # the padding
             return found.astype(np.int32)[numbers]
 
-        return encoded.memo((self, n, side), look_up_forms)
+        return encoded.memo((self, direction.side, side), look_up_forms)
 
-    def _occurrences(self, text: EncodedText, bucket: Bucket) -> Iterator[tuple[int, _Occurrence]]:
-        """Yield the occurrences in a bucket of phrases that translate words of one side, with this side."""
-        for n, direction in enumerate(self._directions):
-            if direction.words:
-                source = self._numbers(n, 0, text.source)[bucket.source]
-                target = self._numbers(n, 1, text.target)[bucket.target]
-                words, phrase_words = (source, target) if n == 0 else (target, source)
-                for found in direction.occurrences(words, phrase_words):
-                    yield n, found
+    def _occurrences(self, text: EncodedText, bucket: Bucket) -> Iterator[_Occurrence]:
+        """Yield the occurrences of phrases in a bucket."""
+        for direction in self._directions:
+            if direction.phrases:
+                source = self._numbers(direction, 0, text.source)[bucket.source]
+                target = self._numbers(direction, 1, text.target)[bucket.target]
+                yield from direction.occurrences(source, target)
 
     def occurring(self, text: EncodedText) -> Phrases:
         """Return those phrases that occur together with their word in a sentence pair of a text."""
-        found = {of_pair.entry for bucket in text.buckets for _, of_pair in self._occurrences(text, bucket)}
+        found = {of_pair.entry for bucket in text.buckets for of_pair in self._occurrences(text, bucket)}
         return Phrases([self.entries[number] for number in sorted(found)], self.kinds)
 
     def complete(
@@ -149,17 +149,16 @@ class Phrases:
         weights[cells] = posterior
         is_linked = np.zeros(bucket.shape, dtype=bool)
         is_linked[cells] = True
-        # which target words (T, B) and which source words (S, B)
-        has_link = np.asarray(is_linked.any(axis=1)), np.asarray(is_linked.any(axis=0))
+        # cells whose target word, and cells whose source word, has a link: the words of phrases
+        has_link = [np.broadcast_to(is_linked.any(axis, keepdims=True), bucket.shape) for axis in (1, 0)]
         new: dict[tuple[int, int, int], Any] = {}
-        for n, found in self._occurrences(text, bucket):
+        for found in self._occurrences(text, bucket):
             linked = [cell for cell in found.cells if is_linked[cell]]
             if not linked:
                 continue
             best = max(weights[cell] for cell in linked)
             for cell in found.cells:
-                t, s, b = cell
-                if not has_link[n][(t, b) if n == 0 else (s, b)]:
+                if not has_link[found.side][cell]:
                     new[cell] = max(best, new.get(cell, best))
         if not new:
             return cells, posterior
