@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, check_strictly_increasing
+from nmtalign.arrays import AnyArray, Doubles, Floats, Longs, check_strictly_increasing
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import WordPairIndex, join_keys, lookup_values
 from nmtalign.display import short_repr
@@ -338,16 +338,9 @@ def _known_counts(
     keys[is_unknown] = -1
     counts = lookup_values(learned.keys, learned.counts, keys)
     unknown = np.flatnonzero(is_unknown & (form_pairs.source > 0))  # without the padding
-    counts[unknown] = UNKNOWN_RATIO * _counts_by_chance(
-        source.counts, target.counts, form_pairs.source[unknown], form_pairs.target[unknown], smoothing
-    )
+    # the count at which their ratio is 1: (c(e) + d) (c(f) + d) / N
+    by_chance = (source.counts.linked + smoothing.pseudo_count)[form_pairs.source[unknown]]
+    target_counts = (target.counts.linked + smoothing.pseudo_count)[form_pairs.target[unknown]]
+    by_chance *= target_counts / smoothing.corpus_size
+    counts[unknown] = UNKNOWN_RATIO * by_chance
     return FormPairCounts(counts, (source.counts, target.counts))
-
-
-def _counts_by_chance(
-    source: FormCounts, target: FormCounts, at_source: Ints, at_target: Ints, smoothing: Smoothing
-) -> Doubles:
-    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + d) (c(f) + d) / N``."""
-    counts = (source.linked + smoothing.pseudo_count)[at_source]
-    counts *= (target.linked + smoothing.pseudo_count)[at_target] / smoothing.corpus_size
-    return counts
