@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Longs, offsets_of
-from nmtalign.corpus.sections import Sections
+from nmtalign.corpus.sections import Sections, whole_pairs
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
@@ -137,21 +137,16 @@ def measure_coverage(
     target_words: Container[str] = () if every_word else set(target.words)
     source_coverage = _count_side(source, target_words, source_vocabulary, target_vocabulary, every_word)
     target_coverage = _count_side(target, source_words, target_vocabulary, source_vocabulary, every_word)
-    is_copy = _are_copies(source, target)
+    is_copy = are_copies(source, target)
     if sections is None:
-        return Coverage(source_coverage, target_coverage, len(is_copy), int(is_copy.sum()))
+        sections = whole_pairs(source, target)
     is_copied_pair = np.ones(sections.pair_count, bool)
     is_copied_pair[sections.pair_of_section[~is_copy]] = False  # pairs with a section whose sides differ
     copy_count = int(is_copied_pair.sum())
     return Coverage(source_coverage, target_coverage, sections.pair_count, copy_count)
 
 
-def count_copies(source: EncodedSide, target: EncodedSide) -> int:
-    """Return how many sentences have words, the same on both sides."""
-    return int(_are_copies(source, target).sum())
-
-
-def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
+def are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
     """Return which sentences (N,) have words, the same on both sides."""
     number = {word: k for k, word in enumerate(source.words)}
     # (V,): the source word that is equal to each target word, or -1

@@ -18,7 +18,7 @@ from nmtalign.corpus.coverage import (
     MAX_PUNCTUATED_RATE,
     MIN_PAIRS,
     Coverage,
-    count_copies,
+    are_copies,
     ends_in_punctuation,
     find_spaceless_letter,
 )
@@ -103,7 +103,7 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     if empty >= pairs / 2:
         warnings.append(f"{empty:,} of {pairs:,} pairs have an empty side; is this the right pair of files?")
     elif pairs >= MIN_PAIRS:
-        copies = Coverage(pairs=pairs, copies=count_copies(source, target))
+        copies = Coverage(pairs=pairs, copies=int(are_copies(source, target).sum()))
         if copies.warning:
             warnings.append(copies.warning)
         warnings += _warn_of_lengths(source.lengths.astype(float), target.lengths.astype(float))
