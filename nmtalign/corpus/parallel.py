@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -136,10 +137,7 @@ def _map_in_processes(
     function: Callable[[Item], Value], then: Callable[[Value], Combined], items: Sequence[Item], workers: int
 ) -> Iterator[Combined]:
     """Assign items to processes in turn; each process is asked for a result when its turn comes."""
-
-    def serve(n: int, pipe: Connection) -> None:
-        _serve_dealt_items(function, then, items[n::workers], pipe)
-
+    serve = partial(_serve_dealt_items, function, then, items, workers)
     with _forked_processes(workers, serve) as pipes:
         for number in range(len(items)):
             pipe = pipes[number % workers]
@@ -153,10 +151,7 @@ def _imap_in_processes(
     """Send each process an item whenever it is idle."""
     from multiprocessing.connection import wait
 
-    def serve(n: int, pipe: Connection) -> None:
-        _serve_items(function, pipe)
-
-    with _forked_processes(workers, serve) as pipes:
+    with _forked_processes(workers, partial(_serve_items, function)) as pipes:
         idle = list(pipes)
         busy: dict[Connection, int] = {}  # the number of the item that a process works on
         answers: dict[int, Any] = {}  # finished items, by number, that wait for their turn
@@ -264,7 +259,7 @@ def _without_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def _serve_items(function: Callable[[Item], Value], pipe: Connection) -> None:
+def _serve_items(function: Callable[[Item], Value], number: int, pipe: Connection) -> None:
     """Answer each item with a pair (error, result)."""
     while True:
         item = pipe.recv()
@@ -279,9 +274,11 @@ def _serve_dealt_items(
     function: Callable[[Item], Value],
     then: Callable[[Value], Combined],
     items: Sequence[Item],
+    workers: int,
+    number: int,
     pipe: Connection,
 ) -> None:
-    """Answer each item, when asked, with a pair (error, result); stop at the first error."""
+    """Answer each item of process `number`, when asked, with a pair (error, result); stop at an error."""
     waiting: deque[Value] = deque()  # results that have not been asked for
 
     def answer() -> None:
@@ -289,7 +286,7 @@ def _serve_dealt_items(
         pipe.send((None, then(waiting.popleft())))
 
     try:
-        for item in items:
+        for item in items[number::workers]:
             waiting.append(function(item))
             while waiting and (len(waiting) > MAX_RESULTS_AHEAD or pipe.poll()):
                 answer()

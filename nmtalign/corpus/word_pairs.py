@@ -10,6 +10,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that hav
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,14 +79,14 @@ def _index_large(
         ranks = ranks[:-1]  # without the padding at the end
         return first_bucket, numbers_of_keys(kept_keys, run_keys)[ranks]
 
-    def write_run(numbered: tuple[int, Ints]) -> None:
-        first_bucket, numbers = numbered
-        stored.write(first_bucket, numbers)
-
-    runs = list(_bucket_runs(buckets))
-    # every run is large enough for a process of its own
-    for _ in parallel_map(number_run, runs, workers, then=write_run, work=MIN_PARALLEL_CELLS):
-        pass  # the runs are written in order
+    written = parallel_map(
+        number_run,
+        list(_bucket_runs(buckets)),
+        workers,
+        then=lambda numbered: stored.write(*numbered),
+        work=MIN_PARALLEL_CELLS,  # every run is large enough for a process of its own
+    )
+    deque(written, maxlen=0)  # the runs are written in order
     return kept_index(kept_keys, targets, stored)
 
 
@@ -97,23 +98,23 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> WordPairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     buckets = list(buckets)  # buckets on disk are read once
-    if sum(cells_of_buckets(buckets)) > MAX_SORTED_CELLS:
+    cell_count = sum(cells_of_buckets(buckets))
+    if cell_count > MAX_SORTED_CELLS:
         keys, numbers = _number_cells(buckets, targets, workers)
     else:
         keys, numbers = rank_distinct(_cell_keys(buckets, targets))
+    source, target = split_keys(keys, targets)
+    if cell_count > MAX_BUCKET_RUN_CELLS:
+        stored = StoredPairNumbers([bucket.shape for bucket in buckets])
+        stored.write(0, numbers[:cell_count])
+        return WordPairIndex(source, target, stored)
     pair_numbers = []
     start = 0
     for bucket in buckets:
         stop = start + bucket.cell_count
         pair_numbers.append(numbers[start:stop].reshape(bucket.shape))
         start = stop
-    source, target = split_keys(keys, targets)
-    if start <= MAX_BUCKET_RUN_CELLS:
-        return WordPairIndex(source, target, pair_numbers)
-    stored = StoredPairNumbers([bucket.shape for bucket in buckets])
-    for k, of_bucket in enumerate(pair_numbers):
-        stored.write(k, of_bucket)
-    return WordPairIndex(source, target, stored)
+    return WordPairIndex(source, target, pair_numbers)
 
 
 def join_keys(source: Integers, target: Integers, targets: int) -> Longs:
@@ -315,7 +316,7 @@ class StoredPairNumbers(Sequence[Ints]):
         return numbers.reshape(self._shapes[k])
 
     def write(self, k: int, numbers: Ints) -> None:
-        """Write the numbers of the buckets from `k` on."""
+        """Write the numbers of the cells of the buckets from `k` on."""
         self._file.write(self._place, numbers.ravel(), self._starts[k])
 
 
