@@ -24,15 +24,14 @@ from numpy.typing import NDArray
 from nmtalign.display import abbreviate, are_opposite, is_right_to_left, mark_mirrored_words, visible
 from nmtalign.links.alignments import AlignedPair, Link
 from nmtalign.links.inputs import as_gold
-from nmtalign.names import SIDES
 from nmtalign.report.card_reasons import (
     NO_PARTNER,
     Bar,
     BarGroup,
     CardContent,
+    PairWord,
     Part,
     PinnedReasons,
-    PinnedWord,
     attention_of,
     closest_calls,
     explain_pair,
@@ -191,7 +190,7 @@ class _Canvas(PointFigure):
     """The figure of a card, with the texts and shapes that it consists of."""
 
     def __init__(
-        self, theme: Theme, content: CardContent, pin: PinnedWord | None, inches: float | None
+        self, theme: Theme, content: CardContent, pin: PairWord | None, inches: float | None
     ) -> None:
         super().__init__(theme)
         self._inches = inches
@@ -214,7 +213,7 @@ class _Canvas(PointFigure):
 
     def is_pinned(self, side: int, position: int) -> bool:
         """Return whether a word of a side, 0 or 1, is the pinned one."""
-        return self.pin is not None and SIDES[side] == self.pin.side and position == self.pin.position
+        return self.pin is not None and (side, position) == (self.pin.side, self.pin.position)
 
     def write_word(
         self,
@@ -557,14 +556,14 @@ def _middle(points: Sequence[Point]) -> Point:
     return (x + u) / 2, (y + v) / 2
 
 
-def _draw_attention(card: _Canvas, content: CardContent, pin: PinnedWord, words: PlacedWords) -> None:
+def _draw_attention(card: _Canvas, content: CardContent, pin: PairWord, words: PlacedWords) -> None:
     """Draw a violet curve from the pinned word to each word that it looks at, two with a number."""
     weights, none = attention_of(pin)
     labeled = np.argsort(-weights, kind="stable")[:MAX_LABELED_CURVES].tolist()
     for position, weight in enumerate(weights.tolist()):
         if weight < MIN_SHOWN_WEIGHT:
             continue
-        link = pin.cell(position)
+        link = pin.link(position)
         points = words.course(link)
         card.line(points, card.theme.weight, 0.7 + 6 * weight, alpha=0.35 + 0.5 * weight, curved=True)
         if position in labeled:
@@ -575,7 +574,7 @@ def _draw_attention(card: _Canvas, content: CardContent, pin: PinnedWord, words:
             else:
                 _write_weight(card, told, x - 10, y, "right")
     if none is not None and none >= MIN_SHOWN_WEIGHT:
-        word = words.sides[0 if pin.is_source else 1][pin.position]
+        word = words.sides[pin.side][pin.position]
         away = -1 if pin.is_source else 1
         text = f"{NO_PARTNER} {whole_percent(none)}"
         if words.down:

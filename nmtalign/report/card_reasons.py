@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nmtalign.display import abbreviate, is_right_to_left, visible, with_plural
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, BothWords, GoldAlignment, Link
-from nmtalign.names import SIDES, Side
+from nmtalign.names import SIDES
 from nmtalign.report.page_content import best_sources, best_targets, min_posterior, names_of_sides
 from nmtalign.report.page_data import HALF_LEVEL, THOUSAND, as_on_page, in_thousandths, nulls_on_page
 
@@ -60,6 +60,10 @@ class CardContent:
     def links_of_kind(self, kind: str) -> list[Link]:
         """Return the links that are judged so, in their order."""
         return sorted(link for link, judged in self.kinds.items() if judged == kind)
+
+    def is_linked(self, link: Link) -> bool:
+        """Return whether a cell has one of :attr:`links`."""
+        return self.kinds.get(link, "missed") != "missed"
 
     def probability(self, link: Link) -> float:
         """Return the number of a cell."""
@@ -191,18 +195,16 @@ def _explain_missed(content: CardContent, gold: GoldAlignment, missed: Link) -> 
     """
     sources = sorted(source for source, target in gold.sure if target == missed.target)
     targets = sorted(target for source, target in gold.sure if source == missed.source)
-    links = set(content.links)
-    words = content.tokens
-    if len(sources) > len(targets):
-        partners, others = sources, words[0]
-        word, lost = words[1][missed.target], missed.source
-        found = [source for source in sources if Link(source, missed.target) in links]
-        is_alone = all(link.source != lost for link in links)
+    side = 0 if len(sources) > len(targets) else 1  # of the partners
+    if side == 0:
+        partners = sources
+        found = [source for source in sources if content.is_linked(Link(source, missed.target))]
     else:
-        partners, others = targets, words[1]
-        word, lost = words[0][missed.source], missed.target
-        found = [target for target in targets if Link(missed.source, target) in links]
-        is_alone = all(link.target != lost for link in links)
+        partners = targets
+        found = [target for target in targets if content.is_linked(Link(missed.source, target))]
+    others = content.tokens[side]
+    word = content.tokens[1 - side][missed[1 - side]]
+    is_alone = missed[side] in content.alone()[side]
     phrase = " ".join(
         f"{'… ' if n and partners[n - 1] != partner - 1 else ''}{shown_word(others[partner])}"
         for n, partner in enumerate(partners)
@@ -210,7 +212,7 @@ def _explain_missed(content: CardContent, gold: GoldAlignment, missed: Link) -> 
     finds = (
         f"finds {_listed([quoted(shown_word(others[partner])) for partner in found])} and " if found else ""
     )
-    lost_word = quoted(shown_word(others[lost]))
+    lost_word = quoted(shown_word(others[missed[side]]))
     does = f"leaves {lost_word} without a partner" if is_alone else f"links {lost_word} to another word"
     return f"{quoted(shown_word(word))} is {quoted(phrase)} here; it {finds}{does}."
 
@@ -256,14 +258,15 @@ def closest_calls(content: CardContent) -> list[Bar]:
     has_errors = bool(content.links_of_kind("wrong") or content.links_of_kind("missed"))
     if threshold is None or (content.gold is not None and not has_errors):
         return []
-    links = set(content.links)
     calls: list[tuple[bool, float, Link]] = []
     for target, row in enumerate(content.matrix.weights.tolist()):
         for source, weight in enumerate(row):
             link = Link(source, target)
             is_error = content.kinds.get(link) in ("wrong", "missed")
             distance = abs(weight - threshold)
-            is_close = distance <= MAX_DISTANCE_OF_CALL and (link in links or weight >= MIN_CLOSE_CALL)
+            is_close = distance <= MAX_DISTANCE_OF_CALL and (
+                content.is_linked(link) or weight >= MIN_CLOSE_CALL
+            )
             if is_error or is_close:
                 calls.append((not is_error, distance, link))
     bars: list[Bar] = []
@@ -272,7 +275,7 @@ def closest_calls(content: CardContent) -> list[Bar]:
         numbers = (_occurrence(side, position) for side, position in zip(content.tokens, link, strict=True))
         numbered = map(str.__add__, content.names(link), numbers)
         name = LEFT_TO_RIGHT_MARK + " – ".join(map(_isolated, numbered))
-        limit = None if link in links else threshold
+        limit = None if content.is_linked(link) else threshold
         bars.append(Bar(name, content.probability(link), content.kinds.get(link, ""), limit))
     return bars
 
@@ -308,21 +311,36 @@ def matrix_with_probabilities(pair: AlignedPair) -> AlignmentMatrix:
 # --- a pinned word -------------------------------------------------------------------------------
 
 
-class PinnedWord(NamedTuple):
-    """A word of a pair whose reasons a card shows."""
+class PairWord(NamedTuple):
+    """A word of a pair: its side, 0 for source and 1 for target, and its position."""
 
     pair: AlignedPair
-    side: Side
+    side: int
     position: int
 
     @property
     def is_source(self) -> bool:
         """Whether the word is a source word."""
-        return self.side == "source"
+        return self.side == 0
 
-    def cell(self, partner: int) -> Link:
+    @property
+    def quoted(self) -> str:
+        """The word in quotes, with marks that keep a right-to-left word at its place in the sentence."""
+        word = self.pair.tokens[self.side][self.position]
+        mark = LEFT_TO_RIGHT_MARK if is_right_to_left([word]) else ""
+        return f"{mark}{quoted(shown_word(word))}{mark}"
+
+    def partner(self, position: int) -> PairWord:
+        """Return a word of the other side."""
+        return PairWord(self.pair, 1 - self.side, position)
+
+    def link(self, partner: int) -> Link:
         """Return the link of the word and a word of the other side."""
         return Link(self.position, partner) if self.is_source else Link(partner, self.position)
+
+    def links_among(self, links: Iterable[Link]) -> list[Link]:
+        """Return those of some links that the word has."""
+        return [link for link in links if link[self.side] == self.position]
 
 
 class BarGroup(NamedTuple):
@@ -344,7 +362,7 @@ class PinnedReasons(NamedTuple):
     notes: list[str]
 
 
-def pinned_word(pair: AlignedPair, pin: str) -> PinnedWord:
+def pinned_word(pair: AlignedPair, pin: str) -> PairWord:
     """Return the word of a pair that `pin` names: the word itself, or its place, such as s0 or t7.
 
     Raises DataError if the pair does not have the word, or has it several times.
@@ -352,127 +370,101 @@ def pinned_word(pair: AlignedPair, pin: str) -> PinnedWord:
     >>> from nmtalign import load
     >>> pair = load().align("the black cat", "le chat noir")
     >>> pinned_word(pair, "noir")[1:], pinned_word(pair, "s0")[1:]
-    (('target', 2), ('source', 0))
+    ((1, 2), (0, 0))
     """
-    places: list[tuple[Side, int]] = []
-    for side, words in zip(SIDES, pair.tokens, strict=True):
-        places += [(side, position) for position, word in enumerate(words) if word == pin]
+    places = [
+        PairWord(pair, side, position)
+        for side, words in enumerate(pair.tokens)
+        for position, word in enumerate(words)
+        if word == pin
+    ]
     if len(places) > 1:
-        names = [f"{side[0]}{position}" for side, position in places]
+        names = [f"{SIDES[place.side][0]}{place.position}" for place in places]
         more = ", ..." if len(names) > 5 else ""
         advice = f"choose one of its places, such as `pin={names[0]}`"
         raise DataError(f"`pin`: {pin!r} occurs at {', '.join(names[:5])}{more}; {advice}")
     if places:
-        side, position = places[0]
-        return PinnedWord(pair, side, position)
+        return places[0]
     place = _PLACE_OF_WORD.fullmatch(pin)
     if place is None:
         advice = (
             "write it as in the pair, or as a place: s0 is the first source word, t0 the first target word"
         )
         raise DataError(f"`pin`: the pair has no word {pin!r}; {advice}")
-    number = "st".index(place[1])
-    count = len(pair.tokens[number])
+    side = "st".index(place[1])
+    count = len(pair.tokens[side])
     if int(place[2]) >= count:
-        raise DataError(
-            f"`pin`: {pin} is out of range for {count:,} {SIDES[number]} words, which count from 0"
-        )
-    return PinnedWord(pair, SIDES[number], int(place[2]))
+        raise DataError(f"`pin`: {pin} is out of range for {count:,} {SIDES[side]} words, which count from 0")
+    return PairWord(pair, side, int(place[2]))
 
 
-def attention_of(pin: PinnedWord) -> tuple[NDArray[np.floating], float | None]:
-    """Return how much the word looks at each word of the other side, and at none, which may be unknown."""
-    return _attention(pin.pair, pin.side, pin.position)
-
-
-def _attention(pair: AlignedPair, side: Side, position: int) -> tuple[NDArray[np.floating], float | None]:
-    is_source = side == "source"
-    of_direction = pair.reverse if is_source else pair.forward
+def attention_of(word: PairWord) -> tuple[NDArray[np.floating], float | None]:
+    """Return how much a word looks at each word of the other side, and at none, which may be unknown."""
+    pair = word.pair
+    of_direction = pair.reverse if word.is_source else pair.forward
     weights = matrix_with_probabilities(pair).weights if of_direction is None else as_on_page(of_direction)
-    null = nulls_on_page(pair.source_null if is_source else pair.target_null)
-    row = weights[:, position] if is_source else weights[position]
-    return np.clip(row.astype(float), 0.0, 1.0), None if null is None else float(null[position])
+    null = nulls_on_page(pair.source_null if word.is_source else pair.target_null)
+    row = weights[:, word.position] if word.is_source else weights[word.position]
+    return np.clip(row.astype(float), 0.0, 1.0), None if null is None else float(null[word.position])
 
 
-def words_in_view(pin: PinnedWord, links: Iterable[Link]) -> tuple[set[int], set[int]]:
+def words_in_view(pin: PairWord, links: Iterable[Link]) -> tuple[set[int], set[int]]:
     """Return the source and the target positions of the pinned word and of those that it is linked to."""
-    own = set(links_of_word(pin, links))
-    sources = {link.source for link in own}
-    targets = {link.target for link in own}
-    (sources if pin.is_source else targets).add(pin.position)
-    return sources, targets
+    own = pin.links_among(links)
+    positions = {link.source for link in own}, {link.target for link in own}
+    positions[pin.side].add(pin.position)
+    return positions
 
 
-def links_of_word(pin: PinnedWord, links: Iterable[Link]) -> list[Link]:
-    """Return the links of the pinned word."""
-    return [link for link in links if link[SIDES.index(pin.side)] == pin.position]
-
-
-def explain_word(content: CardContent, pin: PinnedWord) -> PinnedReasons:
+def explain_word(content: CardContent, pin: PairWord) -> PinnedReasons:
     """Return what the inspector says about a word: its best partner, and why they are linked or not."""
-    word = _quoted(pin.pair, pin.side, pin.position)
     partners = _partners(content, pin, content.links)
     gold_links = () if content.gold is None else content.gold.possible
     missed = _partners(content, pin, gold_links)
     weights, _ = attention_of(pin)
     if not len(weights):
         return PinnedReasons(
-            f"{word} has no link", [("There is no word to link it with.", "")], [], None, "", []
+            f"{pin.quoted} has no link", [("There is no word to link it with.", "")], [], None, "", []
         )
     partner = [*partners, *missed, int(weights.argmax())][0]
-    link = pin.cell(partner)
-    groups = [
-        _looks_at(pin.pair, "target", link.target, link.source),
-        _looks_at(pin.pair, "source", link.source, link.target),
-    ]
-    if pin.is_source:
-        groups.reverse()
-    is_linked = link in set(content.links)
+    link = pin.link(partner)
+    is_linked = content.is_linked(link)
     unlinked_head = "Both together" if _has_both_directions(pin.pair) else "Weight"
     limit = None if is_linked else content.threshold
     return PinnedReasons(
-        headline=_headline(content, pin, word, partners),
+        headline=_headline(content, pin, partners),
         sentence=_sentence(content, pin.pair, link),
-        groups=groups,
+        groups=[_looks_at(pin, partner), _looks_at(pin.partner(partner), pin.position)],
         together=Bar("", content.probability(link), content.kinds.get(link, ""), limit),
         together_head="Probability of the link" if is_linked else unlinked_head,
         notes=_notes(pin.pair),
     )
 
 
-def _partners(content: CardContent, pin: PinnedWord, links: Iterable[Link]) -> list[int]:
+def _partners(content: CardContent, pin: PairWord, links: Iterable[Link]) -> list[int]:
     """Return the positions of the other side that the word is linked to, the likeliest first."""
-    other = 1 - SIDES.index(pin.side)
-    ranked = sorted(sorted(links_of_word(pin, links)), key=content.probability, reverse=True)
-    return [link[other] for link in ranked]
+    ranked = sorted(sorted(pin.links_among(links)), key=content.probability, reverse=True)
+    return [link[1 - pin.side] for link in ranked]
 
 
-def _quoted(pair: AlignedPair, side: Side, position: int) -> str:
-    word = pair.tokens[SIDES.index(side)][position]
-    # the marks keep a word that is written from right to left at its place in the sentence
-    mark = LEFT_TO_RIGHT_MARK if is_right_to_left([word]) else ""
-    return f"{mark}{quoted(shown_word(word))}{mark}"
-
-
-def _headline(content: CardContent, pin: PinnedWord, word: str, partners: Sequence[int]) -> str:
+def _headline(content: CardContent, pin: PairWord, partners: Sequence[int]) -> str:
     if not partners:
-        return f"{word} has no link"
-    other: Side = "target" if pin.is_source else "source"
-    names = [_quoted(pin.pair, other, partner) for partner in partners]
-    wrong = sum(content.kinds.get(pin.cell(partner)) == "wrong" for partner in partners)
+        return f"{pin.quoted} has no link"
+    names = [pin.partner(partner).quoted for partner in partners]
+    wrong = sum(content.kinds.get(pin.link(partner)) == "wrong" for partner in partners)
     judged = "" if not wrong else ": wrong" if wrong == len(partners) else ", not all of them right"
-    return f"{word} is linked to {_listed(names)}{judged}"
+    return f"{pin.quoted} is linked to {_listed(names)}{judged}"
 
 
-def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> BarGroup:
+def _looks_at(word: PairWord, partner: int) -> BarGroup:
     """Return the bars of the words that a word looks at most, and of `partner`.
 
     They are drawn without numbers: the number of a link is that of both directions together.
     """
-    weights, none = _attention(pair, side, position)
-    has_direction = (pair.reverse if side == "source" else pair.forward) is not None
-    other: Side = "target" if side == "source" else "source"
-    words = pair.tokens[SIDES.index(other)]
+    pair = word.pair
+    weights, none = attention_of(word)
+    has_direction = (pair.reverse if word.is_source else pair.forward) is not None
+    words = pair.tokens[1 - word.side]
     shown = np.argsort(-weights, kind="stable")[:MAX_SHOWN_PARTNERS].tolist()
     if partner not in shown:
         shown.append(partner)
@@ -481,15 +473,15 @@ def _looks_at(pair: AlignedPair, side: Side, position: int, partner: int) -> Bar
         bars.append(Bar(NO_PARTNER, none, ""))
     bars = sorted((bar for bar in bars if bar.share >= MIN_SHOWN_SHARE), key=lambda bar: -bar.share)
     languages = names_of_sides(pair.languages)
-    if side == "target":
+    if not word.is_source:
         languages.reverse()
-    return BarGroup(f"{_quoted(pair, side, position)} looks at", " → ".join(languages), bars)
+    return BarGroup(f"{word.quoted} looks at", " → ".join(languages), bars)
 
 
 def _sentence(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:
     """Return the reason as one sentence, whose clauses are separated by semicolons."""
-    second = _second_word(content, pair, link) if link in set(content.links) else None
-    why = _choice_clause(pair, link) if second is None else _second_word_clause(pair, link, *second)
+    second = _second_word(content, pair, link) if content.is_linked(link) else None
+    why = _choice_clause(pair, link) if second is None else _second_word_clause(*second, link)
     clauses: list[list[Part]] = [[(_vectors_clause(pair, link), "")], [(why, "")]]
     clauses += [_together_clause(content, pair, link), _gold_clause(content, link)]
     parts: list[Part] = []
@@ -507,64 +499,57 @@ def _vectors_clause(pair: AlignedPair, link: Link) -> str:
 
 
 def _choice_clause(pair: AlignedPair, link: Link) -> str:
-    of_target = best_sources(pair)[link.target]
-    of_source = best_targets(pair)[link.source]
-    preferences = []
-    if of_target != link.source:
-        preferences.append(_preference(pair, "target", link.target, of_target, link.source))
-    if of_source != link.target:
-        preferences.append(_preference(pair, "source", link.source, of_source, link.target))
+    best = best_targets(pair), best_sources(pair)  # of each source word, of each target word
+    preferences: list[str] = []
+    for side in (1, 0):
+        word = PairWord(pair, side, link[side])
+        if best[side][word.position] != link[1 - side]:
+            preferences.append(_preference(word, best[side][word.position], link[1 - side]))
     return ", and ".join(preferences) or "each is the other’s first choice"
 
 
-def _preference(pair: AlignedPair, side: Side, position: int, best: int, partner: int) -> str:
+def _preference(word: PairWord, best: int, partner: int) -> str:
     """Return a clause such as "seen from ‘le’, ‘the’ is likelier than ‘black’"."""
-    other: Side = "target" if side == "source" else "source"
-    likelier = "no partner" if best < 0 else _quoted(pair, other, best)
-    than = _quoted(pair, other, partner)
-    return f"seen from {_quoted(pair, side, position)}, {likelier} is likelier than {than}"
+    likelier = "no partner" if best < 0 else word.partner(best).quoted
+    return f"seen from {word.quoted}, {likelier} is likelier than {word.partner(partner).quoted}"
 
 
-def _second_word(content: CardContent, pair: AlignedPair, link: Link) -> tuple[Side, int] | None:
-    """Return the side whose word is a second word, and the position of its neighbor; None for other links."""
-    posterior = pair.matrix.weights
-    if pair.second is None or pair.threshold is None:
-        return None
+def _second_word(content: CardContent, pair: AlignedPair, link: Link) -> tuple[PairWord, int] | None:
+    """Return the second word of a link, and the position of the word it is next to; None for other links."""
     least = pair.threshold
-    links = set(content.links)
+    if pair.second is None or least is None:
+        return None
 
-    def is_likely(source: int, target: int) -> bool:
-        return Link(source, target) in links and bool(posterior[target, source] >= least)
+    def is_likely(other: Link) -> bool:
+        return content.is_linked(other) and bool(pair.matrix.weights[other.target, other.source] >= least)
 
     words = pair.tokens[0][link.source], pair.tokens[1][link.target]
     has_sign = not all(any(map(str.isalnum, word)) for word in words)
-    if has_sign or is_likely(*link):
+    if has_sign or is_likely(link):
         return None
-    T, S = posterior.shape
-    for neighbor in (link.target - 1, link.target + 1):
-        if is_likely(link.source, neighbor) and not any(is_likely(s, link.target) for s in range(S)):
-            return "target", neighbor
-    for neighbor in (link.source - 1, link.source + 1):
-        if is_likely(neighbor, link.target) and not any(is_likely(link.source, t) for t in range(T)):
-            return "source", neighbor
+    for side in (1, 0):
+        word = PairWord(pair, side, link[side])
+        others = range(len(pair.tokens[1 - side]))
+        for neighbor in (word.position - 1, word.position + 1):
+            next_to_it = word._replace(position=neighbor).link(link[1 - side])
+            if is_likely(next_to_it) and not any(is_likely(word.link(other)) for other in others):
+                return word, neighbor
     return None
 
 
-def _second_word_clause(pair: AlignedPair, link: Link, side: Side, neighbor: int) -> str:
-    assert pair.second is not None
-    position, partner = (link.source, link.target) if side == "source" else (link.target, link.source)
-    weights, _ = _attention(pair, side, position)
-    weight = float(weights[partner])
-    word, beside = _quoted(pair, side, position), _quoted(pair, side, neighbor)
-    if weight < pair.second - HALF_LEVEL:
-        return f"{word} is next to {beside}, with which it is an expression in a dictionary"
-    return f"{word} is a second word next to {beside}, which needs less"
+def _second_word_clause(word: PairWord, neighbor: int, link: Link) -> str:
+    assert word.pair.second is not None
+    weights, _ = attention_of(word)
+    beside = word._replace(position=neighbor).quoted
+    if float(weights[link[1 - word.side]]) < word.pair.second - HALF_LEVEL:
+        return f"{word.quoted} is next to {beside}, with which it is an expression in a dictionary"
+    return f"{word.quoted} is a second word next to {beside}, which needs less"
 
 
 def _together_clause(content: CardContent, pair: AlignedPair, link: Link) -> list[Part]:
     number = content.probability(link)
     told: Part = (whole_percent(number), "bold")
-    if link in set(content.links):
+    if content.is_linked(link):
         return [("the probability of the link is ", ""), told]
     start: Part = ("both together make " if _has_both_directions(pair) else "its weight is ", "")
     threshold = min_posterior(pair)
@@ -583,7 +568,7 @@ def _has_both_directions(pair: AlignedPair) -> bool:
 def _gold_clause(content: CardContent, link: Link) -> list[Part]:
     if content.gold is None:
         return []
-    is_linked = link in set(content.links)
+    is_linked = content.is_linked(link)
     if link not in content.gold.possible:
         if is_linked:
             return [("people did not link the two: ", ""), ("wrong", "wrong")]

@@ -319,8 +319,8 @@ def test_a_word_is_pinned_by_its_text_or_its_place(
 ) -> None:
     sentences = "the black cat the", "le chat noir le"
     pair = load().align(*sentences)
-    assert pinned_word(pair, "noir")[1:] == ("target", 2)
-    assert pinned_word(pair, "s3")[1:] == ("source", 3)
+    assert pinned_word(pair, "noir")[1:] == (1, 2)
+    assert pinned_word(pair, "s3")[1:] == (0, 3)
     for pin, problem in (
         ("le", "'le' occurs at t0, t3; choose one of its places, such as `pin=t0`"),
         ("dog", "the pair has no word 'dog'; write it as in the pair, or as a place: s0"),
