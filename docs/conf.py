@@ -21,7 +21,7 @@ import nmtalign
 from nmtalign.cli.declare import group_by_section
 from nmtalign.cli.program import COMMANDS
 from nmtalign.files.paths import bundled_path
-from nmtalign.links.formats import read_gold
+from nmtalign.links.gold import read_gold
 from nmtalign.report.html import cards_page
 from nmtalign.report.page_content import SamplePair
 

@@ -29,7 +29,7 @@ _NAMES_OF_MODULE = {
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
     "decoding.batches": "concat open_batch",
     "links.evaluation": "evaluate Evaluation ThresholdCurve",
-    "links.formats": "read_gold",
+    "links.gold": "read_gold",
     "links.inputs": "write_links",
     "links.scoring": "Bootstrap ExpectedEvaluation",
     "links.selection": "symmetrize",

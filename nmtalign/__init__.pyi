@@ -36,7 +36,7 @@ from nmtalign.links.alignments import Link as Link
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import ThresholdCurve as ThresholdCurve
 from nmtalign.links.evaluation import evaluate as evaluate
-from nmtalign.links.formats import read_gold as read_gold
+from nmtalign.links.gold import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
 from nmtalign.links.scoring import Bootstrap as Bootstrap
 from nmtalign.links.scoring import ExpectedEvaluation as ExpectedEvaluation

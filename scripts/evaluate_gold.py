@@ -29,7 +29,8 @@ from nmtalign.aligner.preparation import prepare
 from nmtalign.aligner.training_job import TrainingJob
 from nmtalign.aligner.training_steps import train_aligner, train_rescorer
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
+from nmtalign.links.formats import format_pharaoh, parse_gold
+from nmtalign.links.gold import read_gold
 from nmtalign.settings import TrainingSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 

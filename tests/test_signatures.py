@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.sniffing import detect_encoding
 from nmtalign.files.text_files import read_lines, try_lines
-from nmtalign.links.formats import read_gold, read_links
+from nmtalign.links.formats import read_links
+from nmtalign.links.gold import read_gold
 from nmtalign.text.bitext import read_bitext
 
 LINES = ["the house", "", "été 東京 🎉", "a\u2028b"]

@@ -20,7 +20,7 @@ from nmtalign.errors import DataError, OnBadPair, UsageError
 from nmtalign.external.word_encoders import WordEncoder, load_word_encoder
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
+from nmtalign.links.gold import are_corrections, pair_fingerprint, read_corrections, read_gold
 from nmtalign.links.inputs import GoldInput, as_gold_sequence
 from nmtalign.progress import ProgressReporter
 from nmtalign.settings import TrainingSettings

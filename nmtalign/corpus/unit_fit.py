@@ -14,7 +14,7 @@ from pathlib import Path
 from nmtalign.corpus.units import LinkUnit
 from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import Link, links_inside
-from nmtalign.links.formats import outside_link_error
+from nmtalign.links.gold import outside_link_error
 from nmtalign.names import SIDES, LinkUnitName
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import SPACE_MARK, join_marked

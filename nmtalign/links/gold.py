@@ -1,17 +1,31 @@
-"""Gold links of the pairs of a text, as a sequence and as a table."""
+"""Gold links of the pairs of a text: a sequence of them, a table, and their files.
+
+Corrections are links of single pairs of a text by people who looked, as a report writes and reads them: a
+line of JSON for each pair, the links of ``jsonl`` with more beside them::
+
+    {"pair": 3, "pairs": 447, "text": "ee0c9a5e97be", "links": [[0, 0]], "possible": [[1, 2]], "by": "Ann",
+     "at": "2026-05-04T12:00:00Z"}
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.display import with_plural
+from nmtalign.errors import DataError
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.paths import as_path, name_file_in_errors
+from nmtalign.files.text_files import parse_json
 from nmtalign.links.alignments import BothWords, GoldAlignment
-from nmtalign.names import LinkUnitName
+from nmtalign.links.formats import WORD_COUNT_ADVICE, gold_of_json, read_by_line, read_link_records
+from nmtalign.names import LinkUnitName, ReadLinksFormat
 from nmtalign.results import table_of_rows
 from nmtalign.validation import normalize_index, selected_indices
 
@@ -22,6 +36,7 @@ NO_GOLD = GoldAlignment((), ())
 WORD_COLUMNS = ("source_word", "target_word")
 GOLD_COLUMNS = ("source_position", "source_word", "target_position", "target_word", "kind")
 GOLD_EXAMPLE = (0, "", 0, "", "")
+_CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,3 +133,158 @@ def _gold_rows(gold: GoldAlignment, words: BothWords | None) -> Iterator[tuple[A
     for s, t in sorted(gold.possible):
         source, target = (None, None) if words is None else (words[0][s], words[1][t])
         yield s, source, t, target, "sure" if (s, t) in gold.sure else "possible"
+
+
+def read_gold(path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8") -> GoldLinks:
+    """Return the gold links of each pair.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of gold links, which may be compressed, or ``corrections.jsonl``, which a report saves; it has
+        gold for the pairs that somebody looked at, and only these are scored.
+    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
+        Pharaoh counts from 0, with ``3-4`` for a sure link and ``3p4`` for a possible one; TALP and NAACL
+        count from 1.
+    encoding : str
+        Encoding of the file.
+
+    Returns
+    -------
+    GoldLinks
+        A read-only sequence with a :class:`GoldAlignment` for each pair, which can be sliced like a batch.
+        Its method ``table()`` returns a DataFrame with one row for each link: ``pair``, positions, words if
+        the file has them, and ``kind``, which is ``sure`` or ``possible``.
+
+    Raises
+    ------
+    DataError
+        With the line, where the file is not of that format.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "gold.pharaoh"
+    ...     _ = path.write_text("0-0 1p2\\n", encoding="utf-8")
+    ...     gold = read_gold(path)
+    >>> gold, gold[0]
+    (GoldLinks of 1 pair: 1 sure link, 1 only possible, GoldAlignment: 0-0 1p2)
+    >>> print(gold.table().to_string(index=False))
+     pair  source_position  target_position     kind
+        0                0                0     sure
+        0                1                2 possible
+    """
+    if format == "pharaoh" and are_corrections(path):
+        corrections = read_corrections(path, encoding=encoding)
+        golds = {number - 1: correction.gold for number, correction in corrections.items()}
+        pairs = next((correction.pairs for correction in corrections.values()), 0)
+        return GoldLinks(golds, pairs, is_partial=True)
+    records = list(read_link_records(path, format=format, encoding=encoding))
+    golds = {n: record.gold for n, record in enumerate(records)}
+    words = {}
+    for n, record in enumerate(records):
+        if record.source is not None and record.target is not None:
+            words[n] = record.source, record.target
+    unit = next((record.unit for record in records if record.unit is not None), None)
+    return GoldLinks(golds, len(records), words, unit)
+
+
+# --- corrections ---------------------------------------------------------------------------------
+
+
+class Correction(NamedTuple):
+    """The links of a pair, and who looked at them when."""
+
+    pair: int  # line of the text, from 1
+    pairs: int  # lines of the text
+    text: str  # the words; see `pair_fingerprint`
+    gold: GoldAlignment
+    by: str
+    at: str  # ISO 8601
+    note: str = ""
+
+
+def pair_fingerprint(source: Sequence[str], target: Sequence[str]) -> str:
+    """Return a fingerprint of the words of a pair: twelve hexadecimal digits."""
+    words = f"{' '.join(source)}\n{' '.join(target)}"
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+class TextFingerprint:
+    """The fingerprint of a whole text, which is computed while its pairs are read.
+
+    It depends on the words and the order of all pairs, and on how sub-words are joined (`pieces`), because
+    the positions of words depend on it.
+
+    >>> key = TextFingerprint()
+    >>> for pair in (["the", "cat"], ["le", "chat"]), (["a", "dog"], ["un", "chien"]):
+    ...     key.add(*pair)
+    >>> len(str(key))
+    12
+    """
+
+    def __init__(self, pieces: str | None = None) -> None:
+        self._hash = hashlib.sha256(f"{pieces or ''}\n".encode())
+
+    def add(self, source: Sequence[str], target: Sequence[str]) -> None:
+        """Add the words of the next pair."""
+        words = f"{' '.join(source)}\n{' '.join(target)}\n"
+        self._hash.update(words.encode("utf-8", "surrogatepass"))
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()[:12]
+
+
+def are_corrections(path: str | Path) -> bool:
+    """Return whether a file of gold links contains corrections, according to its name."""
+    return format_ending(as_path(path)) == ".jsonl"
+
+
+def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:
+    """Return the latest correction of each pair, by the number of the pair.
+
+    All corrections have to be of one text; a DataError names the line.
+    """
+    latest: dict[int, Correction] = {}
+    for number, correction in enumerate(
+        name_file_in_errors(path, read_by_line(path, encoding, _parse_correction)), 1
+    ):
+        if isinstance(correction, DataError):
+            raise correction
+        first = next(iter(latest.values()), correction)
+        if correction.pairs != first.pairs:
+            expected = f"expected a text of {first.pairs:,} pairs as before"
+            raise DataError(f"{expected}, found one of {correction.pairs:,}").at(path, line=number)
+        if correction.pair not in latest or correction.at >= latest[correction.pair].at:
+            latest[correction.pair] = correction
+    return latest
+
+
+def _parse_correction(line: str) -> Correction:
+    record = parse_json(line)
+    values: dict[str, Any] = record if isinstance(record, dict) else {}
+    if not all(type(values.get(name)) is kind for name, kind in _CORRECTION_FIELDS.items()):
+        names = ", ".join(_CORRECTION_FIELDS)
+        raise DataError(f"expected a correction with {names} and links, found {line[:60]!r}")
+    if not 0 < values["pairs"] < 10**9:
+        raise DataError(f"expected the number of pairs of a text, found {values['pairs']!r:.60}")
+    if not 1 <= values["pair"] <= values["pairs"]:
+        raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']!r:.60}")
+    note = values.get("note", "")
+    if not isinstance(note, str):
+        raise DataError(f"expected a note as text, found {note!r:.60}")
+    fields = {name: values[name] for name in _CORRECTION_FIELDS}
+    return Correction(gold=gold_of_json(record, line), note=note, **fields)
+
+
+def outside_link_error(error: DataError, number: int, file: str | Path | None = None) -> DataError:
+    """Return the error of a link outside its pair, with the place of the pair, from 1, and advice.
+
+    In a file, the place is the line of the pair; corrections are in any order, and name their pair instead.
+    """
+    complete = DataError(f"{error}; {WORD_COUNT_ADVICE}")
+    if file is not None and not are_corrections(file):
+        return complete.at(file, line=number)
+    numbered = DataError(f"pair {number:,}: {complete}")
+    return numbered if file is None else numbered.at(file)

@@ -32,11 +32,10 @@ from nmtalign.links.formats import (
     format_record,
     parse_gold,
     parse_pharaoh,
-    read_gold,
     read_link_records,
     read_links,
 )
-from nmtalign.links.gold import GoldLinks
+from nmtalign.links.gold import GoldLinks, read_gold
 from nmtalign.links.saved_tables import is_batch_file
 from nmtalign.validation import is_iterable, reject_exhausted
 

@@ -23,14 +23,8 @@ from nmtalign.external.matrix_files import GivenPair
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Evaluation, evaluate
-from nmtalign.links.formats import (
-    are_corrections,
-    check_unit,
-    read_gold,
-    read_link_records,
-    read_links,
-    with_numbered_errors,
-)
+from nmtalign.links.formats import check_unit, read_link_records, read_links, with_numbered_errors
+from nmtalign.links.gold import are_corrections, read_gold
 from nmtalign.links.scoring import Counts
 from nmtalign.report.page_content import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import SentencePair, words_between_spaces

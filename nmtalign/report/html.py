@@ -33,13 +33,8 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.links.evaluation import Evaluation
-from nmtalign.links.formats import (
-    Correction,
-    TextFingerprint,
-    format_gold,
-    pair_fingerprint,
-    read_corrections,
-)
+from nmtalign.links.formats import format_gold
+from nmtalign.links.gold import Correction, TextFingerprint, pair_fingerprint, read_corrections
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, check_gold_inside
 from nmtalign.report.page_content import (
     OWN_LINKS,

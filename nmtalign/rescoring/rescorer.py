@@ -32,7 +32,8 @@ from nmtalign.corpus.unit_fit import LinksCheck
 from nmtalign.display import name_pair, with_plural
 from nmtalign.errors import DataError, OnBadPair, warn_caller
 from nmtalign.links.alignments import GoldAlignment, links_inside
-from nmtalign.links.formats import WORD_COUNT_ADVICE, outside_link_error
+from nmtalign.links.formats import WORD_COUNT_ADVICE
+from nmtalign.links.gold import outside_link_error
 from nmtalign.links.selection import DEFAULT_THRESHOLD, adjacent_link_cells
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import PositionModel, Posteriors, PosteriorsAndRatios, TextScores

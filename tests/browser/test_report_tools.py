@@ -18,7 +18,8 @@ import pytest
 import nmtalign as na
 from nmtalign import AlignedPair, Alignment, GoldAlignment, Link, evaluate
 from nmtalign.corpus.sides import encode_both_sides
-from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
+from nmtalign.links.formats import format_gold
+from nmtalign.links.gold import pair_fingerprint, read_corrections, read_gold
 from nmtalign.links.inputs import as_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.page_content import SamplePair

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nmtalign as na
-from nmtalign.links.formats import pair_fingerprint
+from nmtalign.links.gold import pair_fingerprint
 from tests.cli.running import run
 
 PAIRS = [("the black cat", "le chat noir"), ("a dog", "un chien"), ("the house", "la maison"), ("", "")] * 3

@@ -8,7 +8,8 @@ from nmtalign.cli import main
 from nmtalign.cli.commands import demo_command
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.evaluation import evaluate
-from nmtalign.links.formats import read_gold, read_links
+from nmtalign.links.formats import read_links
+from nmtalign.links.gold import read_gold
 from nmtalign.names import BUNDLED_VECTORS
 
 

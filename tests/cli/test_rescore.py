@@ -9,7 +9,7 @@ import pytest
 
 import nmtalign
 from nmtalign.errors import DataError
-from nmtalign.links.formats import pair_fingerprint
+from nmtalign.links.gold import pair_fingerprint
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 

@@ -73,7 +73,7 @@ CORRECTIONS = "".join(
         {
             "pair": n,
             "pairs": 51,
-            "text": nmtalign.links.formats.pair_fingerprint(*(s.split(" ") for s in (PAIRS * 17)[n - 1])),
+            "text": nmtalign.links.gold.pair_fingerprint(*(s.split(" ") for s in (PAIRS * 17)[n - 1])),
             "links": [[0, 0]],
             "possible": [[1, 1]],
             "by": "A",

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from nmtalign import DataError, evaluate, load, read_gold, train, write_report
-from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections
+from nmtalign.links.formats import format_gold
+from nmtalign.links.gold import pair_fingerprint, read_corrections
 from nmtalign.report.chosen_pairs import read_corpus
 from nmtalign.text.bitext import SentencePair
 

@@ -26,10 +26,10 @@ from nmtalign.links.formats import (
     format_record,
     parse_gold,
     parse_pharaoh,
-    read_gold,
     read_link_records,
     read_links,
 )
+from nmtalign.links.gold import read_gold
 from nmtalign.names import READ_LINKS, SIDES
 
 word = st.text(

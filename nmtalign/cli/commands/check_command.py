@@ -243,13 +243,8 @@ def _gold_pairs(
     """Yield the line, the pair and the gold links of each good record that somebody looked at."""
     from nmtalign.aligner.training_job import checked_against_corrections
     from nmtalign.links.alignments import links_inside
-    from nmtalign.links.formats import (
-        are_corrections,
-        check_unit,
-        outside_link_error,
-        read_gold,
-        read_link_records,
-    )
+    from nmtalign.links.formats import check_unit, read_link_records
+    from nmtalign.links.gold import are_corrections, outside_link_error, read_gold
 
     reviewed: Collection[int] | None = None
     golds: Iterable[GoldAlignment]

@@ -19,14 +19,8 @@ from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.links import evaluation
 from nmtalign.links.alignments import links_inside
 from nmtalign.links.evaluation import Difference, compare_evaluations, count_matches
-from nmtalign.links.formats import (
-    are_corrections,
-    check_unit,
-    read_corrections,
-    read_link_records,
-    read_links,
-    stated_unit,
-)
+from nmtalign.links.formats import check_unit, read_link_records, read_links, stated_unit
+from nmtalign.links.gold import are_corrections, read_corrections
 from nmtalign.links.saved_tables import is_batch_file, read_saved_links
 from nmtalign.links.scoring import (
     METRICS,

@@ -24,7 +24,8 @@ from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.links.formats import TextFingerprint, format_gold
+from nmtalign.links.formats import format_gold
+from nmtalign.links.gold import TextFingerprint
 from nmtalign.report.chosen_pairs import CorpusRecord, align_for_report, worst_sample
 from nmtalign.report.page_content import OWN_LINKS, Statistic, evaluation_statistics
 from nmtalign.text.bitext import SentencePair
