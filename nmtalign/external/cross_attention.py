@@ -19,8 +19,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals
 from nmtalign.errors import DataError, warn_caller
-from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, match_given, match_pairs, read_matrices
-from nmtalign.external.transformer import (
+from nmtalign.external.hf_encoder import (
     Pieces,
     import_packages,
     model_inputs,
@@ -29,6 +28,7 @@ from nmtalign.external.transformer import (
     run_in_batches,
     side_tokenizers,
 )
+from nmtalign.external.matrix_files import PairMatrix, TokenizedPair, match_given, match_pairs, read_matrices
 from nmtalign.names import SubwordMarks
 from nmtalign.text.subwords import join_marked
 

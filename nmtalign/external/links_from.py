@@ -50,6 +50,7 @@ from nmtalign.external.cross_attention import (
     read_attention,
     translator_attention,
 )
+from nmtalign.external.hf_encoder import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.external.matrix_files import (
     GivenPair,
     PairMatrix,
@@ -57,7 +58,6 @@ from nmtalign.external.matrix_files import (
     read_similarities,
     read_vectors,
 )
-from nmtalign.external.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
     AlignedBatch,

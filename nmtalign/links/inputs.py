@@ -1,4 +1,4 @@
-"""Links and gold links in the forms that public functions accept; each form is checked here, once."""
+"""Links and gold links in the forms that public functions accept, checked once; `write_links` writes them."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ import nmtalign
 from nmtalign.cli import main
 from nmtalign.errors import DataError
 from nmtalign.external import transformer
+from nmtalign.external.hf_encoder import Encoder, EncoderSimilarities, Pieces
 from nmtalign.external.links_from import encoder_linker
-from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.external.tiny import LAYERS, ambiguous_bitext, make_encoder

@@ -17,8 +17,8 @@ import nmtalign
 from nmtalign.cli import main
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.external import transformer
+from nmtalign.external.hf_encoder import Encoder, EncoderSimilarities, Pieces
 from nmtalign.external.links_from import encoder_linker
-from nmtalign.external.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.links.formats import read_links
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from nmtalign.text.bitext import SentencePair
@@ -253,7 +253,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
 
 def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     """Empty sides, pairs beyond one call of the encoder, one that is too large."""
-    monkeypatch.setattr("nmtalign.external.transformer.ENCODED_PAIRS_IN_MEMORY", 3)
+    monkeypatch.setattr("nmtalign.external.hf_encoder.ENCODED_PAIRS_IN_MEMORY", 3)
     lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
     for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
         (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
@@ -263,7 +263,7 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     found = list(map(set, read_links(tmp_path / "links")))
     assert found == published(words, encoder=tiny, layer=LAYERS, method="simalign-itermax")
     assert [bool(links) for links in found] == [all(pair) for pair in words]
-    monkeypatch.setattr("nmtalign.external.transformer.MAX_PAIR_CELLS", 48)
+    monkeypatch.setattr("nmtalign.external.hf_encoder.MAX_PAIR_CELLS", 48)
     with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.external.hf_encoder import Encoder, max_subwords_of
 from nmtalign.external.links_from import encoder_linker
-from nmtalign.external.transformer import Encoder, max_subwords_of
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY

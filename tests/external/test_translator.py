@@ -12,7 +12,7 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.external.cross_attention import Translator, likelihood_gain, rank_reductions
-from nmtalign.external.transformer import Encoder
+from nmtalign.external.hf_encoder import Encoder
 from nmtalign.links.formats import read_links
 from tests.cli.running import run
 from tests.external.tiny import make_translator, reversed_bitext

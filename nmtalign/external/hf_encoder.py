@@ -1,4 +1,4 @@
-"""Pretrained encoders of the package transformers: vectors of sub-words, and their similarities in a pair.
+"""Encoders of Hugging Face (package transformers): vectors of sub-words, and their similarities in a pair.
 
 Axes: D dimension, T target, S source words or sub-words of a pair.
 """
