@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from nmtalign.display import visible
 from nmtalign.errors import UsageError
-from nmtalign.links.formats import pair_fingerprint
+from nmtalign.links.gold import pair_fingerprint
 from nmtalign.links.scoring import Counts
 from nmtalign.report.page_content import (
     EMPTY_PAIR,
