@@ -80,7 +80,7 @@ def shorter_sample(*languages: str) -> list[list[str]]:
         (ENGLISH, GERMAN, "of the target words are known"),
         (ENGLISH, CHINESE, "only 0.0 % of the target words are known"),
         (FRENCH, ENGLISH, "the sides seem to be swapped"),
-        (sample("fr")[0], sample("en")[0], "the sides seem to be swapped"),
+        (*shorter_sample("fr", "en"), "the sides seem to be swapped"),
     ],
 )
 def test_other_languages_and_swapped_sides_are_named(source, target, expected, tmp_path, capfd):

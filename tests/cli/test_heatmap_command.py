@@ -81,11 +81,13 @@ def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path
 
 
 def test_lines_of_a_bitext_become_pages(vectors: Path, pairs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "pages.pdf"
-    assert run("heatmap", "--pairs", pairs, "--lines", "3-4,1", "--vectors", vectors, "-o", out) == 0
-    assert out.read_bytes().count(b"/Type /Page ") == 3
-    assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "-o", out) == 0
-    assert out.read_bytes().count(b"/Type /Page ") == 4  # also the empty pair has its page
+    draw = "heatmap", "--pairs", pairs, "--vectors", vectors
+    assert run(*draw, "--lines", "3-4,1", "-o", tmp_path / "pairs.npz") == 0
+    with np.load(tmp_path / "pairs.npz") as saved:
+        assert [name for name in saved.files if name.startswith("pair")] == ["pair-1", "pair-3", "pair-4"]
+    assert run(*draw, "-o", tmp_path / "pages.pdf") == 0
+    pages = (tmp_path / "pages.pdf").read_bytes().count(b"/Type /Page ")
+    assert pages == 4  # also the empty pair has its page
 
 
 def test_lines_of_two_files_are_drawn(
@@ -208,13 +210,14 @@ def test_a_missing_font_is_one_line_on_stderr(
     assert lines[0].startswith("nmtalign: warning: no installed font has the CJK letters")
 
 
-def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeypatch):
+def test_a_long_side_is_cropped_and_rows_can_be_chosen(vectors, tmp_path, capsys, monkeypatch):
     long = " ".join(f"w{n}" for n in range(400))
+    draw = "heatmap", "--vectors", vectors
     drawn = []
     monkeypatch.setattr(drawing, "draw_panels", lambda matrices, settings: drawn.append((matrices, settings)))
     monkeypatch.setattr(style, "save_heatmaps", lambda figures, path, **_: list(figures))
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
-        assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
+        assert run(*draw, long, "le chat", "-o", tmp_path / "a.png", *options) == 0
     err = capsys.readouterr().err
     assert err.count("are drawn") == 1
     assert "source words: only the first 150 of 400 are drawn; choose others with --columns" in err
@@ -225,7 +228,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
         ("chat",),
     )
     assert all(s < 3 and t < 1 for s, t in more.links or ())
-    assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
+    assert run(*draw, "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
     assert "--columns: there are only 2 words; positions count from 0" in capsys.readouterr().err
 
 
