@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from tests.hostile.bounded import Run, in_child, run
 from tests.hostile.formats import FORMATS, Change, Format, save_vectors
 
 MAX_MUTATIONS = None if os.environ.get("NMTALIGN_EXAMPLES") == "search" else 16  # of a format
+GROUPS = [list(FORMATS)[start::6] for start in range(6)]  # of formats, each with a process of its own
 OUTPUT = "out"  # the folder that commands write into
 
 
@@ -64,6 +64,14 @@ def runs(format: Format) -> Iterator[tuple[str, Run]]:
         restore(good)
 
 
+def runs_of_formats(names: list[str], folder: Path) -> Iterator[tuple[str, Run]]:
+    """Run the commands of each format in its folder; the labels begin with its name."""
+    for name in names:
+        os.chdir(folder / name)
+        for label, ended in runs(FORMATS[name]):
+            yield f"{name}: {label}", ended
+
+
 def fresh_run(command: str) -> Run:
     shutil.rmtree(OUTPUT, ignore_errors=True)
     os.mkdir(OUTPUT)
@@ -91,20 +99,23 @@ def few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_epochs")
-@pytest.mark.parametrize("name", FORMATS)
-def test_wrong_values_are_carried_through_or_refused_by_name(name, tmp_path):
-    format = FORMATS[name]
-    if name == "dictionary":
-        save_vectors(tmp_path)
-    format.make(tmp_path)
-    if name == "similarities":
-        (tmp_path / "p.tsv").write_text("the cat\tle chat\n")
-    found = in_child(runs(format), tmp_path)
-    faults = [
-        f"{fault}: {label}: {ended.command}: {ended.message.strip()[-200:]}"
-        for label, ended in islice(found, None)
-        if (fault := fault_of(format, label, ended))
-    ]
+@pytest.mark.parametrize("names", GROUPS, ids=" - ".join)
+def test_wrong_values_are_carried_through_or_refused_by_name(names: list[str], tmp_path: Path):
+    for name in names:
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "dictionary":
+            save_vectors(folder)
+        FORMATS[name].make(folder)
+        if name == "similarities":
+            (folder / "p.tsv").write_text("the cat\tle chat\n")
+    found = in_child(runs_of_formats(names, tmp_path), tmp_path)
+    assert {label.partition(": ")[0] for label, _ in found} == set(names)
+    faults = []
+    for label, ended in found:
+        name, _, change = label.partition(": ")
+        if fault := fault_of(FORMATS[name], change, ended):
+            faults.append(f"{fault}: {label}: {ended.command}: {ended.message.strip()[-200:]}")
     assert not faults, "\n".join(faults[:6])
 
 
