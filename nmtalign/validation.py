@@ -222,7 +222,6 @@ def _places_in_index(index: Any, frame_index: Any) -> Sequence[int]:
         places: list[int] = index.get_indexer(frame_index).tolist()
         if -1 not in places:
             return places
-    position = next((n for n, label in enumerate(index) if label != frame_index[n]), 0)
-    found = f"found {show_label(index, position)} for {show_label(frame_index, position)}"
+    found = _first_difference(index, frame_index)
     advice = "mask.to_numpy() selects by position"
-    raise UsageError(f"expected a mask with the index of the pairs, {found} at position {position}; {advice}")
+    raise UsageError(f"expected a mask with the index of the pairs, {found}; {advice}")

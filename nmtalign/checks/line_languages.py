@@ -153,7 +153,7 @@ def _is_mostly_copied(source: str, target: str) -> bool:
 
 
 def find_languages(
-    source: Sequence[str], target: Sequence[str], translated: Doubles | None, is_copy: Flags
+    source: Sequence[str], target: Sequence[str], translated: Doubles, is_copy: Flags
 ) -> Iterator[Finding]:
     """Yield swapped pairs, and lines in a different language from the rest of their side.
 
@@ -172,12 +172,11 @@ def find_languages(
         outlying = evidence.outlying[index]
         is_foreign = of_other | ((outlying < _MAX_ERROR_SCORE) & evidence.has_words(index, _MIN_ERROR_WORDS))
         may_be_foreign = (outlying < _MAX_HINT_SCORE) & ~is_copy & ~is_swapped
-        if translated is not None:
-            has_no_partner = translated < 0
-            for number in np.flatnonzero(of_other).tolist():
-                has_no_partner[number] |= _is_mostly_copied(source[number], target[number])
-            is_foreign &= has_no_partner
-            may_be_foreign &= translated < 0
+        has_no_partner = translated < 0
+        may_be_foreign &= has_no_partner
+        for number in np.flatnonzero(of_other).tolist():
+            has_no_partner[number] |= _is_mostly_copied(source[number], target[number])
+        is_foreign &= has_no_partner
         for number in np.flatnonzero(is_foreign | may_be_foreign).tolist():
             is_error = is_foreign[number] and not is_copy[number] and not is_swapped[number]
             value = "the other side's language" if of_other[number] else f"score {outlying[number]:.1f}"

@@ -192,7 +192,7 @@ def test_a_mask_with_an_index_is_matched_by_it() -> None:
         assert list(pairs[mask].frame_index) == [63, 105]
         assert list(pairs[mask.to_numpy()].frame_index) == [105, 7]
         assert list(pairs[mask.to_list()].frame_index) == [105, 7]
-        message = "expected a mask with the index of the pairs, found 0 for 63 at position 0; "
+        message = "expected a mask with the index of the pairs, found 0 and 63 at position 0; "
         with pytest.raises(na.UsageError, match=message):
             pairs[mask.reset_index(drop=True)]
     repeated = na.load().align_batch(frame.set_axis([1, 1, 2]))
