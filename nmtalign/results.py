@@ -387,9 +387,10 @@ class Viewable(Result):
     ) -> str:
         """Return the links as curves between the words, as a string of SVG; for the options see `heatmap`."""
         settings = PictureSettings(curves=True, links=links, gold=gold, title=title, numbers=numbers)
-        from nmtalign.report.drawing import to_svg
+        from nmtalign.report.drawing import draw
+        from nmtalign.report.style import svg_text
 
-        return to_svg(self, settings)
+        return svg_text(draw(self, settings))
 
     def save(
         self,

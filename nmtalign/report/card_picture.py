@@ -216,22 +216,15 @@ class _Canvas(PointFigure):
         return self.pin is not None and (side, position) == (self.pin.side, self.pin.position)
 
     def write_word(
-        self,
-        side: int,
-        position: int,
-        text: str,
-        x: float,
-        y: float,
-        size: float,
-        ha: Literal["center", "right"],
+        self, side: int, position: int, text: str, x: float, y: float, size: float, **style: Any
     ) -> None:
         """Write a word of a side, 0 or 1; while one is pinned, it and its partners are bold, others soft."""
-        if self._in_view is None:
-            self.write(text, x, y, size, ha=ha, zorder=TEXT_ORDER + 1)
-        elif position in self._in_view[side]:
-            self.write_bold(text, x, y, size, ha=ha)
-        else:
-            self.write(text, x, y, size, ha=ha, zorder=TEXT_ORDER + 1, color=self.theme.soft)
+        own: dict[str, Any] = {"zorder": TEXT_ORDER + 1}
+        if self._in_view is not None and position not in self._in_view[side]:
+            own["color"] = self.theme.soft
+        elif self._in_view is not None and _has_bold_letters(text):
+            own |= BOLD
+        self.write(text, x, y, size, **own | style)
 
     def bold_width(self, text: str, size: float) -> float:
         """Return how wide a text of :meth:`write_bold` is."""
@@ -273,19 +266,6 @@ class _Canvas(PointFigure):
         """Return how wide pieces of a sentence are next to each other."""
         widths = [self.bold_width(text, size) if style else self.width(text, size) for text, style in parts]
         return sum(widths)
-
-    def write_upward(self, text: str, x: float, y: float, size: float, style: dict[str, Any]) -> None:
-        """Write a text that goes up from a point, turned by 90 degrees."""
-        about: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom"} | style
-        self._axes.text(x, y, text, size=size, parse_math=False, **about)
-
-    def column_label_style(self, position: int, text: str) -> dict[str, Any]:
-        """Return the style of a source word; while one is pinned, it and its partners are bold."""
-        if self._in_view is None:
-            return {"color": self.theme.ink}
-        if position not in self._in_view[0]:
-            return {"color": self.theme.soft}
-        return {"color": self.theme.ink} | (BOLD if _has_bold_letters(text) else {})
 
     def wrap(self, text: str, size: float, room: float) -> list[str]:
         """Return the lines of a text that is at most as wide as its room, unless a word is wider."""
@@ -402,57 +382,53 @@ def _sides(content: CardContent) -> tuple[Sequence[str], Sequence[str]]:
 def _draw_curves(card: _Canvas, content: CardContent, matrix: _MatrixLayout, top: float) -> float:
     """Draw the words and the curves between them, perhaps with the matrix; return where they end."""
     sides = _sides(content)
-    widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
-    if are_opposite(*content.tokens):
-        widths = _scaled_widths(widths, SMALL_WORDS)
-        room = card.room
-        if matrix.go_in_line(room - _columns_width(widths)):
-            room -= matrix.width + CARD_COLUMN_GAP_POINTS
-            top += matrix.top
-        words = place_in_columns(widths, SMALL_WORDS, (card.left, top), room)
-        if matrix.is_in_line:
-            edge = max(word.x + word.width / 2 for word in words.sides[1])
-            matrix.draw(edge + CARD_COLUMN_GAP_POINTS / 2, top - matrix.top - COLUMN_ROW_HEIGHT_POINTS / 2)
-    elif max(line_width(side, MIN_WORD_GAP_POINTS) for side in widths) <= card.room:
-        one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
-        words = place_in_rows(sides, widths, one_row, LARGE_WORDS, (card.left, top), card.room)
-    else:
-        widths = _scaled_widths(widths, SMALL_WORDS)
-        cuts = cut_into_rows(widths, content.links, card.room, MIN_WORD_GAP_POINTS + 2)
-        words = place_in_rows(sides, widths, cuts, SMALL_WORDS, (card.left, top), card.room)
-    size = words.measures.word_points
+    words = _place_words(card, content, sides, matrix, top)
+    if matrix.is_in_line:
+        top += matrix.top
+        edge = max(word.x + word.width / 2 for word in words.sides[1])
+        matrix.draw(edge + CARD_COLUMN_GAP_POINTS / 2, top - matrix.top - COLUMN_ROW_HEIGHT_POINTS / 2)
     if card.pin is not None:
         _draw_attention(card, content, card.pin, words)
     _draw_links(card, content, words)
+    size = words.measures.word_points
     for side, placed in enumerate(words.sides):
         for position, (word, place) in enumerate(zip(sides[side], placed, strict=True)):
             if card.is_pinned(side, position):
-                card.ground(
-                    place.x - place.width / 2 - 6, place.y - 0.75 * size, place.width + 12, 1.5 * size
-                )
-            card.write_word(side, position, word, place.x, place.y, size, "center")
-    bottom = max([top, *(word.y for placed in words.sides for word in placed)])
+                left = place.x - place.width / 2 - 6
+                card.ground(left, place.y - 0.75 * size, place.width + 12, 1.5 * size)
+            card.write_word(side, position, word, place.x, place.y, size, ha="center")
     _draw_rings(card, content, words)
-    if not words.down:
-        for words_of_side, y in zip(sides, (top, top + LARGE_WORDS.line_distance), strict=True):
-            if not words_of_side:
-                card.write(
-                    NO_WORDS, card.width_of_card / 2, y, FACT_POINTS, ha="center", color=card.theme.soft
-                )
-                bottom = max(bottom, y)
+    bottom = max([top, *(word.y for placed in words.sides for word in placed)])
+    for words_of_side, y in zip(sides, (top, top + LARGE_WORDS.line_distance), strict=True):
+        if not words_of_side and not words.down:
+            card.write(NO_WORDS, card.width_of_card / 2, y, FACT_POINTS, ha="center", color=card.theme.soft)
+            bottom = max(bottom, y)
     if matrix.is_in_line:
         bottom += 2 * KEY_ROW_POINTS
     return bottom + 36
 
 
-def _scaled_widths(widths: Sequence[Sequence[float]], measures: CurveMeasures) -> list[list[float]]:
-    factor = measures.word_points / CARD_WORD_POINTS
-    return [[factor * width for width in side] for side in widths]
-
-
-def _columns_width(widths: Sequence[Sequence[float]]) -> float:
-    """Return how wide two columns of words are, with the curves between them."""
-    return sum(max(side, default=0.0) for side in widths) + SMALL_WORDS.column_gaps[1]
+def _place_words(
+    card: _Canvas, content: CardContent, sides: Sequence[Sequence[str]], matrix: _MatrixLayout, top: float
+) -> PlacedWords:
+    """Place the words in columns, perhaps with the matrix in line, or else in one row, or in several."""
+    widths = [[card.width(word, CARD_WORD_POINTS) for word in side] for side in sides]
+    lines = [line_width(side, MIN_WORD_GAP_POINTS) for side in widths]
+    in_columns = are_opposite(*content.tokens)
+    if max(lines) <= card.room and not in_columns:
+        one_row = [(0, 0), (len(sides[0]), len(sides[1]))]
+        return place_in_rows(sides, widths, one_row, LARGE_WORDS, (card.left, top), card.room)
+    factor = SMALL_WORDS.word_points / CARD_WORD_POINTS
+    widths = [[factor * width for width in side] for side in widths]
+    if in_columns:
+        columns_width = sum(max(side, default=0.0) for side in widths) + SMALL_WORDS.column_gaps[1]
+        room = card.room
+        if matrix.go_in_line(room - columns_width):
+            room -= matrix.width + CARD_COLUMN_GAP_POINTS
+            top += matrix.top
+        return place_in_columns(widths, SMALL_WORDS, (card.left, top), room)
+    cuts = cut_into_rows(widths, content.links, card.room, MIN_WORD_GAP_POINTS + 2)
+    return place_in_rows(sides, widths, cuts, SMALL_WORDS, (card.left, top), card.room)
 
 
 def _link_shifts(links: Iterable[Link], words: PlacedWords) -> dict[Link, list[float]]:
@@ -902,10 +878,11 @@ class _MatrixLayout:
         size = min(size, self.cell)
         for source, word in enumerate(self._sides[0]):
             center = x + (self._column(source) + 0.5) * self.cell
-            self._card.write_upward(word, center, y - 6, size, self._card.column_label_style(source, word))
+            upward = {"rotation": 90, "ha": "center", "va": "bottom", "zorder": TEXT_ORDER}
+            self._card.write_word(0, source, word, center, y - 6 - 0.35 * size, size, **upward)
         for target, word in enumerate(() if self.is_in_line else self._sides[1]):
             middle = y + (target + 0.5) * self.cell
-            self._card.write_word(1, target, word, x - 8, middle, size, "right")
+            self._card.write_word(1, target, word, x - 8, middle, size, ha="right")
 
     def _draw_grid(self, x: float, y: float) -> None:
         S, T = map(len, self._sides)

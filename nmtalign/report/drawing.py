@@ -37,7 +37,6 @@ from nmtalign.report.style import (
     png_for_notebook,
     save_heatmaps,
     scale_figure,
-    svg_text,
     theme_of,
 )
 from nmtalign.report.tables import MATRIX_FORMATS, as_pair, matrices_to_draw, save_matrices, to_table
@@ -115,11 +114,6 @@ def to_grid(batch: Any, settings: PictureSettings) -> Figure:
         else:
             axes.set_axis_off()
     return figure
-
-
-def to_svg(result: Any, settings: PictureSettings) -> str:
-    """Return the picture of a result as SVG."""
-    return svg_text(draw(result, settings))
 
 
 def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
@@ -313,9 +307,7 @@ def save_curve(curve: ThresholdCurve, path: str | Path) -> None:
 def _draw_curve_on(ax: Axes, curve: ThresholdCurve) -> None:
     theme = theme_of(dark=False)
     known = [point for point in curve.points if not np.isnan(point.precision + point.recall)]
-    recall = np.array([point.recall for point in known])
-    precision = np.array([point.precision for point in known])
-    ax.plot(recall, precision, color=theme.weight, linewidth=2, zorder=2)
+    ax.plot(*_places(known), color=theme.weight, linewidth=2, zorder=2)
     labeled = [point for point in known if point.threshold in _LABELED]
     ax.plot(*_places(labeled), ".", color=theme.weight, markersize=7, zorder=3)
     for point in labeled:
@@ -339,7 +331,8 @@ def _draw_curve_on(ax: Axes, curve: ThresholdCurve) -> None:
         markersize=8,
         label=f"present links: F1 {present.f1:.3f}{at}",
     )
-    _limit(ax, [*known, present])
+    recall, precision = _places([*known, present])
+    ax.set(xlim=_limits(recall), ylim=_limits(precision))
     _draw_equal_f1(ax, theme.line)
     ax.set_xlabel("recall")
     ax.set_ylabel("precision")
@@ -349,13 +342,6 @@ def _draw_curve_on(ax: Axes, curve: ThresholdCurve) -> None:
 
 def _places(points: list[CurvePoint]) -> tuple[list[float], list[float]]:
     return [point.recall for point in points], [point.precision for point in points]
-
-
-def _limit(ax: Axes, points: list[CurvePoint]) -> None:
-    """Choose limits around all points."""
-    recall, precision = _places(points)
-    ax.set_xlim(*_limits(recall))
-    ax.set_ylim(*_limits(precision))
 
 
 def _limits(values: list[float]) -> tuple[float, float]:
