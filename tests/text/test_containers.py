@@ -197,7 +197,7 @@ def test_a_mask_with_an_index_is_matched_by_it() -> None:
             pairs[mask.reset_index(drop=True)]
     repeated = na.load().align_batch(frame.set_axis([1, 1, 2]))
     assert len(repeated[mask.set_axis([1, 1, 2])]) == 2
-    with pytest.raises(na.UsageError, match="found 2 for 1 at position 0"):
+    with pytest.raises(na.UsageError, match="found 2 and 1 at position 0"):
         repeated[mask.set_axis([2, 1, 1])]
     without_index = na.load().align_batch([("a", "x"), ("b", "y"), ("c", "z")])
     assert without_index[mask] == without_index[1:]
