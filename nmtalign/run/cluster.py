@@ -61,7 +61,7 @@ _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
 _NO_WORKERS = "the cluster has no workers left"
 
-SubmittedItem = TypeVar("SubmittedItem")
+Item = TypeVar("Item")
 
 
 @contextmanager
@@ -265,24 +265,21 @@ class ClusterProcesses:
         self._client = client
         self._threads = 0  # the threads of all workers at the last count
 
-    def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Call a function on a worker and keep its result there."""
-        with lost_cluster_as_error(self._client):
-            return self._client.submit(function, *given, pure=False)
-
     def in_order(
-        self, submit: Callable[[SubmittedItem], Future[Any]], items: Iterable[SubmittedItem]
-    ) -> Generator[tuple[SubmittedItem, Any]]:
-        """Submit a call for each item and yield the items with their results, in order.
+        self, function: Callable[[bytes], Any], items: Iterable[Item]
+    ) -> Generator[tuple[Item, Any]]:
+        """Call a function with each pickled item and yield the items with their results, in order.
 
-        Items are read as they are needed: half as many calls as the cluster has threads are queued. A
-        WorkerError says that the cluster is lost.
+        Items are pickled because dask would otherwise search them for nested tasks. They are read as they are
+        needed: half as many calls as the cluster has threads are queued. A WorkerError says that the cluster
+        is lost.
         """
-        waiting: deque[tuple[SubmittedItem, Future[Any]]] = deque()
+        waiting: deque[tuple[Item, Future[Any]]] = deque()
         try:
             with lost_cluster_as_error(self._client):
                 for item in items:
-                    waiting.append((item, submit(item)))
+                    future = self._client.submit(function, pickle.dumps(item), pure=False)
+                    waiting.append((item, future))
                     threads = self._count_threads()
                     while len(waiting) > threads + threads // 2 + 1:
                         first, future = waiting.popleft()
@@ -404,10 +401,9 @@ def align_unit_on_cluster(
     contents: ChunkContents = LINKS_ALONE,
 ) -> Generator[AlignedChunk]:
     """Yield aligned chunks as :func:`align_on_cluster` does; positions count the `unit`."""
-    cluster = ClusterProcesses(client)
     with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
-        call = partial(cluster.keep, _align_on_worker, name, unit, contents)
-        for chunk, aligned in cluster.in_order(lambda chunk: call(pickle.dumps(chunk)), chunks):
+        align = partial(_align_on_worker, name, unit, contents)
+        for chunk, aligned in ClusterProcesses(client).in_order(align, chunks):
             yield aligned._replace(lines=chunk.lines)
 
 
@@ -445,11 +441,7 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
 
 
 def _align_on_worker(name: str, unit: LinkUnit, contents: ChunkContents, pickled: bytes) -> AlignedChunk:
-    """Align a chunk in a worker.
-
-    The result omits the input lines. The caller pickles the chunk because dask would otherwise search it for
-    nested tasks.
-    """
+    """Align a pickled chunk in a worker; the result omits the input lines."""
     from distributed import get_worker
 
     aligner, chunk = get_worker().plugins[name].aligner, pickle.loads(pickled)

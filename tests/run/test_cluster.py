@@ -304,11 +304,12 @@ def test_a_result_that_comes_as_the_workers_are_counted_is_taken(client, monkeyp
     monkeypatch.setattr(cluster_module, "CHECK_SECONDS", 0.005)
     processes = cluster_module.ClusterProcesses(client)
     delays = [0.001 * n for n in range(30)]
-    results = processes.in_order(lambda delay: processes.keep(sleep_and_return, delay), delays)
+    results = processes.in_order(sleep_and_return, delays)
     assert [result for _, result in results] == delays
 
 
-def sleep_and_return(seconds: float) -> float:
+def sleep_and_return(pickled: bytes) -> float:
+    seconds: float = pickle.loads(pickled)
     time.sleep(seconds)
     return seconds
 
@@ -318,7 +319,7 @@ def test_a_worker_that_is_paused_keeps_its_result(monkeypatch):
     monkeypatch.setattr(cluster_module, "CHECK_SECONDS", 0.2)
     with connected(None, 2) as client:
         processes = cluster_module.ClusterProcesses(client)
-        future = processes.keep(bytes, 3_000_000)
+        future = client.submit(bytes, 3_000_000, pure=False)
         wait_for(future.done)
         (address,) = next(iter(client.who_has([future]).values()))
         process = workers(client)[address]
@@ -330,11 +331,11 @@ def test_a_worker_that_is_paused_keeps_its_result(monkeypatch):
 def test_an_error_of_the_call_is_no_time_out_of_the_cluster(client):
     processes = cluster_module.ClusterProcesses(client)
     with pytest.raises(TimeoutError, match="of the call"):
-        list(processes.in_order(lambda text: processes.keep(raise_timeout, text), ["of the call"]))
+        list(processes.in_order(raise_timeout, ["of the call"]))
 
 
-def raise_timeout(text: str) -> None:
-    raise TimeoutError(text)
+def raise_timeout(pickled: bytes) -> None:
+    raise TimeoutError(pickle.loads(pickled))
 
 
 @pytest.mark.parametrize(
