@@ -73,11 +73,15 @@ class EncodedText:
         """Number of cells of all buckets, which measures the amount of work."""
         return sum(cells_of_buckets(self.buckets))
 
-    def parts(self, max_cells: int) -> Iterator[EncodedText]:
-        """Yield texts of consecutive buckets, each with at most about `max_cells` cells."""
+    def spans(self, max_cells: int) -> Iterator[tuple[int, int]]:
+        """Return the spans of consecutive buckets, each with at most about `max_cells` cells."""
         part = np.cumsum(cells_of_buckets(self.buckets), dtype=np.int64) // max_cells
         cuts = np.flatnonzero(np.diff(part)) + 1
-        for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
+        return pairwise([0, *cuts.tolist(), len(self.buckets)])
+
+    def parts(self, max_cells: int) -> Iterator[EncodedText]:
+        """Yield texts of consecutive buckets, each with at most about `max_cells` cells."""
+        for start, stop in self.spans(max_cells):
             yield self.with_buckets(self.buckets[start:stop])
 
 

@@ -24,13 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Longs
-from nmtalign.corpus.buckets import cells_of_buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import WordCounts, WordPairIndex, is_large
@@ -126,15 +124,13 @@ def divide_text(
     forms, and `part_cells` about the number of cells of a part.
     """
     target_words = len(text.target.words)
-    part_of_bucket = np.cumsum(cells_of_buckets(text.buckets), dtype=np.int64) // part_cells
-    first_buckets = np.flatnonzero(np.diff(part_of_bucket)) + 1
     calls: list[Arguments] = [
         {
             "first_bucket": first,
             "buckets": Later(partial(list, text.buckets[first:end])),
             "target_words": target_words,
         }
-        for first, end in pairwise([0, *first_buckets.tolist(), len(text.buckets)])
+        for first, end in text.spans(part_cells)
     ]
     parts, word_keys = store.map_to_pairs(number_part, calls)
     stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
