@@ -100,16 +100,12 @@ class ProgressReporter:
         self._inputs = inputs
         self._stage = stage
         self._total: int | None = None  # records of the inputs, as far as it is known
-        self._first = self._last = 0  # first and last record on which the estimate of the time left is based
-        self._costs = list(costs)
-        self._total_steps: int | None = len(self._costs) - 1 if costs else None
+        # records done when the run began, because it resumes another one or is a part of it, and done so far
+        self.first = self._last = 0
+        self.costs = list(costs)  # without any, the work is measured by the number of records
+        self._total_steps: int | None = len(self.costs) - 1 if costs else None
         self._current_cost = 0  # number of the stage that runs, among `costs`
         self._start = self._updated = time.perf_counter()
-
-    @property
-    def has_costs(self) -> bool:
-        """Whether the work is measured by costs, not by the number of records."""
-        return bool(self._costs)
 
     def __enter__(self) -> Self:
         return self
@@ -125,11 +121,6 @@ class ProgressReporter:
         return time.perf_counter() - self._start
 
     @property
-    def first(self) -> int:
-        """How many records were done when the run began: it resumes another one, or is a part of it."""
-        return self._first
-
-    @property
     def rate(self) -> float:
         """Records done per second."""
         return self.done / max(self.seconds, 1e-9)
@@ -137,11 +128,11 @@ class ProgressReporter:
     @property
     def work(self) -> tuple[float, float | None]:
         """How much is done, and of how much: costs, steps or records; None if that is unknown."""
-        if self._costs:
-            done = sum(self._costs[: self._current_cost])
+        if self.costs:
+            done = sum(self.costs[: self._current_cost])
             if self._current_cost == 0 and self._total:
-                done = self._costs[0] * min(self._last / self._total, 1.0)
-            return done, sum(self._costs)
+                done = self.costs[0] * min(self._last / self._total, 1.0)
+            return done, sum(self.costs)
         if self.steps_done:
             return self.steps_done, self._total_steps
         return self._last, self._total
@@ -210,7 +201,7 @@ class ProgressReporter:
         """Count `count` records as done; `last` is the number of the last one, where some are skipped."""
         self.done += count
         last = self._last + count if last is None else last
-        self._first = self._first if self._last else last - count
+        self.first = self.first if self._last else last - count
         self._last = last
         now = time.perf_counter()
         if now - self._updated > self._display.seconds_between_updates:
@@ -230,13 +221,13 @@ class ProgressReporter:
 
     def finish(self, message: str) -> None:
         """Report that all is done, the last step of a run with costs as well."""
-        if self._costs:
+        if self.costs:
             self.steps_done += 1
         self._display.show(self, message, "end")
 
     def _begin_next_stage(self) -> None:
-        if self._costs:
-            self._current_cost = min(self._current_cost + 1, len(self._costs) - 1)
+        if self.costs:
+            self._current_cost = min(self._current_cost + 1, len(self.costs) - 1)
 
 
 def format_duration(seconds: float) -> str:
@@ -316,7 +307,7 @@ class ProgressBar(ProgressDisplay):
             from tqdm.autonotebook import tqdm
         # Nothing can be forked beside the thread that tqdm starts to watch its bars
         kind = type("Bar", (tqdm,), {"monitor_interval": 0})
-        if reporter.has_costs:
+        if reporter.costs:
             self._settings["bar_format"] = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
         bar = kind(
             total=reporter.work[1],
