@@ -6,7 +6,7 @@ Memory depends on the chunk, not on the number of pairs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, tee
@@ -103,20 +103,10 @@ def align_chunk(
     The `unit` is what positions count. If values are kept, a DataError names a pair that has more than
     `MAX_MATRIX_CELLS` of them.
     """
-    values, directions = contents.values, contents.directions or {}
     text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first + 1)
-    attention: PairMatrices | None = None
+    directions = contents.directions or {}
     extractions = [aligner.resolved_extraction, *directions.values()]
-    kept = aligner.keep_posteriors(text, methods=KEPT_METHODS) if contents.posteriors else None
-    if values is None and kept is not None and not any(map(kept.refusal, extractions)):
-        batches = [kept.choose(extraction) for extraction in extractions]
-    elif values is None:
-        batches = aligner.link_text_by(text, extractions)
-    else:
-        _check_cells(text, chunk.first + 1)
-        batch, arrays = aligner.decoder_for_text(text).links_and_values([values, "linkable"])
-        batches = [batch, *(aligner.link_text_by(text, extractions[1:]) if directions else ())]
-        attention = list(zip(arrays[values], arrays["linkable"], strict=True))
+    batches, attention, kept = _decoded(aligner, text, extractions, contents, chunk.first + 1)
     settings = aligner.text_settings
     warning = None
     if unit.aligned_unit == "words":
@@ -130,8 +120,10 @@ def align_chunk(
     if kept is not None:
         words = text.line_words if unit.aligned_unit == "words" else None
         kept = replace(kept, words=words, pieces=into_pieces(piece_lines) if unit.expands else None)
-    if values is not None and attention is not None:
-        attention = _convert_attention(values, attention, unit, chunk.lines, text.line_words, piece_lines)
+    if contents.values is not None and attention is not None:
+        attention = _convert_attention(
+            contents.values, attention, unit, chunk.lines, text.line_words, piece_lines
+        )
     return AlignedChunk(
         first=chunk.first,
         lines=chunk.lines,
@@ -147,6 +139,29 @@ def align_chunk(
         is_swapped=swapped_pairs(text, aligner.scorer.vocabularies),
         directions=dict(zip(directions, of_directions, strict=True)),
     )
+
+
+def _decoded(
+    aligner: Aligner,
+    text: EncodedText,
+    extractions: Sequence[Extraction],
+    contents: ChunkContents,
+    first: int,
+) -> tuple[list[AlignedBatch], PairMatrices | None, KeptPosteriors | None]:
+    """Return the links of each extraction, of which the first is the aligner's, and what else is wanted.
+
+    Positions count tokens. `first` is the number of the first pair, for errors.
+    """
+    kept = aligner.keep_posteriors(text, methods=KEPT_METHODS) if contents.posteriors else None
+    if contents.values is not None:
+        _check_cells(text, first)
+        batch, arrays = aligner.decoder_for_text(text).links_and_values([contents.values, "linkable"])
+        of_directions = aligner.link_text_by(text, extractions[1:]) if len(extractions) > 1 else []
+        attention = list(zip(arrays[contents.values], arrays["linkable"], strict=True))
+        return [batch, *of_directions], attention, kept
+    if kept is not None and not any(map(kept.refusal, extractions)):
+        return [kept.choose(extraction) for extraction in extractions], None, kept
+    return aligner.link_text_by(text, extractions), None, kept
 
 
 def _piece_lines_of_chunk(
