@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli.commands import demo_command, report_command
-from nmtalign.external import transformer
+from nmtalign.external import hf_encoder
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.formats import format_pharaoh
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -189,9 +189,9 @@ def cached(folder: Path) -> set[tuple[str, bytes]]:
 @pytest.fixture
 def small_work(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the encoder return made-up vectors, and the demo draw and report few pairs."""
-    monkeypatch.setattr(transformer.Encoder, "check", lambda encoder: None)
-    monkeypatch.setattr(transformer.Encoder, "identity", [])
-    monkeypatch.setattr(transformer.Encoder, "vectors", vectors)
+    monkeypatch.setattr(hf_encoder.Encoder, "check", lambda encoder: None)
+    monkeypatch.setattr(hf_encoder.Encoder, "identity", [])
+    monkeypatch.setattr(hf_encoder.Encoder, "vectors", vectors)
     monkeypatch.setattr(demo_command, "LINES_IN_PDF", (1,))
     monkeypatch.setattr(demo_command, "COMPARED_LINE", 2)
     monkeypatch.setattr(report_command, "DEFAULT_SAMPLE_PAIRS", 3)

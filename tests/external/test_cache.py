@@ -15,7 +15,7 @@ import pytest
 import nmtalign
 from nmtalign.cli import main
 from nmtalign.errors import DataError
-from nmtalign.external import transformer
+from nmtalign.external import hf_encoder
 from nmtalign.external.hf_encoder import Encoder, EncoderSimilarities, Pieces
 from nmtalign.external.links_from import encoder_linker
 from nmtalign.settings import SourceEncoderSettings, SourceSettings
@@ -45,7 +45,7 @@ def changed(cache, command: str, *values: object) -> None:
 @pytest.mark.parametrize("units", ["subwords", "words"])
 def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch, units):
     first = aligned(tiny, tmp_path / "cache", units=units)
-    monkeypatch.setattr(transformer, "import_packages", lambda: pytest.fail("not even torch is needed"))
+    monkeypatch.setattr(hf_encoder, "import_packages", lambda: pytest.fail("not even torch is needed"))
     assert aligned(tiny, tmp_path / "cache", units=units) == first
 
 
@@ -85,7 +85,7 @@ def test_all_that_changes_similarities_is_in_the_key(tiny, tmp_path):
 def test_a_longest_window_is_in_the_key(tiny, monkeypatch):
     keys = set()
     for longest in (512, 256):
-        monkeypatch.setattr(transformer, "DEFAULT_WINDOW_SUBWORDS", longest)
+        monkeypatch.setattr(hf_encoder, "DEFAULT_WINDOW_SUBWORDS", longest)
         keys.add(EncoderSimilarities(Encoder(str(tiny)), cache="x")._key(TOY.words[0]))
     assert len(keys) == 2
 
@@ -142,7 +142,7 @@ def test_what_is_no_cache_is_refused_and_left(tiny, tmp_path):
 
 def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
     """Ctrl-C in the third block; the blocks before are not encoded again."""
-    monkeypatch.setattr(transformer, "ENCODED_PAIRS_IN_MEMORY", 6)
+    monkeypatch.setattr(hf_encoder, "ENCODED_PAIRS_IN_MEMORY", 6)
     TOY.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     seen, whole, stop = [], Encoder.vectors, [12]
@@ -191,9 +191,9 @@ def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
 
 def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     """Neither pairs nor words are kept for a whole text."""
-    monkeypatch.setattr(transformer, "ENCODED_PAIRS_IN_MEMORY", 4)
+    monkeypatch.setattr(hf_encoder, "ENCODED_PAIRS_IN_MEMORY", 4)
     monkeypatch.setattr("nmtalign.external.links_from.PAIRS_IN_MEMORY", 4)
-    monkeypatch.setattr(transformer, "MAX_REMEMBERED_WORDS", 10)
+    monkeypatch.setattr(hf_encoder, "MAX_REMEMBERED_WORDS", 10)
     read = []
     pairs = (read.append(n) or pair for n, pair in enumerate(TOY.words))
     linker = encoder_linker(SourceSettings(encoder=SourceEncoderSettings(encoder=tiny, layer=1)))
@@ -210,6 +210,6 @@ def test_forgotten_words_are_cut_again(tiny, monkeypatch):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
     words = [[f"x{n}", "ma3"] for n in range(6)]
     expected = [Pieces(tokenizer, 64).subwords_of_words(own) for own in words]
-    monkeypatch.setattr(transformer, "MAX_REMEMBERED_WORDS", 2)
+    monkeypatch.setattr(hf_encoder, "MAX_REMEMBERED_WORDS", 2)
     pieces = Pieces(tokenizer, 64)
     assert [pieces.subwords_of_words(own) for own in words] == expected

@@ -16,7 +16,7 @@ import pytest
 import nmtalign
 from nmtalign.cli import main
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.external import transformer
+from nmtalign.external import hf_encoder
 from nmtalign.external.hf_encoder import Encoder, EncoderSimilarities, Pieces
 from nmtalign.external.links_from import encoder_linker
 from nmtalign.links.formats import read_links
@@ -245,7 +245,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
     with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 0.999999999999, found 1"):
         nmtalign.load(moved)
     monkeypatch.setattr(
-        transformer, "import_packages", lambda: pytest.fail("torch, before anything is encoded")
+        hf_encoder, "import_packages", lambda: pytest.fail("torch, before anything is encoded")
     )
     aligner = nmtalign.load(stored / "model", cache=stored / "cache")
     assert links_of(aligner.align_batch(TOY.words)) == list(map(set, read_links(stored / "links")))
