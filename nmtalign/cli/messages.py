@@ -98,7 +98,7 @@ def log_settings(description: str) -> None:
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: object) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
-    if "quiet" in enabled_switches and level == "info":
+    if level == "info" and not shows_info():
         return
     text = "\nnmtalign: ".join(map(printable, as_options(text, options_of_command).split("\nnmtalign: ")))
     if "log_json" in enabled_switches:
@@ -112,6 +112,11 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: obj
     else:
         prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOR_OF_LEVEL[level], bold=True)
         write(f"{line_start()}nmtalign: {prefix}{text}")
+
+
+def shows_info() -> bool:
+    """Return whether messages are written that are neither warnings nor errors."""
+    return "quiet" not in enabled_switches
 
 
 def print_text(text: str = "") -> None:

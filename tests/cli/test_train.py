@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -27,6 +28,15 @@ def bitext(tmp_path: Path) -> tuple[Path, Path]:
 def write(path: Path, lines: list[str]) -> Path:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def fast_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model of the text with preset fast; a test that changes it takes a copy."""
+    folder = tmp_path_factory.mktemp("fast")
+    files = TOY.write(folder, ("text.en", "text.fr"))
+    assert run("train", *files, "-o", folder / "model", "--preset", "fast", "-q") == 0
+    return folder / "model"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -71,11 +81,10 @@ def test_the_same_bytes_for_any_number_of_workers(bitext, tmp_path: Path):
     assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
 
 
-def test_one_file_with_both_sides_gives_the_same_model(bitext, tmp_path: Path):
+def test_one_file_with_both_sides_gives_the_same_model(fast_model, tmp_path: Path):
     both = write(tmp_path / "text.tsv", [f"{s}\t{t}" for s, t in TOY.pairs])
-    assert run("train", *bitext, "-o", tmp_path / "two", "--preset", "fast", "-q") == 0
     assert run("train", "--pairs", both, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(fast_model)
 
 
 def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, capsys):
@@ -222,26 +231,23 @@ def test_warnings(bitext, tmp_path: Path, capsys, change, part: str):
     assert part in err
 
 
-def test_a_model_without_a_part_is_named(bitext, tmp_path: Path, capsys):
-    model = tmp_path / "model"
-    assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
+def test_a_model_without_a_part_is_named(bitext, fast_model, tmp_path: Path, capsys):
+    model = shutil.copytree(fast_model, tmp_path / "model")
     (model / "scorer.lexicon.target.txt").unlink()
     assert run("align", *bitext, "--model", model) == 3
     assert "scorer.lexicon.target.txt" in capsys.readouterr().err
     assert run("align", *bitext, "--model", tmp_path / "nothing") == 3
 
 
-def test_the_lexicon_of_a_model(bitext, tmp_path: Path, capsys):
-    assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+def test_the_lexicon_of_a_model(fast_model, capsys):
     (s, t), source, target = sorted(TOY.links[0])[0], TOY.source[0].split(), TOY.target[0].split()
-    assert run("lexicon", "--model", tmp_path / "model", "--word", source[s]) == 0
+    assert run("lexicon", "--model", fast_model, "--word", source[s]) == 0
     first = capsys.readouterr().out.split("\n")[1].split("\t")
     assert first[:2] == [source[s], target[t]]
 
 
-def test_a_model_is_replaced_by_force_alone(bitext, tmp_path: Path, capsys):
-    model = tmp_path / "model"
-    assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
+def test_a_model_is_replaced_by_force_alone(bitext, fast_model, tmp_path: Path, capsys):
+    model = shutil.copytree(fast_model, tmp_path / "model")
     before = contents(model)
     for options in ([], ["--init", model], ["--tokenizer", "simple"]):
         assert run("train", *bitext, "-o", model, "-q", *options) == 2
@@ -282,12 +288,11 @@ def test_the_words_of_tokenized_text_are_not_warned_of(bitext, tmp_path: Path, c
     assert capsys.readouterr().err == ""
 
 
-def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
+def test_the_sides_of_one_file_are_chosen(bitext, fast_model, tmp_path: Path, capsys):
     both = write(tmp_path / "text.tsv", [f"{t}\tnote\t{s}" for s, t in TOY.pairs])
-    assert run("train", *bitext, "-o", tmp_path / "two", "--preset", "fast", "-q") == 0
     sides = "--pairs", both, "--sides", "3,1"
     assert run("train", *sides, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(fast_model)
     picture = "heatmap", "a", "b", "-o", tmp_path / "x.png"
     learning = "train", *bitext, "-o", tmp_path / "x"
     for command in (picture, learning):

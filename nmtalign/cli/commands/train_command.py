@@ -16,7 +16,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import ListedErrorOptions
 from nmtalign.cli.declare import command
-from nmtalign.cli.messages import log, open_progress, warn
+from nmtalign.cli.messages import log, open_progress, shows_info, warn
 from nmtalign.cli.outputs import (
     direction_option,
     directions_of,
@@ -189,7 +189,8 @@ def train_command(
     log_findings(findings.counts(), bitext)
     error_options.say(bad_records)
     _log_next_commands(bitext, outputs, findings.without_links)
-    _log_quality(aligner, sample.items, job, bitext, outputs, preparation.pieces)
+    if shows_info():
+        _log_quality(aligner, sample.items, job, bitext, outputs, preparation.pieces)
 
 
 def _may_overwrite(outputs: OutputOptions, run: TrainingRun | None) -> bool:
