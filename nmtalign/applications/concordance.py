@@ -444,7 +444,6 @@ class ConcordanceRow(NamedTuple):
 
 
 def _row_of(occurrence: Occurrence, side: Side, index: BitextIndex) -> ConcordanceRow:
-    """Return an occurrence as a row."""
     other = 1 - SIDES.index(side)
     source, target = occurrence.words
     source_positions, target_positions = occurrence.positions

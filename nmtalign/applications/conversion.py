@@ -183,7 +183,6 @@ class Conversion:
 
 
 def _inverted(record: LinkRecord) -> LinkRecord:
-    """Return a record with source and target swapped."""
     sure, possible = ([(t, s) for s, t in links] for links in (record.gold.sure, record.gold.possible))
     gold = GoldAlignment(sure, possible)
     return replace(record, gold=gold, source=record.target, target=record.source)

@@ -171,7 +171,6 @@ def _with_lines(given: Any, pair: LinkedPair) -> LinkedLines:
 
 
 def _as_linked_pair(pair: Any) -> LinkedPair:
-    """Return the words and links of one pair."""
     if isinstance(pair, LinkedPair):
         return pair
     if isinstance(pair, AlignedPair):

@@ -206,7 +206,6 @@ def place_markup(
 
 
 def _rendered(part: PlacedPart, line: str, escape: Callable[[str], str]) -> Iterator[str]:
-    """Yield a part of the line with its markup."""
     yield part.node.opening
     position = part.start
     for child in sorted(part.children, key=lambda child: (child.start, child.end, child.number)):

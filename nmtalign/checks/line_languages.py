@@ -276,7 +276,6 @@ def _is_rather(counts: Counter[str], language: str, other: str) -> bool:
 
 
 def _likeliest_language(counts: Counter[str]) -> str:
-    """Return the language whose function words are most frequent."""
     return max(FUNCTION_WORDS, key=lambda code: sum(counts[word] for word in FUNCTION_WORDS[code]))
 
 

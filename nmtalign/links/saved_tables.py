@@ -77,8 +77,6 @@ def open_table_writer(path: str | Path, files: AtomicFiles) -> TableWriter:
 
 
 class _NpzFile(NpzWriter):
-    """Writes chunks of columns into an .npz file."""
-
     chunks = 0
 
     def write(self, meta: Mapping[str, Any], columns: Columns) -> None:  # type: ignore[override]
@@ -245,7 +243,6 @@ def _read_npz(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[dict
 
 
 def _strings(encoded: AnyArray, sizes: AnyArray, path: Path) -> list[str]:
-    """Return strings from their bytes."""
     blob = encoded.astype(np.uint8).tobytes()
     ends = np.cumsum(sizes, dtype=np.int64).tolist()
     if (ends[-1] if ends else 0) != len(blob):
@@ -278,7 +275,6 @@ def _read_parquet_batch(
 
 
 def _column_of(chunked: Any) -> Column:
-    """Return a column of a Parquet file."""
     array = chunked.combine_chunks()
     if not hasattr(array, "flatten") or not hasattr(array, "offsets"):
         return Column(_flat(array))

@@ -1,4 +1,4 @@
-"""Sentence pairs: read from files, checked if they come from the caller, and split into chunks.
+"""Sentence pairs: read from files, and checked if they come from the caller.
 
 The format ``moses`` is two files: line n of one is the translation of line n of the other. The other formats
 are in `readers`. A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become

@@ -171,7 +171,6 @@ def load_segmenter(file: str) -> Segmenter:
 
 @lru_cache(maxsize=8)
 def _open_segmenter(path: str, version: FileVersion) -> Segmenter:
-    """Open a sub-word model."""
     if path.endswith(".json"):
         return _TokenizersSegmenter(path)
     return SentencePieceModel(path, expected="a sentencepiece model or a tokenizer.json")

@@ -68,8 +68,6 @@ class Tokenizer(Protocol):
 
 
 class _SpaceTokenizer:
-    """Splits a line at ASCII spaces."""
-
     def split(self, text: str) -> list[str]:
         words = text.split(" ")
         return [word for word in words if word] if "" in words else words
@@ -363,7 +361,6 @@ MAX_TEXT_CHARS = 2_000_000  # the length of a line that is tokenized
 
 
 def _check_tokenizer(name: str) -> None:
-    """Raise UsageError if no tokenizer has this name."""
     tokenizer, colon, file = str(name).partition(":")
     is_sentencepiece = tokenizer == "sentencepiece" and file != ""
     is_known = is_sentencepiece if colon else tokenizer in TOKENIZER_FACTORIES

@@ -399,7 +399,6 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
-    """Write nmtalign's own format."""
     meta: dict[str, Any] = {**_FOLDER_FORMAT, "words": len(embeddings), "dimension": embeddings.dimension}
     pieces = embeddings.subwords
     if isinstance(pieces, CharacterNgrams):
@@ -472,7 +471,6 @@ def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
 
 
 def _read_dictionary(path: Path, unsafe_pickle: bool) -> dict[Any, Any]:
-    """Read a dictionary of words from JSON or a pickle."""
     if path.suffix == ".json":
         rows = parse_json(read_utf8(path))
     elif unsafe_pickle:
