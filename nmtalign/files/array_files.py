@@ -10,7 +10,7 @@ import tempfile
 import threading
 import weakref
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,12 +26,13 @@ from nmtalign.files.compressed import MAX_COMPRESSION_RATIO, open_binary
 from nmtalign.files.paths import reraise_as_data_error
 
 FREE_ARRAY_BYTES = 1 << 26  # any archive of arrays may decompress to this size
-_DOUBLE_BYTES = 8  # bytes of a number in double precision
+DOUBLE_BYTES = 8  # bytes of a number in double precision
 _NOT_ARRAYS = "not a readable file of arrays"
 _TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
-def _max_array_bytes(path: str | Path) -> int:
+def max_array_bytes(path: str | Path) -> int:
+    """Return how many bytes the arrays of a file may decompress to."""
     return max(FREE_ARRAY_BYTES, MAX_COMPRESSION_RATIO * os.path.getsize(path))
 
 
@@ -55,7 +56,7 @@ class NpzReader(ExitStack):
             if len(self._members) < len(infos):
                 raise DataError("expected arrays of different names, found two of the same name")
             claimed = sum(info.file_size for info in infos)
-            self._most = _max_array_bytes(path)
+            self._most = max_array_bytes(path)
             if claimed > self._most:
                 expected = f"expected an archive that decompresses to at most {self._most:,} bytes"
                 raise DataError(f"{expected}, found {claimed:,}")
@@ -69,7 +70,7 @@ class NpzReader(ExitStack):
             info = self._members[name]
             with self._file.open(info) as file:
                 shape, _, _ = _check_header(file, info.file_size)
-                most, size = self._most // _DOUBLE_BYTES, math.prod(shape)
+                most, size = self._most // DOUBLE_BYTES, math.prod(shape)
                 if size > most:
                     raise DataError(f"expected an array of at most {most:,} numbers, found {size:,}")
                 file.seek(0)
@@ -326,18 +327,18 @@ def import_parquet() -> Any:
     return pyarrow
 
 
-def check_parquet_values(metadata: Any, columns: Sequence[str], path: Path) -> None:
-    """Raise DataError if columns have too many values: in a file, equal values take next to no space.
+def check_parquet_size(metadata: Any, columns: Collection[str], value_bytes: int, most: int) -> None:
+    """Raise DataError if columns exceed a number of bytes; each value takes so many bytes at least.
 
-    A value counts as if it had double precision; the bound is that of an archive of arrays.
+    In a file, equal values take next to no space.
     """
     claimed = 0
     for group_number in range(metadata.num_row_groups):
         group = metadata.row_group(group_number)
         for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema.partition(".")[0] in columns:
-                claimed += max(column.total_uncompressed_size, _DOUBLE_BYTES * column.num_values)
-    most = _max_array_bytes(path)
+            path: str = column.path_in_schema  # a list of numbers is ``name.list.element``
+            if path in columns or path.partition(".")[0] in columns:
+                claimed += max(column.total_uncompressed_size, value_bytes * column.num_values)
     if claimed > most:
         raise DataError(f"expected columns that decompress to at most {most:,} bytes, found {claimed:,}")
 

@@ -22,10 +22,12 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Longs, offsets_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import (
+    DOUBLE_BYTES,
     NpzReader,
     NpzWriter,
-    check_parquet_values,
+    check_parquet_size,
     import_parquet,
+    max_array_bytes,
     texts_of_parquet,
 )
 from nmtalign.files.atomic_output import AtomicFiles
@@ -266,7 +268,8 @@ def _read_parquet_batch(
             table = arrow.parquet.ParquetFile(file, metadata=metadata, read_dictionary=texts)
             meta = _meta_from_json((table.schema_arrow.metadata or {}).get(b"nmtalign", b""), path)
             names = [name for name in table.schema_arrow.names if wanted is None or name in wanted]
-            check_parquet_values(metadata, names, path)
+            # a value counts as in double precision, as those of .npz
+            check_parquet_size(metadata, names, DOUBLE_BYTES, max_array_bytes(path))
             for group in range(table.num_row_groups):
                 rows = table.read_row_group(group, names)
                 yield meta, {name: _column_of(rows[name]) for name in rows.column_names}

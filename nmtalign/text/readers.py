@@ -442,14 +442,15 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
 def _open_parquet_columns(path: str | Path, select: Select) -> tuple[Any, tuple[str, str]]:
     """Open a Parquet file, and choose its columns; DataError if it is too large, or a column is missing."""
-    from nmtalign.files.array_files import import_parquet  # which imports NumPy
+    from nmtalign.files.array_files import check_parquet_size, import_parquet  # which imports NumPy
 
     parquet = import_parquet().parquet
     with reraise_as_data_error(path, "expected a Parquet file"):
         file = parquet.ParquetFile(path)
         names = [file.schema.column(n).path for n in range(len(file.schema))]
         columns = select or _side_columns(names)
-        _check_parquet_size(file.metadata, columns, os.path.getsize(path))
+        # a text counts as a byte at least, its line end
+        check_parquet_size(file.metadata, columns, 1, max_decompressed_size(os.path.getsize(path)))
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))
@@ -465,20 +466,6 @@ def _side_columns(names: list[str]) -> tuple[str, str]:
     if nested:
         record[TRANSLATION_COLUMN] = dict.fromkeys(nested, "")
     return _side_keys(record)
-
-
-def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> None:
-    """Raise DataError if the columns exceed the maximum decompressed size of a file of this size."""
-    claimed = 0
-    for group_number in range(metadata.num_row_groups):
-        group = metadata.row_group(group_number)
-        for column_number in range(group.num_columns):
-            column = group.column(column_number)
-            if column.path_in_schema in columns:
-                claimed += column.total_uncompressed_size
-    most = max_decompressed_size(size)
-    if claimed > most:
-        raise DataError(f"expected columns that decompress to at most {most:,} bytes, found {claimed:,}")
 
 
 def _column_values(batch: Any, column: str) -> list[Any]:

@@ -552,6 +552,11 @@ def test_parquet_columns(tmp_path):
     parquet.write_table(pyarrow.table({"left": ["a"], "right": ["b"]}), path)
     with pytest.raises(DataError, match=r"expected a column 'source', found left, right"):
         list(read_bitext(path))
+    parquet.write_table(pyarrow.table({"en": pyarrow.nulls(5_000_000), "fr": ["b"] * 5_000_000}), path)
+    with pytest.raises(
+        DataError, match=r"a.parquet: expected columns .* at most 4,194,304 bytes, found 10,0"
+    ):
+        next(iter(read_bitext(path)))
     with pytest.raises(DataError, match="expected a Parquet file"):
         list(read_bitext(write(tmp_path / "b.parquet", "plain")))
     with pytest.raises(UsageError, match="standard input"):
