@@ -33,7 +33,7 @@ from nmtalign.names import (
     UnicodeForm,
     UnknownPolicy,
 )
-from nmtalign.validation import check_number, check_type, quote_parameter
+from nmtalign.validation import check_number, check_type, quote_parameter, refuse_settings
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -515,8 +515,4 @@ class PictureSettings(Settings):
     def refuse_others(self, known: Iterable[str], what: str) -> None:
         """Raise UsageError if a setting is given that does not apply to `what`."""
         others = [name for name in self.given if name not in known]
-        if others:
-            off = {name: f"{name}=False" for name in others if getattr(self, name) is False}
-            names = " and ".join(quote_parameter(off.get(name, name)) for name in others)
-            verb = "does" if len(others) == 1 else "do"
-            raise UsageError(f"{names} {verb} not apply to {what}; remove {names}")
+        refuse_settings([f"{name}=False" if getattr(self, name) is False else name for name in others], what)

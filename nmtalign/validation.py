@@ -94,6 +94,14 @@ def quote_parameter(name: str) -> str:
     return f"`{name}`"
 
 
+def refuse_settings(names: Sequence[str], what: str) -> None:
+    """Raise UsageError if there are settings that do not apply to `what`."""
+    if names:
+        listed = " and ".join(map(quote_parameter, names))
+        verb = "does" if len(names) == 1 else "do"
+        raise UsageError(f"{listed} {verb} not apply to {what}; remove {listed}")
+
+
 def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
     """Return whether one can iterate over a value; an array without axes only claims to be iterable."""
     return isinstance(value, Iterable) and getattr(value, "ndim", None) != 0

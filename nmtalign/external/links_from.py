@@ -97,6 +97,7 @@ from nmtalign.validation import (
     check_type,
     is_iterable,
     quote_parameter,
+    refuse_settings,
 )
 
 PAIRS_IN_MEMORY = 256  # bounds the memory of the matrices
@@ -123,10 +124,7 @@ def _check_source(settings: SourceSettings) -> None:
         )
     [source] = sources
     unsuitable = [name for name in passed if name not in (source, *_SETTINGS_OF_SOURCE[source])]
-    if unsuitable:
-        names = ", ".join(map(quote_parameter, unsuitable))
-        verb = "does" if len(unsuitable) == 1 else "do"
-        raise UsageError(f"{names} {verb} not apply to {quote_parameter(source)}; remove {names}")
+    refuse_settings(unsuitable, quote_parameter(source))
     models = {"encoder": settings.encoder.encoder, "translator": settings.translator}
     if source in models:
         check_type(models[source], (str, Path), f"the name or folder of the {source}")

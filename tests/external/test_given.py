@@ -204,7 +204,7 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
         ({"similarities": "s", "units": "words"}, "`units` does not apply to `similarities`"),
         (
             {"matrices": "m", "method": "transport", "layer": 3},
-            "`method`, `layer` do not apply to `matrices`",
+            "`method` and `layer` do not apply to `matrices`",
         ),
     ],
 )
