@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -26,6 +27,7 @@ from nmtalign.cli import main
 from nmtalign.decoding.extraction_methods import EXTRACTION_CLASSES
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import SYMMETRIZATIONS, ExtractionName
+from nmtalign.rescoring import rescorer
 from tests.conftest import REPOSITORY
 
 EXTRACTIONS = get_args(ExtractionName)
@@ -96,6 +98,7 @@ def test_pages_do_what_they_say(
     sample: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ):
     assert sum(len(blocks(page)) for page in PAGES) > 30
+    monkeypatch.setattr(rescorer, "GOLD_SCHEDULE", replace(rescorer.GOLD_SCHEDULE, max_epochs=5))
     run_page(FIRST)
     for page in PAGES[1:]:
         folder = tmp_path_factory.mktemp("page") / "sample"

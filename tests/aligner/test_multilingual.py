@@ -30,6 +30,11 @@ def multilingual() -> na.Aligner:
     return na.load("multilingual")
 
 
+@pytest.fixture(scope="module")
+def fitted(multilingual) -> na.Aligner:
+    return na.fit_to(multilingual, sample_text())
+
+
 def sample_text() -> list[tuple[str, str]]:
     sides = [(SAMPLE / f"text.tok.{language}").read_text("utf-8").splitlines() for language in ("en", "fr")]
     return list(zip(*sides, strict=True))
@@ -48,9 +53,8 @@ def test_words_of_two_languages_are_linked(multilingual):
     assert {(0, 1), (2, 3)} <= {(link.source, link.target) for link in japanese.links}
 
 
-def test_the_error_rate_of_the_sample_is_golden_with_and_without_its_own_transitions(multilingual):
+def test_the_error_rate_of_the_sample_is_golden_with_and_without_its_own_transitions(multilingual, fitted):
     assert error_rate(multilingual) == pytest.approx(GOLDEN_ALONE, abs=0.002)
-    fitted = na.fit_to(multilingual, sample_text())
     assert error_rate(fitted) == pytest.approx(GOLDEN_FITTED, abs=0.002)
 
 
@@ -84,8 +88,7 @@ def test_a_background_takes_the_place_of_the_sum_over_words_and_shares_it(multil
     assert np.allclose(fitted.score_text(text)._log_norms[0], (of_background + of_references) / 2, atol=1e-4)
 
 
-def test_a_saved_model_gives_the_same_links(multilingual, tmp_path):
-    fitted = na.fit_to(multilingual, sample_text())
+def test_a_saved_model_gives_the_same_links(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     pairs = list(zip(GERMAN, ENGLISH, strict=True))
     assert na.load(tmp_path / "model").align_batch(pairs) == fitted.align_batch(pairs)

@@ -52,14 +52,15 @@ def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
     for own, found_links in zip(products, found, strict=True):
         similar = own.astype(np.float32).astype(float)
         rows, columns = (np.exp(similar) / np.exp(similar).sum(axis=a, keepdims=True) for a in (1, 0))
-        sparse = [np.apply_along_axis(entmax15, a, similar) > 0 for a in (1, 0)]
         links = {
             "simalign-argmax": lambda x: mutual_argmax(x),
             "simalign-itermax": lambda x: itermax((1 + x) / 2),
             "simalign-match": lambda x: match((1 + x) / 2),
             "transport": lambda x: transport((1 + x) / 2),
             "awesome-align": lambda x, r=rows, c=columns: (r >= 0.001) & (c >= 0.001),
-            "awesome-align-entmax": lambda _, both=sparse: both[0] & both[1],
+            "awesome-align-entmax": lambda x: np.logical_and(
+                *(np.apply_along_axis(entmax15, axis, x) > 0 for axis in (1, 0))
+            ),
         }[method](similar)
         assert found_links == {(s, t) for t, s in np.argwhere(links)}
 

@@ -13,6 +13,7 @@ from nmtalign.aligner.training_steps import train_aligner
 from nmtalign.arrays import unit_rows
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
+from nmtalign.rescoring import rescorer
 from nmtalign.scorers.dense import MAX_SCALE, ExpectedLinks, ScaleLikelihood, fit_scale
 from nmtalign.training.em import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary
@@ -200,7 +201,8 @@ def test_what_does_not_go_together_is_refused_before_training(monkeypatch, optio
         train_aligner(TOY.pairs, training_job(**options))
 
 
-def test_the_door_takes_the_options_of_the_command(tmp_path):
+def test_the_door_takes_the_options_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(rescorer, "GOLD_SCHEDULE", replace(rescorer.GOLD_SCHEDULE, max_epochs=3))
     save_pair(*VECTORS, tmp_path / "vectors", languages=("xx", "yy"))
     gold = [GoldAlignment(frozenset(own), frozenset(own)) for own in TOY.links]
     path = tmp_path / "gold"
