@@ -66,6 +66,7 @@ PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words wi
 # given vectors
 MAX_SCALE = 60.0
 SCALE_PRECISION = 1 + 1e-6  # bounds of a scale with this ratio are equal
+MAX_NEWTON_STEPS = 100  # a likelihood that is nearly flat would need thousands; texts need 10
 MAX_TUNING_WORDS = 1 << 13  # words of a side; a temperature is one number, which needs little text
 MAX_TUNING_ITERATIONS = 10
 MIN_LOG_SCALE_CHANGE = 0.02  # a smaller change ends the iterations for a temperature
@@ -493,7 +494,9 @@ class ScaleLikelihood:
     def maximum(self, links: ExpectedLinks, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
         """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
         scale = math.sqrt(low * high)
+        steps = 0
         while high / low > SCALE_PRECISION:
+            steps += 1
             slope, curvature = self.derivatives(scale, links)
             if slope > 0:
                 low = scale
@@ -501,7 +504,7 @@ class ScaleLikelihood:
                 high = scale
             previous = scale
             scale = previous + slope / curvature
-            if not low < scale < high:
+            if not low < scale < high or steps > MAX_NEWTON_STEPS:
                 scale = math.sqrt(low * high)
             elif abs(scale - previous) < (SCALE_PRECISION - 1) * previous:
                 break
