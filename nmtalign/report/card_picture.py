@@ -47,6 +47,7 @@ from nmtalign.report.card_reasons import (
 )
 from nmtalign.report.curves import (
     OPPOSITE_DIRECTIONS,
+    SIGNS,
     CurveMeasures,
     PlacedWords,
     cut_into_rows,
@@ -127,7 +128,6 @@ LARGE_WORDS = CurveMeasures(  # of a pair whose lines fit
 SMALL_WORDS = LARGE_WORDS._replace(  # of a long pair, which is cut into rows, and of columns
     word_points=15.0, word_gaps=(MIN_WORD_GAP_POINTS, 24.0), line_distance=78.0, edge=0.8 * 15.0
 )
-SIGNS = {"wrong": "×", "missed": "+"}
 MEANINGS = {
     "hit": "a link that people made, too; the thicker, the surer",
     "both": "a link; the thicker, the surer",

@@ -42,7 +42,7 @@ class CardContent:
     """
 
     matrix: AlignmentMatrix  # weights[t, s]: the number of each cell
-    kinds: Mapping[Link, str]  # the links to draw, with keys of CURVE_STYLES
+    kinds: Mapping[Link, str]  # the links to draw, with keys of NAMES_OF_KINDS
     gold: GoldAlignment | None
     threshold: float | None  # what a link needs
     has_second_words: bool  # links of second words, which need less

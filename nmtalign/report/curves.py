@@ -56,24 +56,19 @@ NOTE_HEIGHT_POINTS = 18.0
 MIN_ROW_FILL = 0.6  # a row has at least this share of the words for which there is room
 
 
-class CurveStyle(NamedTuple):
-    """The look of the curves of a kind of link, and their name in the legend."""
-
-    color: str  # a field of `Theme`
-    dashes: tuple[int, ...]  # lengths of dashes and gaps; empty for a solid curve
-    mark: str  # written on the middle of a curve
-    name: str
-
-
-CURVE_STYLES = {
-    "both": CurveStyle("link", (), "", "link"),
-    "hit": CurveStyle("link", (), "", "right link"),
-    "wrong": CurveStyle("wrong", (), "×", "wrong link"),
-    "missed": CurveStyle("missed", (5, 4), "+", "missed link"),
-    "sure": CurveStyle("accent", (), "", "sure gold link"),
-    "possible": CurveStyle("accent", (2, 4), "", "possible gold link"),
+# The kinds of links: chosen ones, judged by gold links if these are given; gold links alone; and gold links
+# that are only possible and not chosen, of which there is no curve.
+NAMES_OF_KINDS = {
+    "both": "link",
+    "hit": "right link",
+    "wrong": "wrong link",
+    "missed": "missed link",
+    "sure": "sure gold link",
+    "possible": "possible gold link",
+    "open": "possible, not linked",
 }
-OPEN = "open"  # the kind of a possible gold link that is not linked, of which there is no curve
+SIGNS = {"wrong": "×", "missed": "+"}  # written on the middle of a curve
+DASHES = {"missed": (5, 4), "possible": (2, 4)}  # lengths of dashes and gaps
 
 
 class CurveMeasures(NamedTuple):
@@ -199,7 +194,7 @@ class CurveFigure(PointFigure):
 
     If a line would be too long, it is cut into rows, where few links lead out of a row. If the sides are
     written in different directions, words are in two columns. The legend explains `kinds` of curves, which
-    are keys of `CURVE_STYLES`. Without a `width` in inches, the figure is as wide as its words need.
+    are keys of `NAMES_OF_KINDS`. Without a `width` in inches, the figure is as wide as its words need.
     """
 
     def __init__(
@@ -319,7 +314,7 @@ class CurveFigure(PointFigure):
 
     def _legend_width(self, kind: str) -> float:
         """Return the width of an entry of the legend, and of the gap behind it."""
-        name_width = self.width(CURVE_STYLES[kind].name, LEGEND_POINTS)
+        name_width = self.width(NAMES_OF_KINDS[kind], LEGEND_POINTS)
         return LEGEND_LINE_POINTS + LEGEND_GAP_POINTS + name_width
 
     def _draw_legend(self, kind: str, x: float, y: float) -> None:
@@ -327,7 +322,7 @@ class CurveFigure(PointFigure):
         middle = x + LEGEND_LINE_POINTS / 2
         self._draw([(x, y), (middle, y), (middle, y), (x + LEGEND_LINE_POINTS, y)], kind, 1.6)
         name_x = x + LEGEND_LINE_POINTS + 5
-        self.write(CURVE_STYLES[kind].name, name_x, y, LEGEND_POINTS, color=self.theme.soft)
+        self.write(NAMES_OF_KINDS[kind], name_x, y, LEGEND_POINTS, color=self.theme.soft)
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
         """Draw a link; the likelier, the wider. One from a row to another is a stub at both of its ends."""
@@ -340,19 +335,18 @@ class CurveFigure(PointFigure):
 
     def _draw(self, course: Sequence[Point], kind: str, width: float, *, are_stubs: bool = False) -> None:
         """Draw a curve along four points, with its mark on the middle; or a stub at each of its ends."""
-        style = CURVE_STYLES[kind]
         curve = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
         stubs = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO]
-        color = getattr(self.theme, style.color)
+        color = self.theme.of_kind(kind)
         alpha = STUB_OPACITY if are_stubs else 1.0
         codes = stubs if are_stubs else curve
-        self.stroke(course, codes, color, width, dashes=style.dashes, alpha=alpha)
-        if style.mark and not are_stubs:
+        self.stroke(course, codes, color, width, dashes=DASHES.get(kind, ()), alpha=alpha)
+        if kind in SIGNS and not are_stubs:
             x, y = course[0]
             u, v = course[-1]
             ground = {"boxstyle": "circle,pad=0.05", "facecolor": self.theme.card, "edgecolor": "none"}
             middle = (x + u) / 2, (y + v) / 2
-            self.write(style.mark, *middle, 10, ha="center", color=color, weight="bold", bbox=ground)
+            self.write(SIGNS[kind], *middle, 10, ha="center", color=color, weight="bold", bbox=ground)
 
 
 def cut_into_rows(
@@ -413,14 +407,15 @@ def draw_curves(matrix: AlignmentMatrix, settings: PictureSettings) -> Figure:
     tokens = matrix.source_tokens, matrix.target_tokens
     sides = [[abbreviate(visible(word), MAX_LABEL_CHARS) or "␣" for word in side] for side in tokens]
     weights = np.clip(matrix.weights, 0.0, 1.0)
-    shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
+    used = {*kinds.values()}
+    legend = [] if used <= {"both"} else [kind for kind in NAMES_OF_KINDS if kind in used]
     title = abbreviate(visible(settings.title), MAX_TITLE_CHARS)
-    with fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind].mark for kind in shown)]):
+    with fonts_for([*sides[0], *sides[1], title, *SIGNS.values()]):
         board = CurveFigure(
             sides,
             sorted(kinds),
             title,
-            shown,
+            legend,
             theme_of(dark=bool(settings.dark)),
             numbers=bool(settings.numbers),
             width=settings.width,
@@ -434,7 +429,7 @@ def draw_curves(matrix: AlignmentMatrix, settings: PictureSettings) -> Figure:
 def kinds_of_links(
     matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
-    """Return the links to draw, each with its key in `CURVE_STYLES`."""
+    """Return the links to draw, each with its kind, a key of `NAMES_OF_KINDS`."""
     chosen = links_inside(() if links is None else links, matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
@@ -456,7 +451,7 @@ def tell_links(matrix: AlignmentMatrix, kinds: Mapping[Link, str]) -> str:
         f"{source[link.source]} – {target[link.target]}"
         + (f" ({kind})" if kind in ("wrong", "missed") else "")
         for link, kind in sorted(kinds.items())
-        if kind != OPEN
+        if kind != "open"
     ]
     return f"{told} Links: {', '.join(listed)}." if listed else told
 

@@ -29,9 +29,8 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
 from nmtalign.report.curves import (
-    CURVE_STYLES,
     DEFAULT_TITLE,
-    OPEN,
+    NAMES_OF_KINDS,
     kinds_of_links,
     links_inside,
     tell_links,
@@ -58,7 +57,6 @@ from nmtalign.validation import check_type, closest_name
 
 MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
 NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
-NAME_OF_OPEN = "possible, not linked"
 HATCH_GRAY = "0.45"
 SUM_TOLERANCE = 1e-3
 TURNED_COLUMNS = "← columns run from right to left, as their sentence does"
@@ -243,7 +241,7 @@ class _Content(NamedTuple):
     """The checked content of the picture of one sentence pair."""
 
     matrices: Sequence[AlignmentMatrix]
-    kinds: dict[Link, str]  # the kind of each link that is marked: a key of `CURVE_STYLES`, or `OPEN`
+    kinds: dict[Link, str]  # the kind of each link that is marked
     numbers: bool | None  # None: where they fit
     theme: Theme
     cmap: str | Colormap
@@ -252,9 +250,8 @@ class _Content(NamedTuple):
     @property
     def legend(self) -> list[tuple[str, str]]:
         """The marks that the picture has: the name and the kind of each, hatched words last."""
-        names = {kind: style.name for kind, style in CURVE_STYLES.items()} | {OPEN: NAME_OF_OPEN}
         used = {*self.kinds.values()}
-        marks = [(name, kind) for kind, name in names.items() if kind in used]
+        marks = [(name, kind) for kind, name in NAMES_OF_KINDS.items() if kind in used]
         if any(matrix.unknown and any(matrix.unknown) for matrix in self.matrices):
             marks.append((NO_VECTOR_LABEL, NO_VECTOR_LABEL))
         return marks
@@ -279,7 +276,7 @@ def _make_content(matrices: Sequence[AlignmentMatrix], settings: PictureSettings
     kinds = kinds_of_links(first, settings.links, settings.gold)
     if settings.links is not None and settings.gold is not None:
         possible = links_inside(as_gold(settings.gold).possible, first)
-        kinds |= dict.fromkeys(possible - kinds.keys(), OPEN)
+        kinds |= dict.fromkeys(possible - kinds.keys(), "open")
     theme = theme_of(dark=bool(settings.dark))
     if settings.cmap is not None:
         _check_colors(settings.cmap)
@@ -517,7 +514,7 @@ def _draw_marks(axes: Axes, kinds: Mapping[Link, str], theme: Theme, cell: float
     """
     shift = 0.27 if in_corner else 0.0
     size = cell * POINTS_PER_INCH * (0.2 if in_corner else 0.38)  # points
-    dashes: dict[str, Any] = {"missed": (3, 2.2), "possible": (3, 2.2), OPEN: (1, 1.4)}
+    dashes: dict[str, Any] = {"missed": (3, 2.2), "possible": (3, 2.2), "open": (1, 1.4)}
     for kind in dict.fromkeys(kinds.values()):
         links = [link for link, own in sorted(kinds.items()) if own == kind]
         source, target = np.array(links).T
@@ -526,7 +523,7 @@ def _draw_marks(axes: Axes, kinds: Mapping[Link, str], theme: Theme, cell: float
             ring: dict[str, Any] = {"c": theme.card, "edgecolors": theme.ink, "linewidths": 0.8}
             axes.scatter(*corner, s=size**2, zorder=3, **ring)
             continue
-        color = theme.soft if kind == OPEN else getattr(theme, CURVE_STYLES[kind].color)
+        color = theme.of_kind(kind)
         _draw_boxes(axes, links, cell, color, theme.card, dashes.get(kind))
         if kind in ("wrong", "missed"):
             marker = "x" if kind == "wrong" else "+"

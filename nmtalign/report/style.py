@@ -56,7 +56,8 @@ class Theme(NamedTuple):
 
     def of_kind(self, kind: str) -> str:
         """Return the color of a kind of link."""
-        return {"missed": self.missed, "wrong": self.wrong}.get(kind, self.link)
+        of_gold = {"sure": self.accent, "possible": self.accent, "open": self.soft}
+        return {"missed": self.missed, "wrong": self.wrong, **of_gold}.get(kind, self.link)
 
     @property
     def colormap(self) -> Colormap:
