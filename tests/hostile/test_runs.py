@@ -24,7 +24,7 @@ from nmtalign.cli import main
 from nmtalign.run import shards
 from tests.cli.running import exit_code, fork, run
 from tests.corpus.test_parallel import needs_fork
-from tests.hostile.readers import save_model
+from tests.hostile.formats import of_few_parts
 
 TEXTS = "the cat ||| le chat\n\na dog ||| un chien\n" * 3, "the dog ||| le chien\n" * 7
 OPTIONS = ("--shard-pairs", "2"), ("--shard-pairs", "3"), ("--shard-pairs", "3", "--threshold", "0.9")
@@ -153,7 +153,7 @@ class Shards(RuleBasedStateMachine):
 
 @needs_fork
 def test_no_order_of_events_gives_wrong_links(tmp_path: Path) -> None:
-    save_model(tmp_path)
+    of_few_parts().save(tmp_path / "model")
     Shards.place, Shards.right = tmp_path, {}
     (tmp_path / "alone").mkdir()
     for text, options in product(TEXTS, OPTIONS):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from nmtalign.aligner.opening import load
+from nmtalign.cli import main
 from nmtalign.files.paths import bundled_path
 from nmtalign.run import stream as workers_module
 from nmtalign.run.stream import align_chunks
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.chunks import iter_chunks
+from tests.cli.running import exit_code, fork
 from tests.corpus.test_parallel import needs_fork, run_alone
 
 
@@ -66,13 +67,13 @@ def test_no_process_starts_without_work_for_it(count, size, monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_workers_end_when_the_first_process_is_killed(tmp_path):
-    for side in ("en", "fr"):
-        (tmp_path / side).write_text("the black cat\n" * 100_000, encoding="utf-8")
-    command = [sys.executable, "-m", "nmtalign", "align", "en", "fr", "--workers", "2", "-o", "links"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    children = wait_for(lambda: children_of(process.pid))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    for side, line in (("en", "the black cat\n"), ("fr", "le chat noir\n")):
+        (tmp_path / side).write_text(line * 100_000, encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("en", "fr")]
+    process = fork(lambda: main(["align", *files, "--workers", "2", "-o", f"{files[0]}.links"]))
+    children = wait_for(lambda: children_of(process))
+    os.kill(process, signal.SIGKILL)
+    assert exit_code(process) == -signal.SIGKILL
     wait_for(lambda: not any(is_running(child) for child in children))
 
 
