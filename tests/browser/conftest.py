@@ -89,11 +89,9 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
             stored = {"origin": "file://", "storageTypes": "local_storage"}
             chromium.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
         if not is_sized:
-            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-            chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            resize(chromium, width, height)
         if not is_colored:
-            features = [{"name": "prefers-color-scheme", "value": scheme}]
-            chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            prefer(chromium, scheme)
 
     def show(
         pairs: list[SamplePair],
@@ -124,6 +122,24 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     assert chromium.execute_script("return window.hacked") is None
 
 
+def resize(page: Any, width: int, height: int = 900) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def at_widths(page: Any, *widths: int, height: int = 900) -> Iterator[int]:
+    """Yield each width after the page has been drawn in a window that is so wide."""
+    for width in widths:
+        resize(page, width, height)
+        wait_until_still(page)
+        yield width
+
+
+def prefer(page: Any, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
 def actions(page: Any) -> Any:
     """Return actions of mouse and keys whose moves take no time; by default each takes 250 ms."""
     from selenium.webdriver import ActionChains
@@ -139,12 +155,13 @@ SHOW_ONE_PANEL = """
 """
 
 
-def wait(page: Any, condition: str, *arguments: Any) -> None:
-    """Wait until a script returns something true."""
+def wait(page: Any, condition: str, *arguments: Any) -> Any:
+    """Wait until a script returns something true, and return it."""
     end = time.monotonic() + 60
-    while not page.execute_script(condition, *arguments):
+    while not (found := page.execute_script(condition, *arguments)):
         assert time.monotonic() < end, f"still not: {condition}"
         time.sleep(0.01)
+    return found
 
 
 def wait_until_drawn(page: Any, then: str = "") -> None:

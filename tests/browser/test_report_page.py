@@ -24,7 +24,15 @@ from nmtalign.report.card_reasons import (
 )
 from nmtalign.report.curves import kinds_of_links
 from nmtalign.report.page_content import SamplePair, most_instructive
-from tests.browser.conftest import SHOW_ONE_PANEL, actions, wait, wait_until_drawn, wait_until_still
+from tests.browser.conftest import (
+    SHOW_ONE_PANEL,
+    actions,
+    at_widths,
+    prefer,
+    wait,
+    wait_until_drawn,
+    wait_until_still,
+)
 from tests.report.sample_pairs import (
     CAT,
     GOLD_TO_EXPLAIN,
@@ -92,7 +100,12 @@ def plain(text: str) -> str:
 
 
 def word(page: Any, text: str) -> Any:
-    return next(button for button in find(page, ".token") if button.text.split("\n")[0].startswith(text))
+    """Return the first word of the cards that begins so."""
+    return page.execute_script(
+        "return [...document.querySelectorAll('.token')]"
+        ".find((word) => word.checkVisibility() && word.innerText.trim().startsWith(arguments[0]))",
+        text,
+    )
 
 
 def go_to_pairs(page: Any) -> None:
@@ -174,9 +187,14 @@ def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) 
     assert texts(page, ".of-link text") == ["90\u00a0%"]  # the same number on the curve
 
 
-@pytest.mark.parametrize("width", [390, 1100, 1600])
-def test_nothing_moves_and_nothing_is_covered_when_a_word_is_explained(open_report: Open, width: int) -> None:
-    page = open_report(corpus(3, 9), width=width, height=1000)
+def test_nothing_moves_and_nothing_is_covered_when_a_word_is_explained(open_report: Open) -> None:
+    page = open_report(corpus(3, 9), width=390, height=1000)
+    assert_words_are_explained_in_place(page)
+    for _ in at_widths(page, 1100, 1600, height=1000):
+        assert_words_are_explained_in_place(page)
+
+
+def assert_words_are_explained_in_place(page: Any) -> None:
     go_to_pairs(page)
     places = (
         "const nodes = document.querySelectorAll('#list article .token, #list article .pan');"
@@ -240,24 +258,27 @@ def test_scores_over_vectors_are_told_with_the_next_best(open_report: Open) -> N
     wait_for_reason(page, "‘xyzzy’ has no vector")
 
 
-@pytest.mark.parametrize("sign", [",", "q"])
-def test_signs_are_told_nothing_of_second_words(open_report: Open, sign: str) -> None:
+def test_signs_are_told_nothing_of_second_words(open_report: Open) -> None:
     weights = np.array([[0.9, 0.0, 0.0], [0.0, 0.52, 0.1], [0.1, 0.8, 0.0]])
-    pair = AlignedPair(
-        Alignment(frozenset({(0, 0), (1, 1), (1, 2)}), 3, 3),
-        AlignmentMatrix(weights, ("it", "was", "not"), ("cela", sign, "été")),
-        forward=weights,
-        reverse=weights,
-        probabilities={Link(0, 0): 0.9, Link(1, 1): 0.5, Link(1, 2): 0.8},
-        extraction="posterior",
-        threshold=DEFAULT_THRESHOLD,
-        second=MIN_SECOND_POSTERIOR,
-    )
-    page = open_report([SamplePair(1, pair)])
-    go_to_pairs(page)
-    point_at(page, word(page, sign))
-    wait_for_reason(page, f"‘{sign}’ is linked to ‘was’")
-    assert ("is a second word" in reason(page)) is (sign == "q")
+    pairs = [
+        AlignedPair(
+            Alignment(frozenset({(0, 0), (1, 1), (1, 2)}), 3, 3),
+            AlignmentMatrix(weights, ("it", "was", "not"), ("cela", sign, "été")),
+            forward=weights,
+            reverse=weights,
+            probabilities={Link(0, 0): 0.9, Link(1, 1): 0.5, Link(1, 2): 0.8},
+            extraction="posterior",
+            threshold=DEFAULT_THRESHOLD,
+            second=MIN_SECOND_POSTERIOR,
+        )
+        for sign in (",", "q")
+    ]
+    page = open_report([SamplePair(n, pair) for n, pair in enumerate(pairs, 1)])
+    for sign in (",", "q"):
+        page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", word(page, sign))
+        point_at(page, word(page, sign))
+        wait_for_reason(page, f"‘{sign}’ is linked to ‘was’")
+        assert ("is a second word" in reason(page)) is (sign == "q")
 
 
 def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
@@ -330,18 +351,22 @@ def order(page: Any) -> list[int]:
     return [int(text) for text in texts(page, "#index tbody tr:not([hidden]) a")]
 
 
-@pytest.mark.parametrize(("width", "systems"), [(1024, 1), (1100, 1), (1100, 3), (1600, 2), (700, 1)])
-def test_the_columns_of_the_list_fit(open_report: Open, width: int, systems: int) -> None:
+@pytest.mark.parametrize(("systems", "widths"), [(1, (1024, 1100, 700)), (3, (1100, 1600))])
+def test_the_columns_of_the_list_fit(open_report: Open, systems: int, widths: tuple[int, ...]) -> None:
     others = {f"system {n}": CAT.others["other"] for n in range(systems)}
-    page = open_report([replace(CAT, others=others)], width=width)
-    box = "const box = document.getElementById('index');"
-    page.execute_script("document.querySelector('aside .fold').open = true")
-    assert page.execute_script(f"{box} return box.scrollWidth <= box.clientWidth")
-    seen = [head.text for head in find(page, "#index th") if head.is_displayed()]
-    assert seen[:3] == ["Pair", "Sentence", "AER"]
-    assert "".join(seen[3].split()) == "AERsystem0"
-    sentence = find(page, "#index th")[1].rect["width"]
-    assert sentence > 60
+    page = open_report([replace(CAT, others=others)], width=widths[0])
+    for _ in at_widths(page, *widths):
+        page.execute_script("document.querySelector('aside .fold').open = true")
+        wide, room, seen, sentence = page.execute_script(
+            "const box = document.getElementById('index'), heads = [...box.querySelectorAll('th')];"
+            "return [box.scrollWidth, box.clientWidth,"
+            "  heads.filter((head) => head.checkVisibility()).map((head) => head.innerText),"
+            "  heads[1].getBoundingClientRect().width]"
+        )
+        assert wide <= room
+        assert [head.strip() for head in seen[:3]] == ["Pair", "Sentence", "AER"]
+        assert "".join(seen[3].split()) == "AERsystem0"
+        assert sentence > 60
 
 
 def test_the_table_sorts_the_pairs_and_searches_them(open_report: Open) -> None:
@@ -441,9 +466,9 @@ def test_only_what_is_seen_is_in_the_page(open_report: Open) -> None:
 
 
 def test_what_is_read_stays_where_it_is_when_cards_change(open_report: Open) -> None:
-    page = open_report(corpus(60, 12))
-    jump(page, "link", 40)
-    top = "return document.getElementById('pair-40').getBoundingClientRect().top"
+    page = open_report(corpus(30, 8))
+    jump(page, "link", 20)
+    top = "return document.getElementById('pair-20').getBoundingClientRect().top"
     before = page.execute_script(top)
     for key in ("down", "matrices", "linear"):
         find(page, f"[data-key={key}]")[0].click()
@@ -591,36 +616,35 @@ def compare_reasons(open_report: Open, pair: AlignedPair, gold: GoldAlignment | 
         threshold=pair.threshold,
         has_second_words=pair.second is not None,
     )
-    bars = (
-        "const groups = [...document.querySelectorAll('.why .group')];"
-        "return groups.map((group) => [...group.querySelectorAll('.share')]"
-        ".map((bar) => [bar.textContent, parseFloat(bar.lastChild.style.getPropertyValue('--v'))]))"
-    )
-    pressed = (
+    shown = (
         "const word = document.querySelector('.token[aria-pressed=true]');"
-        "return word && word.dataset.side + word.dataset.at === arguments[0]"
+        "if (!word || word.dataset.side + word.dataset.at !== arguments[0]) return null;"
+        "const texts = (css) => [...document.querySelectorAll(css)].map((node) => node.textContent);"
+        "const groups = [...document.querySelectorAll('.why .group')];"
+        "const bar = (node) => [node.textContent, parseFloat(node.lastChild.style.getPropertyValue('--v'))];"
+        "return [texts('.why :is(.headline, .say)'),"
+        "  groups.map((group) => [...group.querySelectorAll('.share')].map(bar)),"
+        "  texts('.attention text:not(.none)'), texts('.verdict .share'), texts('.why > .caption')]"
     )
     said = []
     for side, words in zip("st", pair.tokens, strict=True):
         for position in range(len(words)):
             page.execute_script("location.hash = arguments[0]", f"pair-1&pin={side}{position}")
-            wait(page, pressed, f"{side}{position}")
+            seen, bars, labels, together, notes = wait(page, shown, f"{side}{position}")
             reasons = explain_word(content, pinned_word(pair, f"{side}{position}"))
             say = "".join(text for text, _ in reasons.sentence)
             assert len(re.findall(r"\d+\u00a0%", say)) <= 3
             assert say.count(".") == 1
-            seen = [plain(text) for text in texts(page, ".why :is(.headline, .say)")]
-            assert seen == [plain(reasons.headline), plain(say)]
+            assert [plain(text) for text in seen] == [plain(reasons.headline), plain(say)]
             groups = [
                 [[bar.name, pytest.approx(100 * bar.share, abs=0.051)] for bar in group.bars]
                 for group in reasons.groups
             ]
-            assert page.execute_script(bars) == groups  # their texts are names, without numbers
+            assert bars == groups  # their texts are names, without numbers
             cells = content.matrix.weights[:, position] if side == "s" else content.matrix.weights[position]
-            labels = texts(page, ".attention text:not(.none)")
             assert set(labels) <= {whole_percent(cell) for cell in cells.tolist()}
-            assert texts(page, ".verdict .share") == [whole_percent(reasons.together.share)]
-            assert texts(page, ".why > .caption") == reasons.notes
+            assert together == [whole_percent(reasons.together.share)]
+            assert notes == reasons.notes
             said.append(say)
     return said
 
@@ -655,22 +679,19 @@ def test_a_question_mark_lists_the_keys(open_report: Open, axe: str) -> None:
     assert not find(page, "dialog")[0].is_displayed()
 
 
-@pytest.mark.parametrize(
-    ("query", "count", "told"),
-    [
+def test_the_search_says_what_it_understood(open_report: Open) -> None:
+    cat = replace(CAT, gold=None, others={})
+    page = open_report([cat, words(1, "one two", "eins zwei"), words(2, "one", "eins")])
+    for query, count, told in (
         ("words:>3", 1, "1 of 3 pairs (over 3 words)"),
         ("-words:>3", 2, "2 of 3 pairs (not over 3 words)"),
         ("one -two", 1, "1 of 3 pairs (without two)"),
         ("words:many", 0, "No pair is found (words:many is read as a word; words: takes > or < and a number"),
         ("link:cat=", 1, "1 of 3 pairs (a link of cat to any word)"),
-    ],
-)
-def test_the_search_says_what_it_understood(open_report: Open, query: str, count: int, told: str) -> None:
-    cat = replace(CAT, gold=None, others={})
-    page = open_report([cat, words(1, "one two", "eins zwei"), words(2, "one", "eins")])
-    type_query(page, query)
-    wait(page, "return document.getElementById('found').textContent.startsWith(arguments[0])", told)
-    assert len(order(page)) == count
+    ):
+        type_query(page, query)
+        wait(page, "return document.getElementById('found').textContent.startsWith(arguments[0])", told)
+        assert len(order(page)) == count
     assert find(page, "#found")[0].get_attribute("role") == "status"  # is read aloud
 
 
@@ -706,10 +727,16 @@ def test_the_list_stays_usable_when_a_word_is_looked_up(open_report: Open) -> No
     assert bottom <= 800
 
 
-@pytest.mark.parametrize("of", ["constructor", "__proto__", "%00", "either"])
-def test_a_made_up_address_is_harmless(open_report: Open, of: str) -> None:
-    page = open_report([CAT], hash=f"#{of}&in={of}&find=cat&only={of}&whole&spot-s={of}&spot-t")
+def test_a_made_up_address_is_harmless(open_report: Open) -> None:
+    address = "#{0}&in={0}&find=cat&only={0}&whole&spot-s={0}&spot-t"
+    page = open_report([CAT, *corpus(1, 5)], hash=address.format("constructor"))
     assert order(page) == [17]
+    for of in ("__proto__", "%00", "either"):
+        page.execute_script("location.hash = 'find=zzz'")
+        wait(page, "return document.getElementById('found').textContent.startsWith('No pair is found')")
+        page.execute_script("location.hash = arguments[0]", address.format(of))
+        wait(page, "return document.getElementById('found').textContent.startsWith('1 of 2 pairs')")
+        assert order(page) == [17]
 
 
 def test_a_word_when_nothing_is_found(open_report: Open) -> None:
@@ -748,7 +775,7 @@ def test_copying_a_sentence_gives_the_sentence(open_report: Open) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (700, 540), (1400, 900)])
 def test_the_first_pair_is_on_the_first_screen(open_report: Open, width: int, height: int) -> None:
-    page = open_report(corpus(60, 12, compared=False), width=width, height=height)
+    page = open_report(corpus(60, 8, compared=False), width=width, height=height)
     top = "return document.querySelector('.pair .sentences').getBoundingClientRect().top"
     first_lines = 180  # pixels of the words and the curves; the place of the pair depends on the fonts
     assert page.execute_script(top) + first_lines < height
@@ -802,8 +829,8 @@ def test_the_bar_of_a_pair_is_as_long_as_its_error(open_report: Open) -> None:
 
 
 def test_heads_are_never_under_the_toolbar(open_report: Open) -> None:
-    for width in (1100, 1400):
-        page = open_report(corpus(30, 12), width=width)
+    page = open_report(corpus(30, 8), width=1100)
+    for _ in at_widths(page, 1100, 1400):
         for number in (12, 29, 3):
             jump(page, "link", number)
             edges = page.execute_script(
@@ -1065,12 +1092,12 @@ def test_a_color_means_the_same_in_all_pairs_and_the_key_says_it_once(open_repor
     assert [plain(text) for text in texts(page, ".matrix figcaption")] == ["0  100 %"] * 3
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_zero_has_the_color_of_the_card(open_report: Open, dark: bool) -> None:
-    page = open_report([CAT], dark=dark)
-    drawn = "document.querySelector('.pan path.weight')"
-    fill = page.execute_script(f"return getComputedStyle({drawn}).fill")
-    assert fill == ("rgb(201, 166, 255)" if dark else "rgb(91, 44, 145)")
+def test_zero_has_the_color_of_the_card(open_report: Open) -> None:
+    page = open_report([CAT])
+    for scheme, color in (("light", "rgb(91, 44, 145)"), ("dark", "rgb(201, 166, 255)")):
+        prefer(page, scheme)
+        fill = "return getComputedStyle(document.querySelector('.pan path.weight')).fill"
+        assert page.execute_script(fill) == color
     cells = page.execute_script(
         "return [...document.querySelectorAll('.pan path.weight')]"
         ".reduce((sum, path) => sum + path.getAttribute('d').match(/M/g).length, 0)"
@@ -1078,19 +1105,20 @@ def test_zero_has_the_color_of_the_card(open_report: Open, dark: bool) -> None:
     assert cells == np.count_nonzero(CAT.aligned.posterior)  # nothing is drawn where the weight is 0
 
 
-@pytest.mark.parametrize("width", [390, 1100, 1600])
-def test_cells_and_labels_can_be_read(open_report: Open, width: int) -> None:
-    page = open_report([*corpus(2, 6), *(replace(p, line=10 + p.line) for p in corpus(2, 24))], width=width)
-    sizes = page.execute_script(
+def test_cells_and_labels_can_be_read(open_report: Open) -> None:
+    page = open_report([*corpus(2, 6), *(replace(p, line=10 + p.line) for p in corpus(2, 24))], width=390)
+    measured = (
         "return [...document.querySelectorAll('.pan svg')].map((svg) => ["
         "  svg.querySelector('.grid').getBBox().width / svg.querySelectorAll('text[data-side=s]').length,"
         "  Math.min(...[...svg.querySelectorAll('text')]"
         "    .map((text) => parseFloat(getComputedStyle(text).fontSize)))])"
     )
-    assert len(sizes) >= 2
-    for cell, letters in sizes:
-        assert cell >= 18
-        assert letters >= 11
+    for _ in at_widths(page, 390, 1100, 1600):
+        sizes = page.execute_script(measured)
+        assert len(sizes) >= 2
+        for cell, letters in sizes:
+            assert cell >= 18
+            assert letters >= 11
 
 
 def test_the_key_of_a_card_names_only_what_it_shows(open_report: Open) -> None:
@@ -1106,17 +1134,17 @@ def test_the_key_of_a_card_names_only_what_it_shows(open_report: Open) -> None:
     assert len(find(page, "#pair-17 .rings .ring")) == 2  # sleeps and dort
 
 
-@pytest.mark.parametrize("width", [360, 800, 1400])
-def test_nothing_sticks_out_at_any_width(open_report: Open, width: int) -> None:
-    page = open_report([CAT, *corpus(3, 30)], width=width, height=800)
-    assert page.execute_script("return document.documentElement.scrollWidth") <= width
-    go_to_pairs(page)
-    wait(page, "return document.querySelectorAll('.link').length > 10")
+def test_nothing_sticks_out_at_any_width(open_report: Open) -> None:
+    page = open_report([CAT, *corpus(1, 30)], width=1400, height=800)
     outside = """
         const width = document.documentElement.clientWidth;
         return [...document.querySelectorAll('.token, .toolbar *, .tile, .plot, h2, h3')]
             .filter((node) => node.getBoundingClientRect().right > width + 1).map((node) => node.outerHTML)"""
-    assert page.execute_script(outside) == []
+    for width in at_widths(page, 1400, 800, 360, height=800):
+        assert page.execute_script("return document.documentElement.scrollWidth") <= width
+        go_to_pairs(page)
+        wait(page, "return document.querySelectorAll('.link').length > 10")
+        assert page.execute_script(outside) == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(360, True), (1400, False)])
@@ -1124,10 +1152,9 @@ def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: b
     short = aligned_pair(["one", "two"], ["eins", "zwei"])
     page = open_report(
         [
-            replace(corpus(1, 70)[0], line=98),
+            replace(corpus(1, 40)[0], line=98),
             CAT,
             SamplePair(99, short, None, {"other": short.alignment}),
-            *corpus(1, 30),
         ],
         width=width,
         dark=dark,
@@ -1165,8 +1192,8 @@ def test_a_note_about_a_curve_is_whole_or_omitted(open_report: Open) -> None:
     target = ("apple", "tableaxxxxxx", "chairx", "housexxxx", "housxxx", "of", "moon", "sunxxxxxx")
     links = Alignment([(0, 0), (1, 1), (1, 2), (2, 3), (2, 4), (3, 5), (4, 7), (5, 6)], 6, 8)
     pair = AlignedPair(links, AlignmentMatrix(np.zeros((8, 6)), source, target))
-    for width in (900, 1000, 1100, 1200):
-        page = open_report([SamplePair(1, pair)], width=width)
+    page = open_report([SamplePair(1, pair)], width=900)
+    for _ in at_widths(page, 900, 1000, 1100, 1200):
         parts = [text for text in texts(page, ".note") if text == "this curve:" or text[0] in "‘i"]
         assert len(parts) in (0, 3)
 
@@ -1196,55 +1223,55 @@ def assert_no_violation(page: Any, axe: str) -> None:
     assert len(result["passes"]) > 20
 
 
-@pytest.mark.parametrize(("length", "matrices", "most"), [(25, False, 12), (12, True, 10)])
-def test_fifty_pairs_are_printed_on_few_pages(
+@pytest.mark.parametrize(("length", "matrices", "most"), [(20, False, 6), (8, True, 4)])
+def test_many_pairs_are_printed_on_few_pages(
     open_report: Open, length: int, matrices: bool, most: int
 ) -> None:
-    page = open_report(corpus(50, length, compared=False), width=1400)
+    page = open_report(corpus(24, length, compared=False), width=1400)
     if not matrices:
         find(page, '[data-key="matrices"]')[0].click()
     page.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     document = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
-    assert 0.1 < task_seconds(page) < 10
+    assert 0.05 < task_seconds(page) < 10
     page.execute_cdp_cmd("Performance.disable", {})
     assert document.startswith(b"%PDF")
-    assert 5 < document.count(b"/Type /Page\n") <= most
+    assert 2 < document.count(b"/Type /Page\n") <= most
     wait(page, SEEN + "return seen.length && seen.every((card) => card.querySelector('.sentences'))")
     assert bool(find(page, ".matrix")) is matrices  # the screen is as it was
     assert page.execute_script("return document.documentElement.dataset.paper === undefined")
 
 
-@pytest.mark.parametrize("matrices", [False, True])
-def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(
-    open_report: Open, matrices: bool
-) -> None:
+def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(open_report: Open) -> None:
     pairs = {pair.line: pair.aligned for pair in [*corpus(20, 9, compared=False), *corpus(2, 70)]}
     page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()], width=718, height=1000)
-    if not matrices:
-        page.execute_script("document.querySelector('[data-key=matrices]').click()")
-    page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     cards = "const seen = [...document.querySelectorAll('.pair')];"
-    for n, curves, away in page.execute_script(cards + ENDS_OF_CURVES):
-        assert curves == len(pairs[n].alignment)
-        assert away < 2
-    hidden = ("aside", ".toolbar", "nav", "#lexicon", "#theme")
-    assert sum(part.is_displayed() for part in find(page, ".matrix")) == matrices * len(pairs)
+    shown = (
+        "return [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility()).length"
+    )
     cut = "[...card.querySelectorAll('.sentences, .pan')].some((p) => p.scrollWidth > card.clientWidth)"
-    assert not page.execute_script(f"{cards} return seen.filter((card) => {cut}).length")
-    lefts = {card.rect["x"] for card in find(page, ".pair.narrow")}
-    assert len(lefts) == 2  # columns
-    assert not [css for css in hidden if any(part.is_displayed() for part in find(page, css))]
-    assert find(page, "#key")[0].is_displayed()
-    assert page.execute_script("return document.documentElement.scrollWidth") <= 718
+    for matrices in (True, False):
+        page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        for n, curves, away in page.execute_script(cards + ENDS_OF_CURVES):
+            assert curves == len(pairs[n].alignment)
+            assert away < 2
+        assert page.execute_script(shown, ".matrix") == matrices * len(pairs)
+        assert not page.execute_script(f"{cards} return seen.filter((card) => {cut}).length")
+        lefts = {card.rect["x"] for card in find(page, ".pair.narrow")}
+        assert len(lefts) == 2  # columns
+        assert page.execute_script(shown, "aside, .toolbar, nav, #lexicon, #theme") == 0
+        assert page.execute_script(shown, "#key") == 1
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 718
+        page.execute_script("window.dispatchEvent(new Event('afterprint'))")
+        page.execute_script("document.querySelector('[data-key=matrices]').click()")
 
 
 def test_what_was_read_is_there_after_printing(open_report: Open) -> None:
-    page = open_report(corpus(60, 12, compared=False))
-    jump(page, "link", 40)
-    top = "return document.getElementById('pair-40').getBoundingClientRect().top"
+    page = open_report(corpus(40, 8, compared=False))
+    jump(page, "link", 25)
+    top = "return document.getElementById('pair-25').getBoundingClientRect().top"
     before = page.execute_script(top)
     page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert len(find(page, ".pair")) == 60
+    assert len(find(page, ".pair")) == 40
     page.execute_script("window.dispatchEvent(new Event('afterprint'))")
     wait_until_still(page)
     assert abs(page.execute_script(top) - before) < 3
@@ -1257,7 +1284,7 @@ def test_words_of_many_printed_pairs_stand_beside_their_matrix(open_report: Open
         "return [at('.row').bottom, at('.matrix').top]"
     )
     for count, is_beside in ((21, True), (20, False)):
-        page = open_report(corpus(count, 30, compared=False), width=718, height=1000)
+        page = open_report(corpus(count, 12, compared=False), width=718, height=1000)
         page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
         words, matrix = page.execute_script(tops)
         assert (matrix < words) is is_beside
@@ -1356,24 +1383,22 @@ def test_terms_have_a_title_and_lead_to_their_explanation(open_report: Open) -> 
     assert against.get_attribute("title").startswith("The links that people made by hand")
 
 
-@pytest.mark.parametrize("linear", [False, True])
-def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: bool) -> None:
+def test_weights_are_read_back_as_they_were_written(open_report: Open) -> None:
     """The opacity of the cells, one by one, against a plain computation from the weights."""
     weights = np.random.default_rng(3).uniform(0.2, 0.8, (5, 7))
     matrix = AlignmentMatrix(weights, tuple("abcdefg"), tuple("hijkl"))
     page = open_report([SamplePair(1, AlignedPair(Alignment(frozenset(), 7, 5), matrix))])
-    expected = weights if linear else np.sqrt(weights)
-    if linear:
+    for expected in (np.sqrt(weights), weights):
+        cells = page.execute_script("""
+            const paths = [...document.querySelectorAll('.pan svg > path.weight')];
+            const corners = (path) => [...path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g)];
+            const shade = (path) => Number(path.getAttribute('fill-opacity'));
+            return paths.flatMap((path) => corners(path).map((m) => [shade(path), +m[1], +m[2]]))""")
+        xs, ys = (sorted({cell[axis] for cell in cells}) for axis in (1, 2))
+        assert (len(xs), len(ys), len(cells)) == (7, 5, 35)
+        for shade, x, y in cells:
+            assert shade == pytest.approx(expected[ys.index(y), xs.index(x)], abs=0.51 / 31 + 0.6 / 255)
         find(page, "[data-key=linear]")[0].click()
-    cells = page.execute_script("""
-        const paths = [...document.querySelectorAll('.pan svg > path.weight')];
-        const corners = (path) => [...path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g)];
-        const shade = (path) => Number(path.getAttribute('fill-opacity'));
-        return paths.flatMap((path) => corners(path).map((m) => [shade(path), +m[1], +m[2]]))""")
-    xs, ys = (sorted({cell[axis] for cell in cells}) for axis in (1, 2))
-    assert (len(xs), len(ys), len(cells)) == (7, 5, 35)
-    for shade, x, y in cells:
-        assert shade == pytest.approx(expected[ys.index(y), xs.index(x)], abs=0.51 / 31 + 0.6 / 255)
 
 
 SEEN = """
@@ -1403,7 +1428,7 @@ ENDS_OF_CURVES = """
 
 
 def jump(page: Any, way: str, number: int) -> None:
-    """Go to the beginning or the end of 200 pairs, or to one of them, and wait until the page lies still."""
+    """Go to the beginning or the end of 120 pairs, or to one of them, and wait until the page lies still."""
     if way == "key":
         press(page, "END" if number > 100 else "HOME")
     elif way == "wheel":
@@ -1413,11 +1438,11 @@ def jump(page: Any, way: str, number: int) -> None:
     wait_until_still(page)
 
 
-@pytest.mark.parametrize("way", ["key", "wheel", "link"])
-def test_after_a_jump_all_curves_end_at_their_words(open_report: Open, way: str) -> None:
-    pairs = {pair.line: pair.aligned for pair in corpus(200, 25, compared=False)}
+def test_after_a_jump_all_curves_end_at_their_words(open_report: Open) -> None:
+    pairs = {pair.line: pair.aligned for pair in corpus(120, 14, compared=False)}
     page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()])
-    for number in (199, 2, 198, 1):
+    ways = [(way, number) for way in ("key", "wheel", "link") for number in (119, 2, 118, 1)]
+    for way, number in ways:
         jump(page, way, number)
         if number < 100:
             page.execute_script("document.getElementById('pair-2').scrollIntoView()")
@@ -1428,14 +1453,14 @@ def test_after_a_jump_all_curves_end_at_their_words(open_report: Open, way: str)
             assert away < 2, f"pair {n}: a curve ends {away:.0f} pixels from its word"
 
 
-@pytest.mark.parametrize("lengths", [(0, 0), (2, 0), (0, 3)])
-def test_a_pair_without_words_does_not_stop_the_page(open_report: Open, lengths: tuple[int, int]) -> None:
-    source, target = ("a",) * lengths[0], ("b",) * lengths[1]
-    matrix = AlignmentMatrix(np.zeros((len(target), len(source))), source, target)
-    empty = SamplePair(1, AlignedPair(Alignment([], *lengths), matrix))
-    page = open_report([empty, SamplePair(2, CAT.aligned)])
-    assert len(page.find_elements("css selector", "article")) == 2
-    assert page.find_elements("css selector", "article:nth-of-type(2) .token")
+def test_pairs_without_words_do_not_stop_the_page(open_report: Open) -> None:
+    pairs = []
+    for n, (S, T) in enumerate([(0, 0), (2, 0), (0, 3)], 1):
+        matrix = AlignmentMatrix(np.zeros((T, S)), ("a",) * S, ("b",) * T)
+        pairs.append(SamplePair(n, AlignedPair(Alignment([], S, T), matrix)))
+    page = open_report([*pairs, SamplePair(4, CAT.aligned)], height=2000)
+    assert len(find(page, "article")) == 4
+    assert len(find(page, "article:nth-of-type(4) .token")) == 8
 
 
 def test_errors_of_a_pair_are_dots_and_rings_in_the_list(open_report: Open) -> None:
@@ -1449,10 +1474,9 @@ def test_errors_of_a_pair_are_dots_and_rings_in_the_list(open_report: Open) -> N
     assert kinds == [["wrong", "16"], ["missed", "40"]]  # at their target words, 1 and 3 of 0 to 3
 
 
-@pytest.mark.parametrize("width", [1400, 1200, 700, 390])
-def test_a_card_keeps_its_height_whatever_is_pointed_at(open_report: Open, width: int) -> None:
+def test_a_card_keeps_its_height_whatever_is_pointed_at(open_report: Open) -> None:
     pairs = [SamplePair(99, pair_to_explain(), GOLD_TO_EXPLAIN), *corpus(3, 9, compared=False)]
-    page = open_report(pairs, width=width)
+    page = open_report(pairs, width=1400)
     go_to_pairs(page)
     moved = """
         const cards = [...document.querySelectorAll('.pair')];
@@ -1463,9 +1487,10 @@ def test_a_card_keeps_its_height_whatever_is_pointed_at(open_report: Open, width
             return card.getBoundingClientRect().height - height;
           });
         });"""
-    heights = page.execute_script(moved)
-    assert len(heights) > 8
-    assert set(heights) == {0}
+    for _ in at_widths(page, 1400, 1200, 700, 390):
+        heights = page.execute_script(moved)
+        assert len(heights) > 8
+        assert set(heights) == {0}
 
 
 def test_what_the_pairs_show_is_behind_a_button_unless_two_are_compared(open_report: Open) -> None:
