@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nmtalign.arrays import AnyArray, Flags, Integers, Ints, Longs, block_slices, offsets_of
 from nmtalign.files.array_files import ArrayPlace, TemporaryArrays, on_disk, release
-from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings, words_containing
+from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings, words_containing
 
 Computed = TypeVar("Computed")
 
@@ -121,7 +121,7 @@ class TokenList:
 class SideEncoder:
     """Numbers the words of one side (0 or 1) of a bitext; `text_settings` splits lines into words.
 
-    With `forms`, words of the same form have the same number. More than `in_memory` tokens go to disk.
+    More than `in_memory` tokens go to disk.
     """
 
     def __init__(
@@ -129,14 +129,11 @@ class SideEncoder:
         text_settings: TextSettings,
         side: int,
         language: str | None,
-        forms: WordForms | None = None,
-        *,
         in_memory: float = math.inf,
     ) -> None:
         self._text_settings = text_settings
         self._side = side
         self._language = language
-        self._forms = forms
         # a counter, and not the length: a dictionary that refers to itself is freed late
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._tokens = TokenList(in_memory)
@@ -202,11 +199,14 @@ class SideEncoder:
         if other.line_word_of_token is not None:
             self._line_word_of_token.append(other.line_word_of_token)
 
-    def finish(self) -> EncodedSide:
-        """Return the side, with words numbered by falling frequency, ties by first occurrence."""
+    def finish(self, forms: WordForms | None = None) -> EncodedSide:
+        """Return the side, with words numbered by falling frequency, ties by first occurrence.
+
+        With `forms`, words of the same form have the same number.
+        """
         words, tokens, lengths, line_word_of_token = self.number_sentences()
-        if self._forms is not None:
-            words, tokens = _merge_words_of_form(self._forms(words), tokens)
+        if forms is not None:
+            words, tokens = _merge_words_of_form(forms(words), tokens)
         counts = np.zeros(len(words), np.int64)
         blocks = [tokens[block] for block in block_slices(len(tokens), TOKENS_PER_BLOCK)]
         for block in blocks:
@@ -236,17 +236,11 @@ def _merge_words_of_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str],
 
 
 def side_encoders(
-    text_settings: TextSettings,
-    languages: tuple[str | None, str | None],
-    forms: tuple[WordForms, WordForms] | None = None,
-    *,
-    in_memory: float = math.inf,
+    text_settings: TextSettings, languages: Languages, in_memory: float = math.inf
 ) -> tuple[SideEncoder, SideEncoder]:
     """Return the encoders of the source and of the target, which keep `in_memory` tokens each in memory."""
-    source_forms, target_forms = forms or (None, None)
-    source = SideEncoder(text_settings, 0, languages[0], source_forms, in_memory=in_memory)
-    target = SideEncoder(text_settings, 1, languages[1], target_forms, in_memory=in_memory)
-    return source, target
+    source = SideEncoder(text_settings, 0, languages[0], in_memory)
+    return source, SideEncoder(text_settings, 1, languages[1], in_memory)
 
 
 def encode_both_sides(

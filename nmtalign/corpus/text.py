@@ -19,7 +19,7 @@ from nmtalign.corpus.sections import Sections, split_long_pairs
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_both_sides, side_encoders
 from nmtalign.corpus.word_pairs import WordPairIndex, number_word_pairs
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Encoded
 def encode_lines(
     pairs: Iterable[tuple[str, str]],
     text_settings: TextSettings,
-    languages: tuple[str | None, str | None] = (None, None),
+    languages: Languages = (None, None),
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> EncodedText:
     """Return the text of lines; this is faster than :func:`encode_text` of their words.
@@ -102,10 +102,11 @@ def encode_lines(
     themselves.
     """
     pairs = list(pairs)
-    encoders = side_encoders(text_settings, languages, forms)
-    for side, encoder in enumerate(encoders):
-        encoder.add_lines([pair[side] for pair in pairs])
-    return _build_text(encoders[0].finish(), encoders[1].finish())
+    source, target = side_encoders(text_settings, languages)
+    source.add_lines([pair[0] for pair in pairs])
+    target.add_lines([pair[1] for pair in pairs])
+    source_forms, target_forms = forms or (None, None)
+    return _build_text(source.finish(source_forms), target.finish(target_forms))
 
 
 def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:

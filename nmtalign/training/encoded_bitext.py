@@ -71,7 +71,7 @@ def encode_bitext(
     first_chunks = list(islice(sides_of_chunks, 2))
     if len(first_chunks) < 2:
         workers = 1  # processes are not worth it for a single chunk
-    source, target = side_encoders(text_settings, languages, in_memory=in_memory)
+    source, target = side_encoders(text_settings, languages, in_memory)
     all_chunks = chain(first_chunks, sides_of_chunks)
     for source_words, target_words in parallel_imap(number_chunk, all_chunks, workers):
         source.merge(source_words)
