@@ -233,7 +233,7 @@ def learn_attention(
         "aligner": teacher_name,
         "held-out loss": round(loss, 4),
     }
-    null = teacher.positions.without_rescorer.null_probability
+    null = teacher.positions.null_probability
     if null is None:
         null = DEFAULT_NULL
     arrays = {**learned._asdict(), "null_probability": np.asarray(np.float64(null))}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -230,8 +230,6 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov(PositionModel):
     """Hidden Markov alignment model in both directions."""
-
-    has_null: ClassVar[bool] = True
 
     jump_models: BothJumpModels
     numbers: Vocabularies  # number of each source and target word: its index into the classes of a jump model

@@ -123,7 +123,7 @@ class PositionModel:
     @property
     def has_null(self) -> bool:
         """Whether words may be aligned to the null word."""
-        return False
+        return self.null_probability is not None
 
     @property
     def unfitted(self) -> bool:

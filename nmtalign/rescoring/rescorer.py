@@ -84,8 +84,8 @@ class Rescored(PositionModel):
         return f"{self.base.description} rescored=gold"
 
     @property
-    def has_null(self) -> bool:
-        return self.base.has_null
+    def null_probability(self) -> float | None:
+        return self.base.null_probability
 
     @property
     def unfitted(self) -> bool:
