@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -57,12 +58,7 @@ class SideCoverage(NamedTuple):
 
     def joined(self, other: SideCoverage) -> SideCoverage:
         """Return the counts of two texts together."""
-        return SideCoverage(
-            total=self.total + other.total,
-            known=self.known + other.known,
-            in_other=self.in_other + other.in_other,
-            punctuated=self.punctuated + other.punctuated,
-        )
+        return SideCoverage(*map(add, self, other))
 
 
 class Coverage(NamedTuple):

@@ -39,9 +39,9 @@ from nmtalign.training.result_store import (
     Handle,
     ItemPath,
     Kept,
+    Later,
     LostResultError,
     ResultStore,
-    is_later,
     item_at,
 )
 
@@ -478,7 +478,7 @@ class ClusterStore(ResultStore):
             for arguments in calls:
                 # workers get the values of this program, which other arguments stand for
                 given = {
-                    name: self.share(argument.read()) if is_later(argument) else argument
+                    name: self.share(argument.read()) if isinstance(argument, Later) else argument
                     for name, argument in arguments.items()
                 }
                 result = self._client.submit(function, **given, pure=False)
@@ -507,7 +507,7 @@ class ClusterStore(ResultStore):
 
     def read(self, handles: Iterable[Handle[Kept]]) -> Iterator[Kept]:
         for handle in handles:
-            yield handle.read() if is_later(handle) else self._processes.result_of(handle)
+            yield handle.read() if isinstance(handle, Later) else self._processes.result_of(handle)
 
     def saved(self, handles: Sequence[Handle[Kept]]) -> list[Handle[Kept]]:
         return self._files.put(self.read(handles))

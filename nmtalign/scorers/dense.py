@@ -202,10 +202,8 @@ def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseSc
 
     The result is None if nothing was linked, or if the lexicon does not count whole words.
     """
-    if lexicon.whole is None:
-        return None
-    table = lexicon.whole.table(MIN_LINKS)
-    if not table.nnz:
+    table = None if lexicon.whole is None else lexicon.whole.table(MIN_LINKS)
+    if table is None or not table.nnz:
         return None
     vectors = correspondence_analysis(table, SPECTRAL_DIMENSION, seed=seed)
     return make_dense_scorer("spectral", lexicon, vectors, scale=SPECTRAL_SCALE, weight=weight)

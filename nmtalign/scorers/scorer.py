@@ -14,6 +14,7 @@ from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
+from nmtalign.positions.e_step import fit_jump_models
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov
 from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.positions.position_model import TextScores
@@ -102,8 +103,6 @@ class Scorer:
 
         The fit of the model begins with `jump_models`.
         """
-        from nmtalign.positions.e_step import fit_jump_models
-
         scores = self.score_text(encode_text(pairs))
         jump_models = fit_jump_models(scores, jump_models, workers)
         return self, HiddenMarkov(jump_models, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))

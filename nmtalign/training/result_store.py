@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import getitem
-from typing import Any, ClassVar, Generic, TypeGuard, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -136,11 +136,9 @@ class FileStore(ResultStore):
             result = function(**{name: _value_of(given) for name, given in arguments.items()})
             return [pickle.dumps(item_at(result, path), PICKLE_PROTOCOL) for path in paths]
 
-        def write(pickles: list[bytes]) -> tuple[ArrayPlace, Longs]:
-            return _append_all(file, pickles)
-
+        append = partial(_append_all, file)
         # every call is large enough for a process of its own
-        places = parallel_map(call, calls, self._workers, then=write, work=MIN_PARALLEL_CELLS)
+        places = parallel_map(call, calls, self._workers, then=append, work=MIN_PARALLEL_CELLS)
         return [_StoredResults(file, *place) for place in places]
 
     def list_of(self, results: Sequence[Sequence[Handle[Kept]]], number: int) -> Handle[list[Kept]]:
@@ -164,13 +162,8 @@ class FileStore(ResultStore):
         return list(handles)  # files are not lost
 
 
-def is_later(given: Any) -> TypeGuard[Later[Any]]:
-    """Return whether an argument of a call is a handle of a value that this program has."""
-    return isinstance(given, Later)
-
-
 def _value_of(given: Any) -> Any:
-    return given.read() if is_later(given) else given
+    return given.read() if isinstance(given, Later) else given
 
 
 def _append_all(file: TemporaryArrays, pickles: Sequence[bytes]) -> tuple[ArrayPlace, Longs]:
