@@ -1,4 +1,4 @@
-"""Choose the pairs of a corpus that a report shows: chosen lines, a random sample, or the worst."""
+"""Read the pairs of a corpus with links of other systems, choose the worst, and align them for a page."""
 
 from __future__ import annotations
 

@@ -284,7 +284,6 @@ class CurveFigure(PointFigure):
         return top + edge + measures.row_distance * (rows - 1) + measures.line_distance + edge
 
     def _write_texts(self) -> None:
-        """Write title, words, note and legend."""
         for number, line in enumerate(self._title_lines):
             y = self._margin + 6 + TITLE_HEIGHT_POINTS * number
             self.write(line, self._margin, y, TITLE_POINTS)

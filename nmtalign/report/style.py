@@ -1,4 +1,4 @@
-"""What all pictures share: colors, fonts, figures that depend on no setting of matplotlib, and files."""
+"""What all pictures share: colors, fonts, figures that depend on no setting of matplotlib, texts, files."""
 
 from __future__ import annotations
 

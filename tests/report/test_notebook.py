@@ -192,3 +192,16 @@ def test_results_do_not_load_what_draws_them() -> None:
         "assert 'pandas' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(("source", "target", "pixels"), [(4, 5, 754), (13, 15, 870), (44, 53, 1939)])
+def test_the_frame_of_a_card_is_about_as_high_as_the_card_in_chromium(
+    source: int, target: int, pixels: int
+) -> None:
+    words = ["words"] * source, ["wordss"] * target
+    assert aligned_pair(*words).show().height == pytest.approx(pixels, rel=0.1)
+
+
+def test_the_frame_of_a_card_has_room_for_words_in_columns() -> None:
+    card = aligned_pair(["القط", "الأسود", "الحصيرة"] * 4, ["cat"] * 12)
+    assert card.show().height == pytest.approx(1093, rel=0.1)
