@@ -417,7 +417,7 @@ CALLS = {
     "a format": (
         lambda: list(na.read_bitext("a", format="docx")),
         USAGE,
-        "bitext format among .*, found 'docx'",
+        "one of the bitext formats .*, found 'docx'",
     ),
     "missing gold": (lambda: list(na.read_gold("nowhere")), DATA, "^nowhere: No such file"),
     "no links": (lambda: na.evaluate(3, []), USAGE, "expected links of each pair"),
@@ -471,7 +471,7 @@ CALLS = {
     "vectors of nothing": (
         lambda: na.Embeddings.from_gensim([]),
         USAGE,
-        r"or Embeddings, .*found \[\]",
+        r"KeyedVectors, or a model .*found \[\]",
     ),
     "no pairs for a table": (lambda: na.link_table(3), USAGE, "expected aligned pairs, found 3"),
     "no file to read": (lambda: na.read_bitext(None), USAGE, "expected the path of a file .*found None"),
