@@ -10,6 +10,7 @@ from nmtalign.applications.labels import LabeledSpan, read_sentences, with_targe
 from nmtalign.applications.linked_pairs import LinkedLines
 from nmtalign.applications.markup import TaggedSegments
 from nmtalign.applications.projection import (
+    Projected,
     check_target,
     describe_cut,
     describe_displaced,
@@ -22,10 +23,10 @@ from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import command
 from nmtalign.cli.messages import log, open_progress, warn
 from nmtalign.cli.outputs import OutputFileOptions, log_written
-from nmtalign.cli.texts import LinkedOptions, LinkedText
+from nmtalign.cli.texts import BitextOptions, LinkedOptions, LinkedText
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import BadRecords, DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.sniffing import CONLLU_ENDING, check_labels
@@ -78,59 +79,88 @@ def project_command(
              nmtalign project --pairs page.xlf links.txt -o tagged.xlf
     """
     linked_text = linked.text()
-    bitext = linked_text.bitext
-    tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
+    tags = annotations.tags
     if tags is None:
         _tag_targets(linked_text, annotations, errors, file.output)
         return
-    is_conllu = tags_format == "conllu"
-    displaced_spans: list[tuple[int, LabeledSpan]] = []  # (number of the line, span)
-    cut_spans: list[tuple[int, LabeledSpan]] = []
-    unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
-
-    def projected_lines() -> Iterator[str]:
-        inspect = None if is_conllu else check_labels
-        tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add, inspect=inspect)
-        if is_conllu:
-            tag_lines = read_sentences(tag_lines, tags)
-        target_sentences: Iterator[str] = iter(())
-        if is_conllu and bitext.target is not None and format_ending(bitext.target) == CONLLU_ENDING:
-            target_lines = read_lines(bitext.target, encoding=linked.encoding, on_error=bad.add)
-            target_sentences = read_sentences(target_lines, bitext.target)
-        both = zip_lines((linked_text.read(bad), tag_lines), (bitext.files[0], tags))
-        for number, ((lines, pair), tag_line) in enumerate(both, 1):
-            text = ""
-            target_sentence = next(target_sentences, "")
-            if not bad.has_current:
-                try:
-                    check_target(lines.target, tags_format)
-                except DataError as error:
-                    place, line = bitext.place(number, 1)
-                    bad.add(error.at(place, line=line))
-            if not bad.has_current:
-                linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
-                try:
-                    result = project_line(tag_line, linked_lines, tags_format, split=split)
-                    text = with_target_rows(result.text, target_sentence) if target_sentence else result.text
-                    unlinked_lines.extend([number] * result.unlinked)
-                    displaced_spans.extend((number, span) for span in result.displaced)
-                    cut_spans.extend((number, span) for span in result.cut)
-                except DataError as error:
-                    place = f"{tags}, sentence {number:,}" if is_conllu else tags
-                    bad.add(error.at(place, line=None if is_conllu else number))
-            yield f"{text}\n\n" if is_conllu else f"{text}\n"
-
+    notes = _Notes()
     with AtomicFiles() as outputs, open_progress("pairs", linked_text.files) as progress:
         bad = errors.open(outputs)
-        outputs.text(file.output).writelines(progress.done_one_by_one(projected_lines()))
+        lines = _projected_lines(linked_text, annotations, tags, bad, notes)
+        outputs.text(file.output).writelines(progress.done_one_by_one(lines))
     log_written(f"annotations of {with_plural(progress.done, 'line')}", [file.output], progress)
     errors.say(bad)
-    if unlinked_lines:
-        log(describe_unlinked(unlinked_lines, tags_format, "line"), event="unlinked")
-    if displaced_spans:
-        log(describe_displaced(displaced_spans, "line"), event="displaced")
-    if cut_spans:
-        warn(describe_cut(cut_spans, "line"))
+    notes.log(annotations.tags_format)
+
+
+class _Notes:
+    """The annotations that found no place, or another one, each with the number of its line."""
+
+    def __init__(self) -> None:
+        self._unlinked: list[int] = []  # a line occurs once for each annotation whose words have no link
+        self._displaced: list[tuple[int, LabeledSpan]] = []
+        self._cut: list[tuple[int, LabeledSpan]] = []
+
+    def add(self, number: int, result: Projected) -> None:
+        """Note what a line has of these."""
+        self._unlinked.extend([number] * result.unlinked)
+        self._displaced.extend((number, span) for span in result.displaced)
+        self._cut.extend((number, span) for span in result.cut)
+
+    def log(self, tags_format: TagFormat) -> None:
+        """Log one line for each kind."""
+        if self._unlinked:
+            log(describe_unlinked(self._unlinked, tags_format, "line"), event="unlinked")
+        if self._displaced:
+            log(describe_displaced(self._displaced, "line"), event="displaced")
+        if self._cut:
+            warn(describe_cut(self._cut, "line"))
+
+
+def _projected_lines(
+    linked_text: LinkedText, annotations: AnnotationOptions, tags: str, bad: BadRecords, notes: _Notes
+) -> Iterator[str]:
+    """Yield the annotations of each target line, in the format of the file `tags`."""
+    bitext = linked_text.bitext
+    tags_format = annotations.tags_format
+    is_conllu = tags_format == "conllu"
+    target_sentences = _sentences_of_target(bitext, bad) if is_conllu else iter(())
+    tag_lines = _read_tags(tags, bitext.encoding, bad, is_conllu=is_conllu)
+    both = zip_lines((linked_text.read(bad), tag_lines), (bitext.files[0], tags))
+    for number, ((lines, pair), tag_line) in enumerate(both, 1):
+        text = ""
+        target_sentence = next(target_sentences, "")
+        if not bad.has_current:
+            try:
+                check_target(lines.target, tags_format)
+            except DataError as error:
+                place, line = bitext.place(number, 1)
+                bad.add(error.at(place, line=line))
+        if not bad.has_current:
+            linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
+            try:
+                result = project_line(tag_line, linked_lines, tags_format, split=annotations.split)
+                text = with_target_rows(result.text, target_sentence) if target_sentence else result.text
+                notes.add(number, result)
+            except DataError as error:
+                place = f"{tags}, sentence {number:,}" if is_conllu else tags
+                bad.add(error.at(place, line=None if is_conllu else number))
+        yield f"{text}\n\n" if is_conllu else f"{text}\n"
+
+
+def _read_tags(path: str, encoding: str, bad: BadRecords, *, is_conllu: bool) -> Iterator[str]:
+    """Yield the annotations of each source line."""
+    inspect = None if is_conllu else check_labels
+    lines = read_lines(path, encoding=encoding, on_error=bad.add, inspect=inspect)
+    return read_sentences(lines, path) if is_conllu else lines
+
+
+def _sentences_of_target(bitext: BitextOptions, bad: BadRecords) -> Iterator[str]:
+    """Yield the sentences of the target, with all their columns, if it is a CoNLL-U file."""
+    path = bitext.target
+    if path is None or format_ending(path) != CONLLU_ENDING:
+        return iter(())
+    return read_sentences(read_lines(path, encoding=bitext.encoding, on_error=bad.add), path)
 
 
 def _tag_targets(
