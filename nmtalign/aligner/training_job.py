@@ -168,7 +168,6 @@ def _warm_start(settings: TrainingSettings) -> tuple[Prior | None, TextSettings]
 
 
 def _prior_of_model(older: Aligner) -> Prior:
-    """Return an older model as a prior."""
     jump_models = older.positions.without_rescorer.learned_jump_models
     return Prior(lexicon=older.lexicon, jump_models=jump_models)
 

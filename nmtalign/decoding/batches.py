@@ -66,6 +66,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAIRS_PER_SAVED_CHUNK = 10_000
+_WITHOUT_ALIGNER = (
+    "a saved batch has the words, links and posteriors of its pairs, but not its aligner, which computes"
+    " attention; align the pairs again"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,13 +102,11 @@ class SavedOrigin:
 
     def aligned(self, n: int) -> AlignedPair:
         """Raise UsageError: attention needs the aligner."""
-        found = "a saved batch has the words, links and posteriors of its pairs, but not its aligner"
-        raise UsageError(f"{found}, which computes attention; align the pairs again")
+        raise UsageError(_WITHOUT_ALIGNER)
 
     def matrices(self, values: CellValues | None) -> Iterator[Any]:
         """Raise UsageError: attention needs the aligner."""
-        self.aligned(0)
-        return iter(())
+        raise UsageError(_WITHOUT_ALIGNER)
 
     def chosen(self, numbers: Sequence[int]) -> SavedOrigin:
         """Return the origin of the pairs with these numbers, in this order."""
@@ -228,7 +230,6 @@ def _meta_of_index(index: pd.Index) -> list[dict[str, Any]]:
 
 
 def _columns_of_index(index: pd.Index) -> Columns:
-    """Return a column for each level of an index."""
     columns: Columns = {}
     for level, described in enumerate(_meta_of_index(index)):
         values = index.get_level_values(level)
