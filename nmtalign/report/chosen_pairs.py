@@ -287,14 +287,13 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
     fitting = _records_that_fit(records, aligner, left_out)
     weights_left = MAX_PART_WEIGHTS
     while True:
-        pairs_left = MAX_PAIRS_WITH_PARTS - len(pairs)
-        size = min(PAIRS_PER_PARTS_CALL, pairs_left) if pairs_left > 0 else PAIRS_PER_SCORING_CALL
+        with_parts = max(0, MAX_PAIRS_WITH_PARTS - len(pairs))
+        size = min(PAIRS_PER_PARTS_CALL, with_parts) or PAIRS_PER_SCORING_CALL
         chunk = list(islice(fitting, size))
         if not chunk:
             break
-        with_parts = pairs_left > 0 and weights_left > 0
         results_of_parts: list[PartResults] = [({}, {}) for _ in chunk]
-        if with_parts:
+        if with_parts and weights_left > 0:
             results_of_parts = _results_of_parts(chunk, aligner)
         aligned = _align_records(chunk, aligner)
         for record, pair, (parts, choices) in zip(chunk, aligned, results_of_parts, strict=True):

@@ -225,7 +225,8 @@ class CurveFigure(PointFigure):
     def _fit_words(self, links: Iterable[tuple[int, int]], width: float | None) -> float:
         """Choose the size of the words and their rows; return how wide they are."""
         room = MAX_LINE_POINTS if width is None else width * POINTS_PER_INCH - 2 * self._margin
-        column_gap = MEASURES.column_gaps[width is None]
+        least_gap, largest_gap = MEASURES.column_gaps
+        column_gap = largest_gap if width is None else least_gap
         for points in (WORD_POINTS,) if width is None else WORD_POINTS_ON_PAPER:
             widths = [[self.width(word, points) for word in side] for side in self._sides]
             words_width = max(line_width(side, WORD_GAP_POINTS) for side in widths)
@@ -258,16 +259,14 @@ class CurveFigure(PointFigure):
 
     def _place_texts_and_words(self) -> None:
         """Compute where title, words and legend are, and the height of the figure."""
-        titles = [self._title] if self._title else []
-        self._title_lines = [
-            line for text in titles for line in wrap_text(self.figure, text, TITLE_POINTS, self._room)
-        ]
+        title = self._title
+        self._title_lines = wrap_text(self.figure, title, TITLE_POINTS, self._room) if title else []
         bottom = self._place_words(self._margin + TITLE_HEIGHT_POINTS * len(self._title_lines))
         self._legend_places = flow(self._legend_widths, self._room, LEGEND_HEIGHT_POINTS)
         legend_height = self._legend_places[-1][1] + LEGEND_HEIGHT_POINTS if self._kinds else 0.0
         self._note_y = bottom + (NOTE_HEIGHT_POINTS if self._note else 0.0) - 4
-        width, height = self._room + 2 * self._margin, self._note_y + 4 + legend_height + self._margin
-        self.resize(width, height)
+        height = self._note_y + 4 + legend_height + self._margin
+        self.resize(self._room + 2 * self._margin, height)
 
     def _place_words(self, top: float) -> float:
         """Place the words below a height; return where they end."""
