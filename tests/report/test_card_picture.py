@@ -428,7 +428,7 @@ def test_rings_touch_no_word_in_lines_and_in_columns() -> None:
     arabic = AlignmentMatrix(np.eye(3), ("بيت", "كبير", "جميل"), ("a", "big", "house"))
     for matrix, alone in ((arabic, 4), (MATRIX, 4), (long_matrix(90), 178)):
         figure = card_of(matrix, links=[(0, 0)])
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         rings = rings_of(figure)
         assert len(rings) == alone
         height = figure.bbox.height

@@ -123,7 +123,7 @@ def test_all_texts_are_inside_and_apart_at_any_size(figsize: tuple[float, float]
     about = {} if curves else {"gold": [(0, 0)]}
     pair = na.AlignedPair(na.Alignment([(n, n) for n in range(6)], 6, 6), replace(matrix, caption="a score"))
     figure = pair.heatmap(figsize=figsize, curves=curves, title="a title", **about)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
     assert {*words, "a title"} <= {text.get_text() for text in texts}
     boxes = [text.get_window_extent() for text in texts]
