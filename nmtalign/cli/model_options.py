@@ -185,7 +185,7 @@ class ModelOptions(Settings):
     @property
     def judged_pairs(self) -> int:
         """How many of the first pairs of a text :meth:`load_for` needs."""
-        return JUDGED_PAIRS if self.path is None else 0
+        return JUDGED_PAIRS if self.path in (None, MULTILINGUAL_MODEL) else 0
 
     def load_for(
         self, first_lines: Sequence[SentencePair], files: tuple[str | None, str | None]
@@ -200,7 +200,9 @@ class ModelOptions(Settings):
             coverage = aligner.measure_coverage(first_lines)
             has_other_languages = bool(set(languages) - set(aligner.languages))
             if has_other_languages or coverage.low_rates or coverage.swapped:
-                aligner = self._open_multilingual() or aligner
+                aligner = self._open_multilingual(is_swapped=coverage.swapped) or aligner
+        if self.text.tokenizer is None and _encoder_of(aligner) is not None:
+            _warn_of_split_words(first_lines)
         problem = _languages_unknown_to(aligner, languages)
         if problem and self.path is None:
             learn = "nmtalign train SOURCE TARGET -o DIR learns them"
@@ -209,17 +211,24 @@ class ModelOptions(Settings):
             warn(problem)
         return aligner
 
-    def _open_multilingual(self) -> na.Aligner | None:
-        """Open the multilingual model, and say so; None if its extra is not installed."""
+    def _open_multilingual(self, *, is_swapped: bool) -> na.Aligner | None:
+        """Open the multilingual model, and say so; None if its extra is not installed.
+
+        `is_swapped` says that the text is French-English.
+        """
         from nmtalign.external.word_encoders import has_universal_encoder
 
         if not has_universal_encoder():
             return None
-        log(
-            "the text is not English-French, so the multilingual model is used; with a few hundred pairs or"
-            " more, `nmtalign train --word-encoder use` gives better links",
-            event="multilingual model",
-        )
+        if is_swapped:
+            found = "French-English"
+            better = "the bundled English-French one gives better links if you exchange SOURCE and TARGET"
+        else:
+            found = "not English-French"
+            better = (
+                "with a few hundred pairs or more, `nmtalign train --word-encoder use` gives better links"
+            )
+        log(f"the text is {found}, so the multilingual model is used; {better}", event="multilingual model")
         return replace(self, model=MULTILINGUAL_MODEL)._open()
 
     def _open(self) -> na.Aligner:
@@ -262,6 +271,17 @@ def log_known_languages(name: str, aligner: na.Aligner) -> None:
     if encoder is not None and encoder.languages is not None:
         names = ", ".join(sorted(map(language_name, encoder.languages)))
         log(f"{name} knows {names}; links of other languages are guesses", event="languages")
+
+
+def _warn_of_split_words(first_lines: Sequence[SentencePair]) -> None:
+    """Warn if the tokenizer of the multilingual model cuts words of a text into characters."""
+    from nmtalign.corpus.coverage import split_side
+
+    if side := split_side(first_lines):
+        warn(
+            f"the {side} is split into words by spaces, which the model would split into characters;"
+            " `tokenizer=space` keeps them, and gives better links"
+        )
 
 
 def _languages_unknown_to(aligner: na.Aligner, languages: Sequence[str]) -> str:

