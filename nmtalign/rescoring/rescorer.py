@@ -373,12 +373,12 @@ def gold_of_pairs(
     pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
-    numbered = dict(enumerate(gold, pairs - len(gold)))
+    words_of_longer_side = np.maximum(source.lengths, target.lengths)
     check = LinksCheck()
+    usable: dict[int, GoldAlignment] = {}
     first = pairs - len(gold)
-    for n, links in list(numbered.items()):
+    for n, links in enumerate(gold, first):
         if not source.size(n) and not target.size(n):  # was too long, or bad
-            numbered[n] = GoldAlignment((), ())
             continue
         try:
             links_inside(sorted(links.possible), source.size(n), target.size(n))
@@ -387,17 +387,12 @@ def gold_of_pairs(
             if on_error is None:
                 raise placed from None
             on_error(n + 1, placed)
-            numbered[n] = GoldAlignment((), ())
-        else:
-            check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
+            continue
+        check.add(n + 1, links.possible, _words_of_line(source, n), _words_of_line(target, n))
+        if links.possible and 0 < words_of_longer_side[n] <= MAX_GOLD_WORDS:
+            usable[n] = links
     if warning := check.warning():
         warn_caller(f"gold: {warning}")
-    words_of_longer_side = np.maximum(source.lengths, target.lengths)
-    usable = {
-        n: links
-        for n, links in numbered.items()
-        if links.possible and 0 < words_of_longer_side[n] <= MAX_GOLD_WORDS
-    }
     if len(usable) < MIN_GOLD_PAIRS:
         raise DataError(
             f"expected gold links of at least {MIN_GOLD_PAIRS} pairs of at most {MAX_GOLD_WORDS} words, found"
