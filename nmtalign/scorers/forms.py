@@ -245,6 +245,11 @@ class FormCounts(NamedTuple):
     null: Doubles  # how often each form was aligned to null
     all_null: float  # sum of `null` over all forms of the model
 
+    @classmethod
+    def of_words(cls, linked: Doubles, null: Doubles) -> FormCounts:
+        """Return the counts of whole words."""
+        return cls(linked, null, float(null.sum()))
+
     def apply(self, function: Callable[[Doubles], Doubles]) -> FormCounts:
         """Return the counts with a function applied to `linked` and to `null`."""
         return self._replace(linked=function(self.linked), null=function(self.null))
@@ -281,18 +286,27 @@ def form_pair_counts(
     linked = counted if 4 * len(counted) < 3 * len(links) else slice(None)
     source_linked = sum_at(word_pairs.source[linked], len(source_null), links[linked])
     target_linked = sum_at(word_pairs.target[linked], len(target_null), links[linked])
-    source_words = FormCounts(source_linked, source_null, float(source_null.sum()))
-    target_words = FormCounts(target_linked, target_null, float(target_null.sum()))
+    words = FormCounts.of_words(source_linked, source_null), FormCounts.of_words(target_linked, target_null)
     counts = []
     for form_pairs in form_pairs_of_kinds:
-        source = source_words.apply(partial(sum_at, form_pairs.form_numbers[0], len(form_pairs.strings[0])))
-        target = target_words.apply(partial(sum_at, form_pairs.form_numbers[1], len(form_pairs.strings[1])))
+        sides = counts_of_forms(form_pairs, words)
         if form_pairs.pair_numbers is None:
             form_pair_sums = links
         else:
             form_pair_sums = sum_at(form_pairs.pair_numbers[linked], len(form_pairs.source), links[linked])
-        counts.append(FormPairCounts(form_pair_sums.astype(np.float32), (source, target)))
+        counts.append(FormPairCounts(form_pair_sums.astype(np.float32), sides))
     return counts
+
+
+def counts_of_forms(
+    form_pairs: FormPairs, words: tuple[FormCounts, FormCounts]
+) -> tuple[FormCounts, FormCounts]:
+    """Return the counts of the forms of one kind on both sides, from those of the words."""
+    source, target = (
+        of_words.apply(partial(sum_at, numbers, len(forms)))
+        for of_words, numbers, forms in zip(words, form_pairs.form_numbers, form_pairs.strings, strict=True)
+    )
+    return source, target
 
 
 def sum_at(indices: Integers, size: int, values: Doubles) -> Doubles:

@@ -48,6 +48,10 @@ class TextFormCounts(NamedTuple):
     counts: Sequence[FormPairCounts]
     smoothing: Smoothing
 
+    def with_floor(self, floor: float) -> TextFormCounts:
+        """Return the counts with another floor of the ratios."""
+        return self._replace(smoothing=self.smoothing._replace(floor=floor))
+
 
 def without_one_link(form_counts: TextFormCounts) -> TextFormCounts:
     """Return the counts of a text in which each pair of forms has one link less, but none below 0."""

@@ -195,8 +195,12 @@ class EMIterations(ABC, Generic[Counts]):
         """Return the counts of single words and of jumps; those of word pairs may be missing."""
 
     @abstractmethod
-    def _estimate(self, state: EMState[Counts]) -> Estimate:
-        """Return the estimate of the last iteration; very small counts are dropped."""
+    def _form_counts_of(self, counts: Counts) -> TextFormCounts:
+        """Return the counts of forms, and of their pairs if these are in memory, with the prior added."""
+
+    @abstractmethod
+    def _stored_forms(self, counts: Counts, pruned: Sequence[FormPairCounts]) -> list[StoredForms]:
+        """Return the counts that the lexicon keeps, for each kind of form, from those without small ones."""
 
     @abstractmethod
     def _arrays_of_counts(self, counts: Counts) -> ArrayItems:
@@ -233,6 +237,13 @@ class EMIterations(ABC, Generic[Counts]):
                 raise
         self._write_if_due(checkpoint, state)
         return self._estimate(state)
+
+    def _estimate(self, state: EMState[Counts]) -> Estimate:
+        """Return the estimate of the last iteration; very small counts are dropped."""
+        form_counts = self._form_counts_of(state.counts)
+        pruned = [self._pruned(counts) for counts in form_counts.counts]
+        lexicon = self._lexicon(self._stored_forms(state.counts, pruned))
+        return Estimate(form_counts._replace(counts=pruned), state.jump_models, lexicon)
 
     def _is_of_model1(self, state: EMState[Counts]) -> bool:
         """Return whether the next iteration is one of model 1."""
@@ -436,16 +447,13 @@ class Estimator(EMIterations[ExpectedCounts]):
         return counts
 
     def _next_counts(self, counts: ExpectedCounts, floor: float, step: EStep) -> ExpectedCounts:
-        form_counts = self._form_counts_of(counts)
-        smoothing = form_counts.smoothing._replace(floor=floor)
-        emissions = emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
+        emissions = emission_ratios(self._form_counts_of(counts).with_floor(floor), self.workers)
         return self._e_step(step._replace(emissions=emissions))
 
     def _counts_without_pairs(self, counts: ExpectedCounts) -> ExpectedCounts:
         return counts
 
     def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
-        """Return the expected counts of words and word pairs, summed by form, with the prior added."""
         form_counts = form_pair_counts(
             self.form_pairs, self.word_pairs, counts.links, counts.source_null, counts.target_null
         )
@@ -454,11 +462,8 @@ class Estimator(EMIterations[ExpectedCounts]):
             form_counts = [prior.add_to(added, learned) for prior, added, learned in kinds]
         return TextFormCounts(self.form_pairs, form_counts, self.smoothing)
 
-    def _estimate(self, state: EMState[ExpectedCounts]) -> Estimate:
-        form_counts = self._form_counts_of(state.counts)
-        pruned = [self._pruned(counts) for counts in form_counts.counts]
-        stored = list(map(stored_forms, self.form_pairs, pruned))
-        return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
+    def _stored_forms(self, counts: ExpectedCounts, pruned: Sequence[FormPairCounts]) -> list[StoredForms]:
+        return list(map(stored_forms, self.form_pairs, pruned))
 
     def _arrays_of_counts(self, counts: ExpectedCounts) -> ArrayItems:
         for name, values in counts._asdict().items():

@@ -39,9 +39,9 @@ from nmtalign.scorers.forms import (
     FormCounts,
     FormPairCounts,
     FormPairs,
+    counts_of_forms,
     make_form_pairs,
     spellings_of,
-    sum_at,
 )
 from nmtalign.scorers.lexicon import StoredForms
 from nmtalign.scorers.likelihood_ratios import TextFormCounts, mean_null_ratios, ratio_factors
@@ -49,8 +49,6 @@ from nmtalign.state import Stored
 from nmtalign.training.checkpoint import ArrayItems
 from nmtalign.training.em import (
     EMIterations,
-    EMState,
-    Estimate,
     Hyperparameters,
     counts_from_arrays,
     form_kinds_of_text,
@@ -309,9 +307,8 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         return self._surviving(lambda divided: self._pass(divided, step, [None] * len(divided.parts)))
 
     def _next_counts(self, counts: PartitionedCounts, floor: float, step: EStep) -> PartitionedCounts:
-        form_counts = self._form_counts_of(counts)
-        smoothing = form_counts.smoothing._replace(floor=floor)
-        form_counts = form_counts._replace(smoothing=smoothing)
+        form_counts = self._form_counts_of(counts).with_floor(floor)
+        smoothing = form_counts.smoothing
         factors_of_kinds = [ratio_factors(of_kind.sides, smoothing) for of_kind in form_counts.counts]
         null_emissions = Emissions(
             pair_ratios=np.zeros(0, np.float32),  # each part computes its own
@@ -398,19 +395,15 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
         return counts.without_pairs
 
     def _form_counts_of(self, counts: PartitionedCounts) -> TextFormCounts:
-        """Return the expected counts of forms, with the prior added, but without those of their pairs."""
-        null_counts = counts.without_pairs.source_null, counts.without_pairs.target_null
-        counts_of_words = [
-            FormCounts(linked, null, float(null.sum()))
-            for linked, null in zip(counts.linked, null_counts, strict=True)
-        ]
+        source_linked, target_linked = counts.linked
+        words = (
+            FormCounts.of_words(source_linked, counts.without_pairs.source_null),
+            FormCounts.of_words(target_linked, counts.without_pairs.target_null),
+        )
         counts_of_kinds = []
         for kind, form_pairs in enumerate(self.form_pairs):
-            sides = []
-            for side, of_words in enumerate(counts_of_words):
-                form_count = len(form_pairs.strings[side])
-                sides.append(of_words.apply(partial(sum_at, form_pairs.form_numbers[side], form_count)))
-            form_counts = FormPairCounts(NO_PAIR_COUNTS, (sides[0], sides[1]))
+            # the pairs of forms are counted in the ranges
+            form_counts = FormPairCounts(NO_PAIR_COUNTS, counts_of_forms(form_pairs, words))
             if self.form_priors:
                 no_prior_of_pairs = np.zeros(0, np.int64), NO_PAIR_COUNTS
                 form_counts = self.form_priors[kind].add_to(no_prior_of_pairs, form_counts)
@@ -419,16 +412,13 @@ class PartitionedEstimator(EMIterations[PartitionedCounts]):
 
     # --- the estimate, and checkpoints -----------------------------------------------------------
 
-    def _estimate(self, state: EMState[PartitionedCounts]) -> Estimate:
-        form_counts = self._form_counts_of(state.counts)
-        pruned = [self._pruned(counts) for counts in form_counts.counts]
-        pairs_of_kinds = self._surviving(lambda divided: self._linked_pairs(divided, state.counts))
+    def _stored_forms(self, counts: PartitionedCounts, pruned: Sequence[FormPairCounts]) -> list[StoredForms]:
+        pairs_of_kinds = self._surviving(lambda divided: self._linked_pairs(divided, counts))
         kinds = zip(self.form_pairs, pruned, pairs_of_kinds, strict=True)
-        stored = [
-            StoredForms(form_pairs.form_kinds, keys, pair_counts, counts.sides)
-            for form_pairs, counts, (keys, pair_counts) in kinds
+        return [
+            StoredForms(form_pairs.form_kinds, keys, pair_counts, of_kind.sides)
+            for form_pairs, of_kind, (keys, pair_counts) in kinds
         ]
-        return Estimate(form_counts._replace(counts=pruned), state.jump_models, self._lexicon(stored))
 
     def _linked_pairs(self, divided: DividedText, counts: PartitionedCounts) -> list[PairCounts]:
         """Return the keys and the counts of the pairs that the model keeps, for each kind of form."""
