@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Ints
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.names import SIDES
@@ -64,33 +64,34 @@ class DirectionResult(NamedTuple):
 BothDirections = tuple[DirectionResult, DirectionResult]  # p(s|t) of shape (T, S, B), p(t|s) of (S, T, B)
 
 
-def forward_backward(
-    odds: Floats, transitions: BucketTransitions, *, count_jumps: bool = False
-) -> DirectionResult:
-    """Run forward-backward on a bucket (Rabiner 1989, equations 18 to 38, section V.A).
+def _forward_pass(
+    odds: Floats, transitions: BucketTransitions
+) -> tuple[Floats, Floats, dict[int, Floats], Longs]:
+    """Return the alphas, the predicted mass, the scales of the alphas after some words, and their exponents.
 
-    `odds` (T, S, B) are p(t|s) / (null p(t|null)), 0 in padded cells; null-aligned words and padding
-    therefore change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a
-    power of two, which is exact. Alphas below `ALPHA_FLOOR` of the greatest become 0: they do not change sums
-    in single precision, and subnormal numbers slow products down many times.
+    The alphas (T + 1, S + 1, B) are p(position, words so far) over null, scaled; the predicted mass (T, S, B)
+    of word t is the sum over i of ``alpha[t, i] p(j | i)``; the scales of word t are powers of two (B,), by
+    which the alphas after it are multiplied, and the exponents (B,) undo the scales of all words.
+
+    Alphas only grow from word to word. Before an overflow, they are divided by a power of two, which is
+    exact. Alphas below `ALPHA_FLOOR` of the greatest become 0: they do not change sums in single precision,
+    and subnormal numbers slow products down many times.
     """
     T, S, B = odds.shape
     growth = math.log2(1 + float(odds.max(initial=0)))  # bits that a word can add
     rescales_each_word = growth * WORDS_PER_RESCALING > MAX_GROWTH_BITS
-    alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
+    alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)
     alpha[0] = 0
     alpha[0, 0] = 1  # attention is before the sentence
-    # Forward pass: posterior[t] is the predicted mass, sum over i of alpha[t, i] p(j | i). The backward
-    # pass multiplies the prediction with odds[t] and beta, which makes it the posterior.
-    posterior = np.empty((T, S, B), dtype=np.float32)
+    predicted = np.empty((T, S, B), dtype=np.float32)
     emitted = np.empty((S, B), dtype=np.float32)
-    scales: dict[int, Floats] = {}  # powers of two by which the alphas after word t are multiplied
+    scales: dict[int, Floats] = {}
     exponents = np.zeros(B, dtype=np.int64)
-    posterior[0] = transitions.transition[0]  # as alpha[0] is 1 at position 0, and 0 elsewhere
+    predicted[0] = transitions.transition[0]  # as alpha[0] is 1 at position 0, and 0 elsewhere
     for t in range(T):
         if t:
-            transitions.forward(alpha[t], posterior[t])
-        np.multiply(posterior[t], odds[t], out=emitted)
+            transitions.forward(alpha[t], predicted[t])
+        np.multiply(predicted[t], odds[t], out=emitted)
         alpha_after_word = alpha[t + 1]
         alpha_after_word[0] = alpha[t, 0]
         np.add(alpha[t, 1:], emitted, out=alpha_after_word[1:])  # the null word emits, or a jump ends here
@@ -102,16 +103,30 @@ def forward_backward(
             exponents += powers
         if ends_period:
             np.multiply(alpha_after_word, alpha_after_word > ALPHA_FLOOR, out=alpha_after_word)
+    return alpha, predicted, scales, exponents
+
+
+def forward_backward(
+    odds: Floats, transitions: BucketTransitions, *, count_jumps: bool = False
+) -> DirectionResult:
+    """Run forward-backward on a bucket (Rabiner 1989, equations 18 to 38, section V.A).
+
+    `odds` (T, S, B) are p(t|s) / (null p(t|null)), 0 in padded cells; null-aligned words and padding
+    therefore change nothing.
+    """
+    T, S, B = odds.shape
+    alpha, posterior, scales, exponents = _forward_pass(odds, transitions)
     total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), MIN_TOTAL)
-    # Backward pass: beta is p(words after t | position) over null, divided by the likelihood of the pair.
+    # beta is p(words after t | position) over null, divided by the likelihood of the pair
     beta = transitions.stop / total  # (S + 1, B)
     ends = alpha[T] * beta
+    emitted = np.empty((S, B), dtype=np.float32)
     emitted_beta = np.empty((T if count_jumps else 0, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
             beta *= scales[t]
         np.multiply(odds[t], beta[1:], out=emitted)
-        posterior[t] *= emitted
+        posterior[t] *= emitted  # the predicted mass times odds[t] and beta
         if count_jumps:
             emitted_beta[t] = emitted
         if t:
