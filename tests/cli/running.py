@@ -6,6 +6,8 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,6 +57,8 @@ def fork(program: Callable[[], None]) -> int:
         code = 0
     except SystemExit as end:
         code = int(end.code or 0)
+    except BaseException:
+        traceback.print_exc(file=sys.__stderr__)
     finally:
         os._exit(code)
 

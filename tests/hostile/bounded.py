@@ -9,9 +9,7 @@ import json
 import os
 import resource
 import signal
-import sys
 import time
-import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,16 +63,12 @@ def in_child(steps: Iterator[tuple[str, Run]], folder: Path) -> list[tuple[str, 
 
 def _take(steps: Iterator[tuple[str, Run]], folder: Path, writing: int) -> None:
     gc.freeze()  # a collection would touch, and so copy, all objects of the first process
-    try:
-        os.chdir(folder)
-        warnings.resetwarnings()
-        pages = int(Path("/proc/self/statm").read_text().split(" ")[0])
-        limit = pages * resource.getpagesize() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        with open(writing, "w", encoding="utf-8") as file:
-            for label, found in steps:
-                file.write(json.dumps([label, found]) + "\n")
-                file.flush()
-    except BaseException:
-        traceback.print_exc(file=sys.__stderr__)
-        raise
+    os.chdir(folder)
+    warnings.resetwarnings()
+    pages = int(Path("/proc/self/statm").read_text().split(" ")[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    with open(writing, "w", encoding="utf-8") as file:
+        for label, found in steps:
+            file.write(json.dumps([label, found]) + "\n")
+            file.flush()

@@ -9,19 +9,19 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.cli import main
 from nmtalign.errors import StoppedError, WorkerError
 from nmtalign.files.paths import bundled_path
 from nmtalign.run import shards
 from nmtalign.run.shards import ShardRun
-from tests.cli.running import run
+from tests.cli.running import exit_code, fork, run
+from tests.corpus.test_parallel import needs_fork
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "2"))  # state machine: tests/hostile/test_runs.py
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
@@ -98,30 +98,30 @@ def test_shards_put_together_are_the_run_without_shards(command, wanted, tmp_pat
     assert "--resume" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@needs_fork
 def test_runs_killed_at_any_moment_end_with_the_same_bytes(command, wanted, tmp_path):
-    chance, shards = random.Random(7), tmp_path / "shards"
-    program = [sys.executable, "-m", "nmtalign", *map(str, command), "--resume", *files(tmp_path)]
-    start = time.monotonic()
-    subprocess.run([*program, "--workers", "1"], check=True, stderr=subprocess.DEVNULL)
-    longest, killed = time.monotonic() - start, 0
+    def start(workers: int) -> int:
+        arguments = [*command, "--resume", *files(tmp_path), "--workers", workers]
+        return fork(lambda: main([str(argument) for argument in arguments]))
+
+    chance = random.Random(7)
+    begin = time.monotonic()
+    assert exit_code(start(1)) == 0
+    longest, killed = time.monotonic() - begin, 0
     for attempt in range(20 * KILLS):
         if found(tmp_path) == wanted:  # it was faster than the kill: begin again
-            shutil.rmtree(shards)
+            shutil.rmtree(tmp_path / "shards")
             for name in OUTPUTS.values():
                 (tmp_path / name).unlink()
-        process = subprocess.Popen([*program, "--workers", str(1 + attempt % 2)], stderr=subprocess.DEVNULL)
-        try:
-            process.wait(chance.uniform(0.1, longest))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            killed += 1
-        process.wait()
+        process = start(1 + attempt % 2)
+        time.sleep(chance.uniform(0, longest))
+        os.kill(process, signal.SIGKILL)
+        killed += exit_code(process) == -signal.SIGKILL
         assert all(data == wanted[name] for name, data in found(tmp_path).items())
         if killed == KILLS:
             break
     assert killed == KILLS
-    subprocess.run(program, check=True, stderr=subprocess.DEVNULL)
+    assert exit_code(start(1)) == 0
     assert found(tmp_path) == wanted
 
 

@@ -7,17 +7,19 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nmtalign.aligner.opening import load
 from nmtalign.cli import main
+from nmtalign.corpus import parallel
 from nmtalign.files.paths import bundled_path
 from nmtalign.run import stream as workers_module
 from nmtalign.run.stream import align_chunks
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.chunks import iter_chunks
 from tests.cli.running import exit_code, fork
-from tests.corpus.test_parallel import needs_fork, run_alone
+from tests.corpus.test_parallel import needs_fork
 
 
 def sample() -> list[SentencePair]:
@@ -25,37 +27,29 @@ def sample() -> list[SentencePair]:
     return list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
 
 
+def align_with_workers() -> None:
+    """Compare the links of one, two and three processes, and of threads, in a process without threads."""
+    pairs = [*sample()[:30], SentencePair("", "le"), *sample()[30:15:-1]]
+    started = []
+    forked = parallel._forked_processes
+    parallel._forked_processes = lambda *given: started.append(given[0]) or forked(*given)
+    for opened in (load(), load("en_fr_vectors")):
+        runs = []
+        for workers, forks in ((1, True), (2, True), (3, True), (3, False)):
+            parallel.may_fork = lambda forks=forks: forks
+            runs.append(list(align_chunks(opened, iter_chunks(iter(pairs), chunk_size=6), workers=workers)))
+        for run in runs:
+            assert [pair for chunk in run for pair in chunk.lines] == pairs
+            for found, first in zip(run, runs[0], strict=True):
+                assert (found.first, found.coverage) == (first.first, first.coverage)
+                for name in ("offsets", "source", "target", "probability", "scores"):
+                    np.testing.assert_array_equal(getattr(found.batch, name), getattr(first.batch, name))
+    assert started == [2, 3, 2, 3]
+
+
 @needs_fork
 def test_the_links_do_not_depend_on_the_number_of_workers():
-    out = run_alone("""
-        import numpy as np
-        from nmtalign.aligner.opening import load
-        from nmtalign.text.chunks import iter_chunks
-        from nmtalign.run.stream import align_chunks
-        from nmtalign.corpus import parallel
-        from nmtalign.text.bitext import SentencePair
-        from tests.run.test_workers import sample
-
-        pairs = [*sample()[:30], SentencePair("", "le"), *sample()[30:15:-1]]
-        started = []
-        own = parallel._forked_processes
-        parallel._forked_processes = lambda *given: started.append(given[0]) or own(*given)
-
-        def aligned(opened, count, forks):
-            parallel.may_fork = lambda: forks
-            return list(align_chunks(opened, iter_chunks(iter(pairs), chunk_size=6), workers=count))
-
-        for opened in (load(), load("en_fr_vectors")):
-            runs = [aligned(opened, *how) for how in ((1, True), (2, True), (3, True), (3, False))]
-            for run in runs:
-                assert [pair for chunk in run for pair in chunk.lines] == pairs
-                for found, first in zip(run, runs[0], strict=True):
-                    assert (found.first, found.coverage) == (first.first, first.coverage)
-                    for name in ("offsets", "source", "target", "probability", "scores"):
-                        np.testing.assert_array_equal(getattr(found.batch, name), getattr(first.batch, name))
-        print(started)
-    """)
-    assert out == "[2, 3, 2, 3]\n"
+    assert exit_code(fork(align_with_workers)) == 0
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 7), (2, 200)])
