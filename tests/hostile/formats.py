@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -327,18 +328,12 @@ def in_index(folder: Path) -> Iterator[Change]:
             todo += [(table, column, value) for value in values]
     database.close()
     for table, column, value in todo:
-        other = folder / "other.db"
-        other.write_bytes(good)
-        database = sqlite3.connect(other)
-        database.execute("PRAGMA synchronous = OFF")  # nobody waits for the disk
-        try:
-            database.execute(f"UPDATE OR REPLACE {table} SET {column} = ?", (value,))
-            database.commit()
-        except sqlite3.Error:
-            continue
-        finally:
-            database.close()
-        yield f"{table}.{column} = {value!r:.30}", path, other.read_bytes()
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(good)
+            with suppress(sqlite3.Error):
+                database.execute(f"UPDATE OR REPLACE {table} SET {column} = ?", (value,))
+                database.commit()
+                yield f"{table}.{column} = {value!r:.30}", path, database.serialize()
 
 
 def in_parquet(data: bytes) -> Iterator[tuple[str, bytes]]:
