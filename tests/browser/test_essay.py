@@ -59,7 +59,8 @@ def open_essay(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 
 def text_of(page: Any, css: str) -> str:
-    return page.find_element("css selector", css).text.replace("\u00a0", " ")
+    text: str = page.execute_script("return document.querySelector(arguments[0]).innerText", css)
+    return text.replace("\u00a0", " ").strip()
 
 
 def test_the_slider_goes_through_all_steps_by_keyboard(open_essay: Callable[..., Any]) -> None:

@@ -38,7 +38,7 @@ from tests.browser.test_report_page import (
     wait_for_reason,
     word,
 )
-from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+from tests.report.sample_pairs import CAT, CAT_ALONE, HOSTILE_WORDS, aligned_pair, corpus
 
 Open = Callable[..., Any]
 
@@ -167,7 +167,7 @@ def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open, dark: bool) -> None:
-    page = open_report([CAT], dark=dark)
+    page = open_report([CAT_ALONE], dark=dark)
     page.execute_script(
         "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.kept = t }); return '#' }"
     )
@@ -214,7 +214,7 @@ createImageBitmap(window.copied).then((image) => {
 def test_the_image_of_a_card_is_copied_as_png_whatever_the_window(
     open_report: Open, width: int, dark: bool
 ) -> None:
-    page = open_report([CAT], width=width, dark=dark)
+    page = open_report([CAT_ALONE], width=width, dark=dark)
     page.execute_script(
         "navigator.clipboard.write = async ([item]) => { window.copied = await item.getType('image/png'); }"
     )
@@ -231,7 +231,7 @@ def test_the_image_of_a_card_is_copied_as_png_whatever_the_window(
 
 
 def test_an_image_that_cannot_be_copied_is_saved(open_report: Open) -> None:
-    page = open_report([CAT])
+    page = open_report([CAT_ALONE])
     page.execute_script(
         "navigator.clipboard.write = () => Promise.reject(new Error());"
         "const make = URL.createObjectURL;"
@@ -541,7 +541,7 @@ def test_several_words_are_linked_at_once_and_each_change_has_its_undo(open_repo
 
 
 def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
-    page = open_report([CAT])
+    page = open_report([CAT_ALONE])
     edit(page)
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "sure"}  # the gold, where there is one
     matrix = find(page, ".matrix svg")[0]
@@ -947,7 +947,7 @@ def test_card_list_totals_and_errors_agree_after_a_correction(open_report: Open)
 
 
 def test_the_error_that_is_shown_first_is_told_as_reported_once_it_is_corrected(open_report: Open) -> None:
-    page = open_report([CAT])
+    page = open_report([CAT_ALONE])
     first = "most instructive error: wrong link ‘cat’ – ‘chat’, 83 % sure"
     assert first in map(plain, texts(page, ".fact"))
     edit(page)
@@ -986,7 +986,7 @@ FORBIDDEN = (
 
 def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium: Any, tmp_path: Path) -> None:
     added = chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FORBIDDEN})
-    page = open_report([CAT])
+    page = open_report([CAT_ALONE])
     chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
     edit(page)
     assert "this browser does not keep: download before you leave" in told(page)
@@ -1000,7 +1000,7 @@ def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium:
 
 
 def test_what_was_kept_is_not_trusted(open_report: Open) -> None:
-    page = open_report([CAT])
+    page = open_report([CAT_ALONE])
     key = pair_fingerprint(*CAT.aligned.tokens)
     kept = f'{{"pair": 17, "pairs": 17, "text": "{key}", "at": "2026", "by": "", "links": '
     bad = ("[[9, 9]]", '[["<b>", 1]]', "{}", "[[0]]", "]", "[[0, 0.5]]")

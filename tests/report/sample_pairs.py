@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,8 @@ CAT = SamplePair(
     GoldAlignment(frozenset({(0, 0), (1, 2), (3, 3)}), frozenset({(0, 0), (1, 2), (3, 3)})),
     {"other": Alignment(frozenset({(0, 0), (2, 1), (3, 3)}), 4, 4)},
 )
+
+CAT_ALONE = replace(CAT, others={})  # its page draws one panel, where that of CAT begins with two
 
 HOSTILE_WORDS = [
     "<script>window.hacked=1</script>",
