@@ -343,9 +343,9 @@ def test_a_word_is_pinned_by_its_text_or_its_place(
 @pytest.mark.parametrize("opposite", [False, True])
 def test_each_word_of_a_pair_can_be_pinned(opposite: bool) -> None:
     pair = load().align(
-        "the black cat ( 1992 )" + " of the house" * 20, "بيت كبير" if opposite else "le chat noir"
+        "the black cat ( 1992 )" + " of the house" * 10, "بيت كبير" if opposite else "le chat noir"
     )
-    for pin in ("s1", "s5", "s65", "t0"):
+    for pin in ("s1", "s5", "s35", "t0"):
         figure = draw_card(pair, PictureSettings(pin=pin))
         assert any(text.endswith("looks at") for text in texts_of(figure))
     without = AlignedPair(Alignment((), 1, 0), AlignmentMatrix(np.zeros((0, 1)), ("word",), ()))

@@ -117,19 +117,19 @@ def test_the_same_pairs_give_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_fifty_pairs_of_25_words_stay_under_170_kB_and_1000_under_1200_kB() -> None:
+def test_50_pairs_of_25_words_stay_under_170_kB_and_250_under_400_kB() -> None:
     assert len(report_page(corpus(50, 25)).encode()) < 170_000
-    assert len(report_page(corpus(1000, 25)).encode()) < 1_200_000
+    assert len(report_page(corpus(250, 25)).encode()) < 400_000
 
 
-def test_1000_pairs_with_heads_stay_under_1300_kB() -> None:
-    pairs = corpus(1000, 25, compared=False)
+def test_400_pairs_with_heads_stay_under_700_kB() -> None:
+    pairs = corpus(400, 25, compared=False)
     heads = [
         {"first": p.aligned.forward, "second": p.aligned.reverse} if n < MAX_PAIRS_WITH_PARTS else {}
         for n, p in enumerate(pairs)
     ]
     page = report_page([replace(pair, parts=own) for pair, own in zip(pairs, heads, strict=True)])
-    assert len(page.encode()) < 1_300_000
+    assert len(page.encode()) < 700_000
 
 
 def test_a_pair_holds_what_the_script_draws() -> None:
