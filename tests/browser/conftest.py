@@ -160,7 +160,7 @@ def wait(page: Any, condition: str, *arguments: Any) -> Any:
     end = time.monotonic() + 60
     while not (found := page.execute_script(condition, *arguments)):
         assert time.monotonic() < end, f"still not: {condition}"
-        time.sleep(0.01)
+        time.sleep(0.03)
     return found
 
 

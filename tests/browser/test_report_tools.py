@@ -436,7 +436,7 @@ def downloaded(page: Any, folder: Path, name: str = "gold.pharaoh") -> Path:
     file, end = folder / name, time.monotonic() + 60
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
-        time.sleep(0.01)
+        time.sleep(0.03)
     return file
 
 
@@ -732,7 +732,7 @@ def wait_for(page: Any, links: dict[str, str]) -> None:
     end = time.monotonic() + 60
     while kinds(page) != links:
         assert time.monotonic() < end, f"still {kinds(page)}"
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 START = {"0-0": "sure", "1-2": "sure", "2-1": "sure"}  # the links of CAT
