@@ -102,6 +102,7 @@ class LinkSettings(Settings):
         ' choose links" describes the others.',
         shown_defaults={
             "links-from": "mutual; with --method: the rule of the method",
+            **dict.fromkeys(("train", "convert"), "posterior"),
             OTHER_COMMANDS: "posterior; with --positions none or diagonal: mutual",
         },
     )

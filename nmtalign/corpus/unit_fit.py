@@ -24,8 +24,8 @@ MIN_EXPECTED_ENDS = 8  # with fewer, chance decides whether the ends of lines ar
 MIN_LINKED_ENDS_RATIO = 0.5  # linked line ends, divided by their expected number
 
 ADVICE = (
-    "pass the text that was aligned, or the files of `tokens=PREFIX`; `nmtalign check --links` shows the"
-    " unit of the links"
+    "pass the text that was aligned, or the files of `align --tokens PREFIX`; `nmtalign check --links` shows"
+    " the unit of the links"
 )
 
 

@@ -18,7 +18,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.files.text_files import open_text
 from nmtalign.validation import check_bool
 
-_HOW_TO_REPLACE = "pass `overwrite=True` to replace it"
+_HOW_TO_REPLACE = "pass `overwrite=True` to replace"
 # A partial file keeps this many characters of its name: those of some languages take 4 bytes.
 _KEPT_NAME_CHARS = 40
 
@@ -131,7 +131,7 @@ def check_overwrite(path: str | Path, *, overwrite: bool) -> None:
     """Raise UsageError if a file exists and `overwrite` is False."""
     check_bool(overwrite, "overwrite")
     if as_path(path).is_file() and not overwrite:
-        raise UsageError(f"{path} already exists; {_HOW_TO_REPLACE}, or choose another name")
+        raise UsageError(f"{path} already exists; {_HOW_TO_REPLACE} it, or choose another name")
 
 
 def check_replaceable(
@@ -154,7 +154,7 @@ def check_replaceable(
                 f"{folder} contains other files ({name}); choose a new or an empty folder for {kind}"
             )
     if replaceable and not overwrite:
-        raise UsageError(f"{folder} contains {kind}; {_HOW_TO_REPLACE}, or choose another folder")
+        raise UsageError(f"{folder} contains {kind}; {_HOW_TO_REPLACE} the folder, or choose another one")
 
 
 def _followed(path: Path) -> Path:

@@ -58,6 +58,7 @@ from nmtalign.files.sniffing import (
 from nmtalign.files.text_files import check_encoding, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.settings import VectorFileSettings
+from nmtalign.state import is_model
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import check_choice, check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, Vocabulary, is_word_frame
@@ -646,7 +647,8 @@ def languages_of(folder: str | Path) -> dict[str, Path]:
     folder = as_path(folder)
     dictionaries = (path for path in folder.glob("word2int_*") if is_word2int_path(path))
     paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
-    paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    subfolders = (path.parent for path in folder.glob("*/meta.json"))
+    paths |= {path.name: path for path in subfolders if not is_model(path)}
     if not paths:
         paths = _files_of_languages(folder)
     for path in paths.values():

@@ -360,7 +360,7 @@ def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str,
 
 def test_a_model_is_replaced_by_request_only_and_alone(training, folder: Path):
     before = fingerprints(folder)
-    with pytest.raises(UsageError, match=r"contains a model; pass `overwrite=True` to replace it"):
+    with pytest.raises(UsageError, match=r"contains a model; pass `overwrite=True` to replace the folder"):
         training.aligner.save(folder)
     (folder / "bahdanau").mkdir()
     (folder / "bahdanau" / "thesis.txt").write_text("mine")

@@ -149,7 +149,9 @@ def test_commands_warn_of_links_of_larger_units(text, wrong_links, tmp_path, cap
         capsys.readouterr()
         assert run("lexicon", *sides, wrong_links, "-o", tmp_path / "lex") == 0
         warning = "links may not count the words of this text: only"
-        assert (warning in capsys.readouterr().err) == (sides is bare)
+        err = capsys.readouterr().err
+        assert (warning in err) == (sides is bare)
+        assert ("or the files of align --tokens PREFIX; " in err.replace("`", "")) == (sides is bare)
 
 
 def test_gold_of_larger_units_is_named(text, wrong_links, tmp_path, capsys):

@@ -167,14 +167,15 @@ def test_nothing_found_is_an_error(capsys, files):
 
 
 LINKED = ["source", "target", "--links", "links"]
-EXPECTED = "expected SOURCE TARGET with --links FILE or --model DIR"
+EXPECTED = "expected WORD SOURCE TARGET with --links FILE or --model DIR"
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["find", "x"], f"{EXPECTED}, or --index DB"),
+        (["find", "x"], f"{EXPECTED}, or WORD --index DB"),
         (["find", "x", "source", "target"], EXPECTED),
+        (["find", "source", "target", "--links", "links"], EXPECTED),
         (["find", "x", "source", "target", "--links", "links", "--model", "m"], EXPECTED),
         (["find", "x", "source", "--index", "corpus.db"], EXPECTED),
         (["find", "x", "--links", "links", "--index", "corpus.db"], EXPECTED),

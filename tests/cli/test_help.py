@@ -100,6 +100,8 @@ def test_numbers_without_bounds_have_none_in_the_help():
 def test_a_default_that_differs_by_command_is_that_of_the_command():
     described = {" ".join(command): help_of(*command) for command in leaves()}
     assert "[mutual; with --method: the rule of the method] " in described["links-from"]
+    for command in ("train", "convert"):
+        assert "[posterior] " in described[command]
     for command in ("align", "heatmap", "report"):
         assert "[posterior; with --positions none or diagonal: mutual] " in described[command]
         assert "fitted to the text). [hmm] " in described[command]

@@ -112,7 +112,7 @@ def test_conversions_to_text_that_make_no_sense(options, says, files, capsys):
         ("phrases --pairs both.tmx", "expected LINKS alone with --pairs FILE"),
         ("phrases --pairs both.tmx en fr", "expected LINKS alone with --pairs FILE"),
         ("project en fr links --sides en,fr --tags tags", "--sides requires --pairs FILE"),
-        ("find cat --pairs both.tmx", "expected SOURCE TARGET with --links FILE or --model DIR"),
+        ("find cat --pairs both.tmx", "expected WORD SOURCE TARGET with --links FILE or --model DIR"),
         ("lexicon --pairs both.tmx links --model m", "--pairs FILE LINKS, or --model DIR alone"),
     ],
 )

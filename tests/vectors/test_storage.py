@@ -102,7 +102,7 @@ def test_an_older_file_or_folder_is_replaced_by_request_only(format: str, tmp_pa
     save_embeddings(made(), path, format=format)
     before = contents(tmp_path)
     other = Embeddings(Vocabulary.from_words(["un"]), np.ones((1, 2), np.float32))
-    with pytest.raises(UsageError, match="pass `overwrite=True` to replace it"):
+    with pytest.raises(UsageError, match=r"pass `overwrite=True` to replace (it|the folder), or"):
         save_embeddings(other, path, format=format)
     assert contents(tmp_path) == before
     save_embeddings(other, path, format=format, overwrite=True)
@@ -545,4 +545,13 @@ def test_files_whose_names_end_in_their_languages_are_a_folder_of_vectors(tmp_pa
         load_both_languages(tmp_path)
     third.rename(tmp_path / "news.en.vec")
     with pytest.raises(DataError, match=r"found news.en.vec and wiki.en.vec, both of 'en'; name two files"):
+        load_both_languages(tmp_path)
+
+
+def test_folders_of_models_are_not_languages(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meta.json").write_text('{"format": "nmtalign model", "version": 1}')
+    assert languages_of(tmp_path) == {}
+    with pytest.raises(DataError, match=r"expected a model \(meta.json\) or vectors of two languages"):
         load_both_languages(tmp_path)

@@ -164,8 +164,9 @@ def _corpus(
     linked: SearchedTextOptions, named: NamedAlignerOptions, bad: BadRecords
 ) -> tuple[Iterator[IndexedPair], TextSettings, Languages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
-    if (named.model is not None) == (linked.links is not None) or not linked.files:
-        expected = "SOURCE TARGET with --links FILE or --model DIR, or --index DB"
+    has_text = (linked.pairs is None) == (linked.target is not None)
+    if (named.model is not None) == (linked.links is not None) or not has_text:
+        expected = "WORD SOURCE TARGET with --links FILE or --model DIR, or WORD --index DB"
         raise UsageError(f"expected {expected}; --pairs FILE may take the place of SOURCE TARGET")
     if linked.links is not None:
         pairs = (pair for _, pair in LinkedText(linked, linked.links, SPACE_SETTINGS).read(bad))

@@ -229,7 +229,7 @@ def lexicon_command(linked: CountedTextOptions, errors: ErrorOptions, listed: Le
             outputs.text(path).writelines(lines)
     if files and listed.model is not None and (listed.output is not None or listed.vmap is not None):
         why = "a translation model whose vocabularies are pieces finds few of these words"
-        warn(f"{why}; for it, write nmtalign lexicon SOURCE TARGET LINKS --spm SRC,TGT -o PREFIX")
+        log(f"{why}; for it, write nmtalign lexicon SOURCE TARGET LINKS --spm SRC,TGT -o PREFIX")
     if files:
         text = f"{with_plural(len(units), 'word pair')} in {', '.join(files)}"
         if listed.output is not None and len(table) != len(units):
