@@ -194,7 +194,7 @@ class BadRecords:
     def __init__(self, report: Callable[[int, str], object] | None = None, advice: str = "") -> None:
         # the bad records of each file that was tracked, counted from 0
         self.of_files: list[set[int]] = []
-        self._bad_numbers: set[int] = set()
+        self.numbers: set[int] = set()  # of the bad records, from 1
         self._report_error = report
         self._advice = "" if report is not None else advice
         self._done = 0  # how many records are done
@@ -203,7 +203,7 @@ class BadRecords:
     @property
     def count(self) -> int:
         """The number of bad records; a pair with several bad lines counts once."""
-        return len(self._bad_numbers)
+        return len(self.numbers)
 
     @property
     def are_marked(self) -> bool:
@@ -222,13 +222,13 @@ class BadRecords:
 
     def add_to(self, number: int, error: DataError) -> None:
         """Raise or report the error of a pair, from 1; one is enough for a pair that becomes empty."""
-        if number not in self._bad_numbers:
+        if number not in self.numbers:
             self._report(number, error)
 
     def _report(self, number: int, error: DataError) -> None:
         if self._report_error is None:
             raise error
-        self._bad_numbers.add(number)
+        self.numbers.add(number)
         self._report_error(number, str(error))
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:

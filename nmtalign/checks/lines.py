@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -418,9 +418,13 @@ class LowScoreRuns:
 
 
 class RunFindings:
-    """The findings of a run of `align` or `train`, whose pairs come chunk by chunk."""
+    """The findings of a run of `align` or `train`, whose pairs come chunk by chunk.
 
-    def __init__(self) -> None:
+    `bad_records` are the numbers, from 1, of records that became empty pairs, which are not counted as such.
+    """
+
+    def __init__(self, bad_records: Container[int] = ()) -> None:
+        self._bad_records = bad_records
         self._counts = KindCounts()
         self._low_scores = LowScoreRuns()
         # whether both sides have text, for each pair whose links are still missing
@@ -429,7 +433,12 @@ class RunFindings:
 
     def add_lines(self, pairs: Sequence[tuple[str, str]], first: int) -> None:
         """Count what is wrong with the lines of pairs; the first one has the number `first`, from 0."""
-        self._counts.add_all(find_in_lines(pairs, first))
+        found = find_in_lines(pairs, first)
+        self._counts.add_all(
+            finding
+            for finding in found
+            if finding.kind != "empty" or finding.line + 1 not in self._bad_records
+        )
         self._has_text += [bool(source) and bool(target) for source, target in pairs]
 
     def watched(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:

@@ -14,7 +14,7 @@ from nmtalign.cli.parameter_types import OutputPrefix
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.declarations import Settings, setting
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.errors import BadRecords, DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import format_ending, path_of_prefix
 from nmtalign.names import BUNDLED_MODEL, SIDES, ExtractionName, LinkUnitName, SubwordMarks
@@ -202,6 +202,7 @@ def write_chunks(
     progress: ProgressReporter,
     sinks: Sinks,
     bitext: BitextOptions,
+    bad_records: BadRecords,
     *,
     strict: bool = False,
     is_model_implicit: bool = False,
@@ -216,7 +217,7 @@ def write_chunks(
 
     links = 0
     coverage = Coverage()
-    findings = RunFindings()
+    findings = RunFindings(bad_records.numbers)
     for chunk in chunks:
         if chunk.warning:
             warn(chunk.warning)

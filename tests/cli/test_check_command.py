@@ -224,7 +224,7 @@ def test_pairs_with_a_line_that_cannot_be_read_have_no_findings(tmp_path, capsys
     assert "2 bad records, listed in" in capsys.readouterr().err
 
 
-def test_a_record_that_cannot_be_read_is_not_an_empty_pair(tmp_path):
+def test_a_record_that_cannot_be_read_is_not_an_empty_pair(tmp_path, capsys):
     path = tmp_path / "a.jsonl"
     empty = json.dumps({"source": "", "target": ""})
     path.write_text(f"{{broken\n{empty}\n", encoding="utf-8")
@@ -232,6 +232,10 @@ def test_a_record_that_cannot_be_read_is_not_an_empty_pair(tmp_path):
     skipping = ("--on-error", "skip-marked", "--error-report", tmp_path / "bad")
     assert run("check", "--pairs", path, "-o", table, *skipping) == 0
     assert [row[:4] for row in rows(table.read_text())[1:]] == [["2", "2", "pair", "empty"]]
+    capsys.readouterr()
+    model = ("--model", "en_fr_model")
+    assert run("align", "--pairs", path, "-o", tmp_path / "links", *model, *skipping) == 0
+    assert "pairs without text: 1, in pair 2; " in capsys.readouterr().err
 
 
 def test_swapped_files_are_found_although_the_first_line_cannot_be_read(tmp_path):

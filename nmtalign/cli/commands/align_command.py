@@ -180,6 +180,7 @@ def align_command(
             chunks,
             progress,
             bitext=bitext,
+            bad_records=bad_records,
             strict=error_options.strict,
             is_model_implicit=model.path is None,
         )

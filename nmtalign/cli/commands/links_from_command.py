@@ -101,7 +101,7 @@ def links_from_command(
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack, unit)
         with _kept_in_cache(source.encoder):
-            written = write_chunks(chunks, progress, sinks, bitext)
+            written = write_chunks(chunks, progress, sinks, bitext, bad)
     log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
     log_settings(linker.description)

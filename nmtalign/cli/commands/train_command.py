@@ -157,10 +157,10 @@ def train_command(
     overwrite = _may_overwrite(outputs, run)
     _check_options_together(outputs, bitext, learning, engine)
     limit = LengthLimit(preparation.max_length, bitext.files)
-    findings = RunFindings()
     sample: RandomSample[SentencePair] = RandomSample(MAX_PAIRS_FOR_QUALITY)
     with ExitStack() as errors_of_run, AtomicFiles() as stack:
         bad_records = error_options.open(stack)
+        findings = RunFindings(bad_records.numbers)
         learning = replace(learning, vectors=vectors.path, workers=engine.workers)
         job = _open_job(learning, bitext, bad_records)
         job = _with_progress(job, run, bitext, outputs)
