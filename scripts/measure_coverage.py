@@ -1,4 +1,4 @@
-"""For docs/quality.md: which share of the words of a text a model knows, by language.
+"""For docs/howtos/clean_text.md: which share of the words of a text a model knows, by language.
 
 Of each text, in both orders: the share known by the vocabulary of the side, and by that of the other side.
 First under the shipped English-French model, then under models learned from the first pairs of the text
