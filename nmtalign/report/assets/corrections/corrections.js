@@ -50,10 +50,10 @@ export function catchUp(key = null) {
 const written = (n, correction) => correction && JSON.stringify(toRecord(n, correction));
 
 // Put the links of a pair that a step has changed back from `after` to `before`, but not those that another tab has
-// changed since. "all" if nobody has changed the pair, else "some" or "none".
+// changed since, be it to what they were. "all" if nobody has changed the pair, else "some" or "none".
 function takeBack({ n, before, after, foreign }) {
   const current = reviewed.get(n) ?? null;
-  if (written(n, current) === written(n, after)) {
+  if (!foreign.size && written(n, current) === written(n, after)) {
     setReviewed(n, before);
     return "all";
   }
