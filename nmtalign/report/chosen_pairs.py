@@ -121,7 +121,7 @@ def read_corpus(
             files=files,
             typed=typed,
         )
-        _check_links(record, checks)
+        _check_record(record, checks)
         yield _emptied(record) if number in bad_numbers else record
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
@@ -138,7 +138,7 @@ def _read_golds(path: str | Path, encoding: str, on_error: OnBadPair | None) -> 
     return [record.gold for record in records]
 
 
-def _check_links(record: CorpusRecord, checks: Mapping[str, LinksCheck]) -> None:
+def _check_record(record: CorpusRecord, checks: Mapping[str, LinksCheck]) -> None:
     """Check the gold links and those of other systems, each by the check of its file."""
     given = record.given
     words = words_between_spaces(record.pair) if given is None else given.pair.tokens

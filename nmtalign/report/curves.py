@@ -428,11 +428,11 @@ def kinds_of_links(
     matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its kind, a key of `NAMES_OF_KINDS`."""
-    chosen = links_inside(() if links is None else links, matrix)
+    chosen = links_in_matrix(() if links is None else links, matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
     judged = as_gold(gold)
-    sure, possible = links_inside(judged.sure, matrix), links_inside(judged.possible, matrix)
+    sure, possible = links_in_matrix(judged.sure, matrix), links_in_matrix(judged.possible, matrix)
     if links is None:
         return {link: "sure" if link in sure else "possible" for link in sure | possible}
     kinds = {link: "hit" if link in possible else "wrong" for link in chosen}
@@ -454,7 +454,7 @@ def tell_links(matrix: AlignmentMatrix, kinds: Mapping[Link, str]) -> str:
     return f"{told} Links: {', '.join(listed)}." if listed else told
 
 
-def links_inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
+def links_in_matrix(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
     """Return `links` as a set; raise DataError if the matrix does not have their positions."""
     T, S = matrix.weights.shape
     # an Alignment knows the numbers of words, other links do not

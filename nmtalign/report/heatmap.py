@@ -32,7 +32,7 @@ from nmtalign.report.curves import (
     DEFAULT_TITLE,
     NAMES_OF_KINDS,
     kinds_of_links,
-    links_inside,
+    links_in_matrix,
     tell_links,
 )
 from nmtalign.report.style import (
@@ -275,7 +275,7 @@ def _make_content(matrices: Sequence[AlignmentMatrix], settings: PictureSettings
     first = _same_words(matrices)
     kinds = kinds_of_links(first, settings.links, settings.gold)
     if settings.links is not None and settings.gold is not None:
-        possible = links_inside(as_gold(settings.gold).possible, first)
+        possible = links_in_matrix(as_gold(settings.gold).possible, first)
         kinds |= dict.fromkeys(possible - kinds.keys(), "open")
     theme = theme_of(dark=bool(settings.dark))
     if settings.cmap is not None:
@@ -357,7 +357,7 @@ def crop_pair(
         texts=None,
     )
     if gold is not None:
-        sure, possible = (links_inside(links, pair.matrix) for links in (gold.sure, gold.possible))
+        sure, possible = (links_in_matrix(links, pair.matrix) for links in (gold.sure, gold.possible))
         gold = GoldAlignment(crop_links(sure).values(), crop_links(possible).values())
     return cropped, gold
 

@@ -106,7 +106,7 @@ def align_chunk(
     text = aligner.text_of_pairs(chunk.lines, aligned_unit=unit.aligned_unit, first=chunk.first + 1)
     directions = contents.directions or {}
     extractions = [aligner.resolved_extraction, *directions.values()]
-    batches, attention, kept = _decoded(aligner, text, extractions, contents, chunk.first + 1)
+    batches, attention, kept = _decode_batches(aligner, text, extractions, contents, chunk.first + 1)
     settings = aligner.text_settings
     warning = None
     if unit.aligned_unit == "words":
@@ -141,7 +141,7 @@ def align_chunk(
     )
 
 
-def _decoded(
+def _decode_batches(
     aligner: Aligner,
     text: EncodedText,
     extractions: Sequence[Extraction],

@@ -77,12 +77,12 @@ def _iter_sentences(path: str | Path, encoding: str) -> Iterator[_Sentence]:
 
 def sentence_blocks(lines: Iterable[Line]) -> Iterator[Iterator[tuple[int, Line]]]:
     """Yield the numbered lines of each sentence of CoNLL-U, to be read before those of the next one."""
-    for is_text, block in groupby(enumerate(lines, 1), key=_has_text):
+    for is_text, block in groupby(enumerate(lines, 1), key=_is_text_row):
         if is_text:
             yield block
 
 
-def _has_text(numbered: tuple[int, str | DataError]) -> bool:
+def _is_text_row(numbered: tuple[int, str | DataError]) -> bool:
     _, line = numbered
     return isinstance(line, DataError) or bool(line.strip())
 

@@ -166,7 +166,7 @@ def _warn_of_lengths(s: Doubles, t: Doubles) -> list[str]:
 # How much learning may use, and how much it needs: numbers of bytes, rounded up from runs of
 # `scripts/benchmark_scaling.py growth`.
 
-UNITS = ["", "K", "M", "G", "T"]  # powers of 1000, or of 1024
+SIZE_UNITS = ["", "K", "M", "G", "T"]  # powers of 1000, or of 1024
 LOADED_BYTES = 100_000_000  # the program and its libraries, before it learns
 PROGRAM_BYTES = 200_000_000  # the program while it learns in parts, whatever the text
 BYTES_PER_TOKEN = 80  # tokens of both sides, if nothing is on disk
@@ -195,7 +195,7 @@ def memory_bytes(value: Any) -> int:
         expected = "expected a number of bytes as `memory`, such as 4G, 1500M or 0.5G"
         raise UsageError(f"{expected}; found {short_repr(value)}")
     base = 1024 if found[3] else 1000
-    size = int(float(found[1]) * base ** UNITS.index(found[2].upper()))
+    size = int(float(found[1]) * base ** SIZE_UNITS.index(found[2].upper()))
     if size < PROGRAM_BYTES:
         needed = f"{PROGRAM_BYTES // 10**6}M, which the program needs for any text"
         raise UsageError(f"`memory` must be at least {needed}; found {short_repr(value)}")

@@ -132,7 +132,7 @@ def divide_text(
     ]
     parts, word_keys = store.map_to_pairs(number_part, calls)
     stride = max(1, min(MAX_SAMPLE_STRIDE, part_cells // SAMPLE_KEYS))
-    kept_of_parts = _choose_pairs(store, text, parts, word_keys, stride)
+    kept_of_parts = _choose_kept_pairs(store, text, parts, word_keys, stride)
     # of each kind but whole words
     form_numbers = [FormNumbers(*kind.form_numbers, len(kind.strings[1])) for kind in kinds[WORD_KIND + 1 :]]
     shared_numbers = store.share(form_numbers)
@@ -167,7 +167,7 @@ def divide_text(
     )
 
 
-def _choose_pairs(
+def _choose_kept_pairs(
     store: ResultStore,
     text: EncodedText,
     parts: list[Handle[TextPart]],

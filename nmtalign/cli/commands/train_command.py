@@ -399,12 +399,12 @@ def _write_links(
     """Write the links of the training text and what belongs to them; a table needs the lines again."""
     for name, path in paths.items():
         write = open_sink(name, path, files, escape_formulas=False, unit=text.unit.name)
-        chunks = _with_lines(aligned, text.pairs_again()) if name == "table" else [aligned]
+        chunks = _with_pairs_again(aligned, text.pairs_again()) if name == "table" else [aligned]
         for chunk in chunks:
             write(chunk)
 
 
-def _with_lines(aligned: AlignedChunk, pairs: Iterator[Any]) -> Iterator[AlignedChunk]:
+def _with_pairs_again(aligned: AlignedChunk, pairs: Iterator[Any]) -> Iterator[AlignedChunk]:
     """Yield the parts of the training text, with their lines."""
     for first, lines in chunk_pairs(pairs):
         yield aligned._replace(first=first, lines=lines, batch=aligned.batch[first : first + len(lines)])
