@@ -17,11 +17,12 @@ export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.installed
 	$(BIN)/nmtalign demo -o out
 
+# Two cores: a third worker uses the time in which others wait for a browser or a process
 test: $(VENV)/.installed-test $(VENV)/.installed-others
 	$(BIN)/ruff check .
 	@echo "mypy runs beside pytest; what it finds is told at the end"
 	@$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & mypy=$$!; \
-	$(BIN)/pytest -n 2 --dist worksteal; pytest=$$?; \
+	$(BIN)/pytest -n 3 --dist worksteal; pytest=$$?; \
 	wait $$mypy || { cat $(VENV)/mypy.txt; exit 1; }; exit $$pytest
 
 # Passes with other examples until the time is up or one fails; keep what fails with @example
