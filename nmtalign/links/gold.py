@@ -122,6 +122,12 @@ class GoldLinks(Sequence[GoldAlignment]):
         return table if self.words else table.drop(columns=list(WORD_COLUMNS))
 
 
+def known_gold(golds: Sequence[GoldAlignment], n: int) -> GoldAlignment | None:
+    """Return the gold links of pair `n`, from 0; None if nobody has looked at the pair."""
+    is_unknown = isinstance(golds, GoldLinks) and golds.is_partial and n not in golds.golds
+    return None if is_unknown else golds[n]
+
+
 def gold_table(gold: GoldAlignment) -> pd.DataFrame:
     """Return a DataFrame with one row for each gold link of one pair."""
     table = table_of_rows(_gold_rows(gold, None), GOLD_COLUMNS, GOLD_EXAMPLE)

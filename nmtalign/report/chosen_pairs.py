@@ -24,7 +24,7 @@ from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Evaluation, evaluate
 from nmtalign.links.formats import check_unit, read_link_records, read_links, with_numbered_errors
-from nmtalign.links.gold import are_corrections, read_gold
+from nmtalign.links.gold import are_corrections, known_gold, read_gold
 from nmtalign.links.scoring import Counts
 from nmtalign.report.page_content import EMPTY_PAIR, OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import SentencePair, words_between_spaces
@@ -115,7 +115,7 @@ def read_corpus(
         record = CorpusRecord(
             number=0 if typed else number,
             pair=pair,
-            gold=None if golds is None else golds[number - 1],
+            gold=None if golds is None else known_gold(golds, number - 1),
             others=dict(zip(systems, links, strict=True)),
             given=None if attention is None else next(attention),
             files=files,
@@ -146,7 +146,8 @@ def _check_record(record: CorpusRecord, checks: Mapping[str, LinksCheck]) -> Non
     if record.gold is not None:
         links_by_name["gold"] = record.gold.possible
     for name, check in checks.items():
-        check.inside(record.number, links_by_name[name], *words)
+        if name in links_by_name:  # nobody may have looked at the gold links of the pair
+            check.inside(record.number, links_by_name[name], *words)
 
 
 def _emptied(record: CorpusRecord) -> CorpusRecord:
@@ -218,8 +219,8 @@ def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float,
     """Return how bad a pair is: the larger, the worse."""
     if by == "score":
         return -score
-    if by == "gold" and record.gold is not None:
-        rate = Counts.from_links(links, record.gold).aer
+    if by == "gold" and "gold" in record.files:
+        rate = math.nan if record.gold is None else Counts.from_links(links, record.gold).aer
         return 0.0 if math.isnan(rate) else rate
     if by not in record.others:
         needed = "`gold`" if by == "gold" else f"`compare={by}=LINKS`"

@@ -22,7 +22,7 @@ from nmtalign.display import short_repr, visible
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
-from nmtalign.links.gold import outside_link_error
+from nmtalign.links.gold import known_gold, outside_link_error
 from nmtalign.links.scoring import MIN_ESTIMATED_PAIRS, evaluate_pairs
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
@@ -141,7 +141,7 @@ def as_sample_pairs(
         raise UsageError(
             f"expected at most {MAX_MATRIX_CELLS:,} weights for a page; choose pairs, such as batch[:200]"
         )
-    golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
+    golds = [known_gold(gold, n) if gold else None for n in range(len(aligned))]
     return list(map(SamplePair, count(1), aligned, golds))
 
 

@@ -89,7 +89,9 @@ def test_gold_of_another_text_is_refused_with_its_line(text, tmp_path, capsys):
     assert "found 12 in" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [("--strict",), ("--langs", "en,fr"), ("--links", "gold")])
+@pytest.mark.parametrize(
+    "options", [("--strict",), ("--langs", "en,fr"), ("--links", "gold"), ("--tokenizer", "icu")]
+)
 def test_options_of_other_checks_do_not_go_with_gold(text, tmp_path, options):
     path = gold(tmp_path, {})
     options = [path if option == "gold" else option for option in options]

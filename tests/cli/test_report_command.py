@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nmtalign as na
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.report.html import report_page
 from nmtalign.report.page_content import SamplePair
@@ -236,6 +237,22 @@ def test_where_the_weights_of_heads_end_is_told(
     monkeypatch.setattr("nmtalign.report.chosen_pairs.MAX_PAIRS_WITH_PARTS", 2)
     assert run(*command) == 0
     assert "warning: only the first 2 pairs show the weights of each scorer" in capsys.readouterr().err
+
+
+def test_corrections_as_gold_judge_the_pairs_that_were_reviewed_alone(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "corrections.jsonl"
+    words = report(files)["pairs"][2]["h"]
+    record = {"pair": 3, "pairs": 5, "text": words, "links": [[0, 0]], "possible": [], "by": "", "at": ""}
+    file.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    for options in ((), ("--worst", "5", "--by", "gold")):
+        pairs = report(files, "--gold", file, *options)["pairs"]
+        assert [pair["n"] for pair in pairs if pair["g"] is not None] == [3]
+    batch = na.load(files["vectors"]).align_batch(na.read_bitext(files["source"], files["target"]))
+    na.write_report(tmp_path / "page.html", batch, gold=na.read_gold(file))
+    pairs = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["pairs"]
+    assert [pair["n"] for pair in pairs if pair["g"] is not None] == [3]
 
 
 def test_corrections_are_shown_and_those_of_other_words_are_refused(

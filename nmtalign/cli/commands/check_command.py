@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -131,11 +131,11 @@ def check_command(
             raise UsageError("--model, --gold, --langs and --strict do not go with --links; remove them")
         _check_links(bitext, errors, outputs, checked)
         return
+    if checked.given:
+        raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     if options.gold is not None:
         _check_gold(bitext, errors, outputs, options)
         return
-    if checked.given:
-        raise UsageError("--count, --tokenizer, --pieces and --spm are about --links FILE; add it")
     blas.start_with_one_thread()
     from nmtalign.checks.checking import find_all
     from nmtalign.checks.findings import KindCounts
@@ -165,7 +165,8 @@ def check_command(
     count = sum(finding.severity == "error" for finding in findings)
     if options.strict and count:
         number = "1 error was" if count == 1 else f"{count:,} errors were"
-        raise DataError(f"{number} found, listed in {outputs.output}; without --strict the exit code is 0")
+        place = "" if outputs.output == "-" else f", listed in {outputs.output}"
+        raise DataError(f"{number} found{place}; without --strict the exit code is 0")
 
 
 def _check_links(
@@ -246,11 +247,11 @@ def _gold_pairs(
     from nmtalign.links.formats import check_unit, read_link_records
     from nmtalign.links.gold import are_corrections, outside_link_error, read_gold
 
-    reviewed: Collection[int] | None = None
+    reviewed: set[int] | None = None
     golds: Iterable[GoldAlignment]
     if are_corrections(path):
         golds = corrections = read_gold(path, encoding=bitext.encoding)
-        reviewed = corrections.reviewed
+        reviewed = set(corrections.reviewed)
     else:
         check_unit(path, encoding=bitext.encoding)
         records = read_link_records(path, encoding=bitext.encoding, on_error=bad.add)
