@@ -1,8 +1,8 @@
 """The unit of links: what their positions count, for an aligner that links words or tokens.
 
-An aligner links tokens. These become the space-separated words of a line (`line_words`), and here words
-become the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
-expanded to all pieces of both words. Lines of sub-words are joined into words before they are aligned.
+An aligner links tokens. These become the space-separated words of a line (`EncodedText.line_words`), and here
+words become the pieces of a translation program, or tokens become tokens with the spaces between them: each
+link is expanded to all pieces of both words. Lines of sub-words are joined into words before the alignment.
 
 Axes: N sentence pairs, T target words, S source words.
 """

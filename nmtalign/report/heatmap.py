@@ -1,7 +1,5 @@
 """Attention weights as a picture: target words are rows, source words are columns with their labels on top.
 
-Links as a picture: curves between the words.
-
 The layout is computed in inches from the words, so that labels stay readable from 3 to 80 words.
 Only matplotlib's object interface is used: no pyplot, no global figure.
 """
