@@ -28,7 +28,7 @@ from nmtalign.external.matrix_files import (
 )
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, links_inside
-from nmtalign.links.gold import GoldLinks
+from nmtalign.links.gold import known_gold
 from nmtalign.links.inputs import GoldInput, as_gold_sequence, iter_links
 from nmtalign.links.scoring import Counts
 from nmtalign.results import table_of_rows
@@ -126,14 +126,13 @@ def _checked_pairs(
     check_same_pairs(matrices, links, "`matrices` and links")
     golds = _as_golds(links)
     words_of_pairs = links.origin.tokens if isinstance(links, AlignedBatch) and links.origin else None
-    reviewed = set(golds.reviewed) if isinstance(golds, GoldLinks) else None
     heads_of_first: list[Head] = []
     both = zip_longest(_heads_of_pairs(matrices, len(golds)), golds)
     for n, (heads, gold) in enumerate(both):
         if heads is None or gold is None:
             lacking = "links" if gold is None else "attention"
             raise DataError(f"expected attention and links of each pair, found no {lacking} of pair {n:,}")
-        if reviewed is not None and n not in reviewed:
+        if known_gold(golds, n) is None:
             continue
         try:
             words = None if words_of_pairs is None else words_of_pairs(n)
